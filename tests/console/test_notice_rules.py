@@ -8,12 +8,16 @@ from hypothesis import strategies as st
 
 from console.notifications.digest import Period, due_period
 from console.notifications.rules import RULES, Sample, evaluate
-from console.notifications.sampling import CrawlState, Situation, measure
-from gossamer.events import NoticeRaised
+from console.notifications.sampling import CrawlState, Situation, measure, state_of
+from gossamer.events import CrawlDefined, NoticeRaised
 from gossamer.settings import NotifySettings
 from gossamer.settings.notify import RULE_NAMES, RuleName
+from inspection.freshness import DayFreshness
+from inspection.progress import CrawlTotals
+from services.frontier.tally import RevisitTotals
 
 HOUR, DAY = 3600.0, 86400.0
+PLANNED = RevisitTotals(planned=3)
 FRIDAY = 1_795_737_600.0
 """2026-11-27T00:00:00Z."""
 SETTINGS = NotifySettings(webhooks=["ops=https://hooks.example.org/"])  # type: ignore[arg-type]
@@ -176,6 +180,48 @@ def test_rule_that_is_off_raises_nothing() -> None:
     settings = NotifySettings(**{**SETTINGS.model_dump(), "rules": ("host_lost",)})
     bad = Situation(crawls=(state(is_finished=True),), dead_letters=99)
     assert [one.rule for one in measure(bad, settings, lambda *_: None)] == ["host_lost"]
+
+
+@pytest.mark.parametrize(
+    ("totals", "is_still", "due_in", "revisit", "expected"),
+    [
+        (CrawlTotals(admitted=3, pages=2), True, None, "none", True),
+        (CrawlTotals(admitted=3, pages=2), False, None, "none", False),
+        (CrawlTotals(admitted=3, queued=1), True, None, "none", False),
+        (CrawlTotals(), True, None, "none", False),
+        (CrawlTotals(admitted=3), True, 600.0, "none", False),
+        (CrawlTotals(admitted=3), True, DAY, "none", True),
+        (CrawlTotals(admitted=3, revisiting=RevisitTotals(planned=3)), True, None, "none", True),
+        (
+            CrawlTotals(admitted=3, revisiting=RevisitTotals(planned=3)),
+            True,
+            DAY,
+            "fixed:1d",
+            False,
+        ),
+        (CrawlTotals(admitted=3, revisiting=RevisitTotals(waiting=1)), True, None, "none", False),
+    ],
+)
+def test_crawl_is_finished_if_nothing_is_queued_in_flight_or_due_soon(
+    totals: CrawlTotals, is_still: bool, due_in: float | None, revisit: str, expected: bool
+) -> None:
+    definition = CrawlDefined(at=0.0, scope="any()", max_depth=1, revisit=revisit)
+    due_at = None if due_in is None else FRIDAY + due_in
+    assert state_of(definition, totals, due_at, is_still, [], FRIDAY).is_finished is expected
+
+
+def test_freshness_is_compared_within_a_week_and_without_unknown_days() -> None:
+    days = [("2026-11-18", 0.99), ("2026-11-20", 0.9), ("2026-11-26", None), ("2026-11-27", 0.7)]
+    rows = [
+        DayFreshness(
+            day=day, expected_freshness=level, expected_age=None, planned=1, pages=1, new_texts=0,
+            unchanged=0,
+        )
+        for day, level in days
+    ]  # fmt: skip
+    definition = CrawlDefined(at=0.0, scope="any()", max_depth=1)
+    found = state_of(definition, CrawlTotals(), None, True, rows, FRIDAY)
+    assert found.freshness == (0.9, 0.7)
 
 
 def report(at: float) -> NoticeRaised:

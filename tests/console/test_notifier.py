@@ -277,15 +277,7 @@ def test_claim_of_a_fleet_has_one_holder_and_is_taken_over(
 @pytest.mark.slow
 def test_killed_console_sends_each_notice_once(crawl: Crawl, tmp_path: Path) -> None:
     with HookServer() as hooks, MailServer() as mails:
-        settings = tmp_path / "gossamer.toml"
-        settings.write_text(
-            "[notify]\n"
-            f'webhooks = ["ops=http://127.0.0.1:{hooks.port}/"]\n'
-            'allow_networks = ["127.0.0.0/8"]\n'
-            'mail_to = ["ann@example.org"]\nmail_from = "crawler@example.org"\n'
-            f'smtp_host = "127.0.0.1"\nsmtp_port = {mails.port}\nsmtp_security = "none"\n'
-            "interval = 0.5\n"
-        )
+        settings = _settings_file(tmp_path, hooks, mails)
         hooks.stop()
         crawl.reach(5)
         # The mail arrives, and the webhook does not, because its server is down.
@@ -295,6 +287,19 @@ def test_killed_console_sends_each_notice_once(crawl: Crawl, tmp_path: Path) -> 
         _run_console(crawl, settings, lambda: _sent(crawl, "ops"))
         _run_console(crawl, settings, lambda: True)
         assert len(mails.received) == len(hooks.received) == 1
+
+
+def _settings_file(folder: Path, hooks: HookServer, mails: MailServer) -> Path:
+    file = folder / "gossamer.toml"
+    file.write_text(
+        "[notify]\n"
+        f'webhooks = ["ops=http://127.0.0.1:{hooks.port}/"]\n'
+        'allow_networks = ["127.0.0.0/8"]\n'
+        'mail_to = ["ann@example.org"]\nmail_from = "crawler@example.org"\n'
+        f'smtp_host = "127.0.0.1"\nsmtp_port = {mails.port}\nsmtp_security = "none"\n'
+        "interval = 0.5\n"
+    )
+    return file
 
 
 def _sent(crawl: Crawl, channel: str) -> bool:
