@@ -101,6 +101,8 @@ function showLogin(reason) {
   shown.abort();
   main.removeAttribute("aria-busy");
   logOut.hidden = true;
+  closeMenu();
+  for (const part of [navigation, document.getElementById("crawl-choice")]) replace(part);
   const token = h("input", { type: "password", name: "token", autocomplete: "current-password", required: true });
   const alert = h("p", { class: "alert", role: "alert", hidden: true });
   const login = async (event) => {

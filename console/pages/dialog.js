@@ -36,7 +36,7 @@ export function askChange(change) {
     expiry?.element,
     field("Reason", reason, "Kept in the audit log."),
     effect,
-    change.confirmation && field(`Type ${change.confirmation} to confirm`, typed, "This cannot be undone."),
+    change.confirmation && field(`Type “${change.confirmation}” to confirm`, typed, "This cannot be undone."),
     alert,
     h("div", { class: "row end" }, button("Cancel", () => dialog.close()), apply),
   );

@@ -11,7 +11,7 @@ from playwright.async_api import Browser, Locator, Page
 
 from tests.support.commands import run_command
 
-from .console import Console, Tab, tab
+from .console import MODES, Console, Tab, tab
 from .hostile import HostileSite
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
@@ -193,7 +193,7 @@ async def test_target_of_an_erasure_is_typed(browser: Browser, console: Console)
         dialog = page.get_by_role("dialog")
         await dialog.locator(".effect", has_text="will be erased").wait_for()
         erase = dialog.get_by_role("button", name="Erase", exact=True)
-        typed = dialog.get_by_label(f"Type {url} to confirm")
+        typed = dialog.get_by_label(f"Type “{url}” to confirm")
         for text in ("", url[:-1]):
             await typed.fill(text)
             assert await erase.is_disabled()
@@ -204,6 +204,33 @@ async def test_target_of_an_erasure_is_typed(browser: Browser, console: Console)
         assert await erase.is_enabled()
         await confirm(page)
         await assert_audited(opened, "forget")
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_axe_reports_nothing_in_dialogs(
+    browser: Browser, console: Console, site: HostileSite, mode: str
+) -> None:
+    dialogs = {
+        f"host?host={quote(site.address)}": ("Slow down", "Block", "Erase…"),
+        "site?site=127.0.0.1": ("Settings",),
+        "crawls": ("Edit…", "Remove"),
+    }
+    async with tab(browser, console, mode, bypass_csp=True) as opened:
+        page = opened.page
+        for route, names in dialogs.items():
+            await opened.open(route)
+            for name in names:
+                await press(page.get_by_role("main").get_by_role("button", name=name).first)
+                await page.locator(".effect :is(strong, .bad)").wait_for()
+                expires = page.get_by_label("Expires")
+                if await expires.count():
+                    await expires.select_option("after some hours")
+                    await page.get_by_label("Hours").wait_for()
+                assert await opened.violations() == [], name
+                await page.keyboard.press("Escape")
+                await page.get_by_role("dialog").wait_for(state="detached")
+                focused = await page.evaluate("document.activeElement.textContent")
+                assert focused == name, "the focus returns to the button"
 
 
 async def test_invalid_change_is_explained_and_cannot_be_made(
@@ -230,6 +257,7 @@ async def test_log_out_ends_the_session(browser: Browser, console: Console) -> N
         await press(page.get_by_role("button", name="Log out"))
         await page.get_by_role("heading", name="Log in").wait_for()
         assert await page.get_by_role("button", name="Log out").count() == 0
+        assert await page.get_by_role("navigation").get_by_role("link").count() == 0
         assert await page.context.cookies() == []
         await page.goto(console.route("hosts"))
         await page.get_by_label("Token").fill(console.token)

@@ -258,7 +258,7 @@ async def test_erased_url_is_not_archived_any_more(browser: Browser, running: Ru
         await found.page.get_by_role("button", name="Erase…").click()
         await found.page.get_by_label("Also block the URL").check()
         await found.page.locator(".effect", has_text="is blocked").wait_for()
-        await found.page.get_by_label(f"Type {url} to confirm").fill(url)
+        await found.page.get_by_label(f"Type “{url}” to confirm").fill(url)
         await confirm(found.page, "Erase")
         await explained(found, url, "erased")
         assert await found.page.get_by_role("button", name="Show the version").count() == 0
@@ -306,7 +306,7 @@ async def test_crawl_is_applied_paused_resumed_and_removed(
         for name, state in (("Pause", "paused"), ("Resume", "active"), ("Remove", "removed")):
             await card.get_by_role("button", name=name).click()
             if name == "Remove":
-                await found.page.get_by_label("Type second to confirm").fill("second")
+                await found.page.get_by_label("Type “second” to confirm").fill("second")
             await confirm(found.page, name)
             await card.get_by_text(state, exact=True).wait_for()
             await (assert_requests if name == "Resume" else assert_no_requests)(web, SECOND)
