@@ -506,7 +506,10 @@ class Frontier(Processor):
     def _load_hosts(self, now: float) -> None:
         # Crawls compete for the memory of hosts whose delay is over.
         self._end_delays(now)
-        self._loading.load_hosts(now, self._open_crawls())
+        open_crawls = self._open_crawls()
+        for partition in self._partitions:
+            partition.bench.open_crawls(open_crawls)
+        self._loading.load_hosts(now, open_crawls)
         self._end_delays(now)
 
     def _end_delays(self, now: float) -> None:
@@ -525,6 +528,7 @@ class Frontier(Processor):
             if order:
                 pacing.charge_visits(order.requests, now)
                 self._shares.charge(crawl.crawl, order.requests, crawl.weight)
+                partition.bench.charge(host.row, order.requests, crawl.weight)
                 self._gauges.record_order(order)
                 yield order
             elif host.row.host not in partition.bench.hosts:
@@ -543,8 +547,9 @@ class Frontier(Processor):
         """Return the next host to order for one of *crawls*; None if no host is ready.
 
         Where the speed or the slots limit the orders, the crawl with the least of its share chooses
-        the host. At a host, the crawl with the least of its share there gets the order. A crawl
-        with an urgent URL precedes those without.
+        the host. While hosts of a site wait for each other, the crawl with the least of its share
+        at the site chooses among them. At a host, the one with the least of its share there gets
+        the order. A crawl with an urgent URL precedes those without.
         """
         loading = self._loading
         first = loading.first_ready(crawls)
@@ -556,10 +561,11 @@ class Frontier(Processor):
             return None
         urgent = [crawl for crawl, one in first.items() if is_urgent(one.number)]
         partition, host = loading.explore(first[self._shares.choose(urgent or first)])
-        row, servable = host.row, servable_crawls(host.row, now)
-        open_crawls = [crawl for crawl in crawls if crawl in servable]
-        chosen = min(open_crawls, key=lambda crawl: _turn(row.of(crawl)))
-        return ReadyHost(partition.of(chosen), host)
+        crawl = _choose_crawl(host, crawls, now)
+        neighbour = partition.bench.choose_neighbour(host, crawl, crawls)
+        if neighbour is not host:
+            host, crawl = neighbour, _choose_crawl(neighbour, crawls, now)
+        return ReadyHost(partition.of(crawl), host)
 
     def _open_crawls(self) -> list[str]:
         """Return the crawls that may get orders, now or at a known time."""
@@ -586,6 +592,15 @@ class Frontier(Processor):
         self._partitions.write()
         self._removal.settle()
         self._gauges.update()
+
+
+def _choose_crawl(host: Host, crawls: Iterable[str], now: float) -> str:
+    """Return the one of *crawls* with the least of its share at *host*."""
+    row, of_row = host.row, servable_crawls(host.row, now)
+    servable = [crawl for crawl in crawls if crawl in of_row]
+    # Another crawl, which is not open, may have stopped waiting for verdicts since.
+    servable = servable or [crawl for crawl in crawls if crawl in row.crawls]
+    return min(servable, key=lambda crawl: _turn(row.of(crawl)))
 
 
 def _turn(own: HostCrawl) -> tuple[bool, float, int]:

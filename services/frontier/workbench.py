@@ -13,7 +13,8 @@ of one name are treated as one server, which is visited by one order at a time, 
 delay between two orders. All hosts of a site are often run by the same people, who notice the
 requests to all of them, so only a few hosts of a site are checked out at once. A ready host may
 therefore wait in a queue of its name or of its site. When a host of that name or site is checked in
-or skipped, the first host of the queue leaves it and may be ordered.
+or skipped, a host leaves the queue and may be ordered: the first one of the crawl with the least of
+its share there.
 
 All hosts of a site are in one partition, so the frontier that has claimed it knows all checked-out
 hosts of the site from memory, without questions to other frontiers (PolyBot, section 2.4). The
@@ -21,7 +22,7 @@ frontier uses the delays of names from memory only: after a takeover all delays 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Set
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import count
@@ -31,8 +32,9 @@ from gossamer.cache import ENTRY_BYTES, ByteCache
 from gossamer.web.cookies import Cookie
 from gossamer.web.url import host_name
 from services.frontier.conditions import Condition
-from services.frontier.ordering import moment_of
+from services.frontier.ordering import is_urgent, moment_of
 from services.frontier.rows import HostRow, ParkedPartsRow, QueuedUrl, RobotsRow, SiteRow
+from services.frontier.shares import Shares
 from services.frontier.worth import SiteWorth
 
 K = TypeVar("K", bound=Hashable)
@@ -277,6 +279,11 @@ class ReadyHosts:
         for schedule in self._by_crawl.values():
             schedule.remove(host)
 
+    @property
+    def crawls(self) -> list[str]:
+        """The crawls with a host."""
+        return [crawl for crawl, schedule in self._by_crawl.items() if schedule.first()]
+
     def first(self, crawl: str) -> str | None:
         """Return the host with the lowest request number in *crawl*; None without a host."""
         first = self._by_crawl[crawl].first() if crawl in self._by_crawl else None
@@ -290,6 +297,43 @@ class ReadyHosts:
     def size(self) -> int:
         """The length of the heaps of all crawls."""
         return sum(schedule.size for schedule in self._by_crawl.values())
+
+
+class WaitingHosts(ReadyHosts):
+    """The ready hosts that wait for one name or site. Crawls share the name or site by weight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shares = Shares()
+
+    def next_host(self, open_crawls: Collection[str]) -> str | None:
+        """Return the host that is released next, of the crawl with the least of its share; None
+        without a host. A host without URLs of *open_crawls* is released if no other waits."""
+        crawls = self.crawls
+        self.shares.keep(crawls)
+        candidates = [crawl for crawl in crawls if crawl in open_crawls] or crawls
+        return self.first(self.choose(candidates)) if candidates else None
+
+    def choose(self, crawls: Sequence[str]) -> str:
+        """Return the one of *crawls*, which have hosts here, with the least of its share. A crawl
+        with an urgent URL precedes those without."""
+        urgent = [one for one in crawls if is_urgent(self._number(one))]
+        return self.shares.choose(urgent or crawls)
+
+    def precede(self, crawl: str, number: int, open_crawls: Collection[str]) -> str | None:
+        """Return the host that precedes one with the request *number* in *crawl*: its crawl is one
+        of *open_crawls* and has used less of its share. None without such a host."""
+        crawls = [one for one in self.crawls if one in open_crawls]
+        self.shares.keep({*self.crawls, crawl})
+        if not crawls or is_urgent(number):
+            return None
+        best = self.choose(crawls)
+        is_first = is_urgent(self._number(best)) or self.shares.choose([crawl, best]) != crawl
+        return self.first(best) if is_first else None
+
+    def _number(self, crawl: str) -> int:
+        first = self._by_crawl[crawl].first()
+        return int(first[0]) if first else 0
 
 
 def servable_crawls(row: HostRow, now: float) -> set[str]:
@@ -315,8 +359,10 @@ class Workbench:
         site."""
         self._ready = ReadyHosts()
         """Ready hosts that do not wait for another host."""
-        self._waiting = defaultdict[str, Schedule](Schedule)
+        self._waiting = defaultdict[str, WaitingHosts](WaitingHosts)
         """Name or site → the ready hosts that wait for it."""
+        self._open_crawls: Collection[str] = ()
+        """The crawls that may get orders."""
         self.loaded = Counter[str]()
         """Crawl → the hosts in its part of the memory."""
         self._unloadable = defaultdict[str, Schedule](Schedule)
@@ -354,14 +400,11 @@ class Workbench:
     def _leave(self, host: Host, after: HostRow | None = None) -> None:
         row, schedule = host.row, self._schedule(host)
         stays = after is not None and after.condition is row.condition
-        if row.condition is Condition.READY and not host.waits_for and not stays:
-            self._ready.remove(row.host)
-        elif schedule and not stays:
+        if schedule and not stays:
             schedule.remove(row.host)
-        if host.waits_for and not stays:
-            host.waits_for = None
         self.loaded[host.loaded_for] -= 1
         if row.condition is Condition.READY and not stays:
+            host.waits_for = None
             self._unloadable[host.loaded_for].remove(row.host)
         if row.condition is Condition.CHECKED_OUT:
             self.checked_out -= 1
@@ -388,15 +431,16 @@ class Workbench:
             self.orders_at[row.lease.sent_to] += 1
             self.outstanding[row.lease.crawl] += row.lease.outstanding
             self._checked_out_of[row.site].add(row.host)
-        if row.condition is Condition.READY and not host.waits_for:
-            self._ready.put(row)
-        elif schedule := self._schedule(host):
-            schedule.put(row.host, _key(row))
+        match self._schedule(host):
+            case ReadyHosts() as hosts:
+                hosts.put(row)
+            case Schedule() as schedule:
+                schedule.put(row.host, _ends_at(row))
 
-    def _schedule(self, host: Host) -> Schedule | None:
+    def _schedule(self, host: Host) -> ReadyHosts | Schedule | None:
         match host.row.condition:
             case Condition.READY:
-                return self._waiting[host.waits_for] if host.waits_for else None
+                return self._waiting[host.waits_for] if host.waits_for else self._ready
             case Condition.DELAYED:
                 return self._delayed
             case Condition.CHECKED_OUT:
@@ -441,20 +485,56 @@ class Workbench:
     def _queue_behind(self, host: Host, key: str) -> None:
         self._ready.remove(host.row.host)
         host.waits_for = key
-        self._waiting[key].put(host.row.host, _key(host.row))
+        self._waiting[key].put(host.row)
 
     def _release_next(self, *keys: str) -> None:
-        """Release the first host that waits for each of *keys*."""
+        """Release one of the hosts that wait for each of *keys*."""
         for key in keys:
             if key not in self._waiting:
                 continue
-            if first := self._waiting[key].first():
-                host = self.hosts[first[1]]
-                self._waiting[key].remove(first[1])
-                host.waits_for = None
-                self._ready.put(host.row)
+            if released := self._waiting[key].next_host(self._open_crawls):
+                self._release(released)
             else:
                 del self._waiting[key]
+
+    def _release(self, key: str) -> Host:
+        """End the wait of a host, and return it."""
+        host = self.hosts[key]
+        if host.waits_for:
+            self._waiting[host.waits_for].remove(key)
+        host.waits_for = None
+        self._ready.put(host.row)
+        return host
+
+    def open_crawls(self, crawls: Collection[str]) -> None:
+        """Release only hosts with URLs of *crawls*, those that may get orders, while such hosts
+        wait. If *crawls* have changed, release a host for each name and site, because the one that
+        was released last may have no URLs of them."""
+        if {*crawls} != {*self._open_crawls}:
+            self._open_crawls = crawls
+            self._release_next(*self._waiting)
+
+    def choose_neighbour(self, host: Host, crawl: str, open_crawls: Collection[str]) -> Host:
+        """Return the host to order in place of the ready *host*, which would be ordered for
+        *crawl*: one that waits for the site, if its crawl has used less of its share there, or else
+        *host* itself. If another one is returned, *host* waits in its place.
+
+        *open_crawls*: the crawls that may get an order now.
+        """
+        hosts = self._waiting.get(key := _site_key(host.row))
+        if hosts is None or host.waits_for:
+            return host
+        if (found := hosts.precede(crawl, host.row.of(crawl).number, open_crawls)) is None:
+            return host
+        self._queue_behind(host, key)
+        return self._release(found)
+
+    def charge(self, order: HostRow, visits: int, weight: float) -> None:
+        """Charge the *visits* of the order of a host to its crawl, which has a *weight*, if other
+        hosts wait for the same name or site."""
+        for key in (_name_key(order), _site_key(order)):
+            if (hosts := self._waiting.get(key)) and (crawl := order.lease.crawl):
+                hosts.shares.charge(crawl, visits, weight)
 
     def first_ready(self, crawl: str) -> Host | None:
         """Return the ready host with the lowest request number in *crawl*; None without one."""
@@ -505,10 +585,7 @@ def _site_key(row: HostRow) -> str:
     return f"*.{row.site}"
 
 
-def _key(row: HostRow) -> float:
-    match row.condition:
-        case Condition.READY:
-            return row.number
-        case Condition.CHECKED_OUT:
-            return row.lease.expires_at or 0.0
-    return row.ready_at
+def _ends_at(row: HostRow) -> float:
+    """Return when the lease or the delay of a host ends."""
+    is_out = row.condition is Condition.CHECKED_OUT
+    return row.lease.expires_at or 0.0 if is_out else row.ready_at

@@ -443,3 +443,41 @@ def test_crawls_that_share_hosts_and_little_memory_visit_all_urls(
     expected = {(crawl, f"http://h{host}.test/{n}") for n, (crawl, host, _) in enumerate(found)}
     assert expected <= visits
     assert all(row.condition is Condition.IDLE for row in sim.store.table(HostRow).everything())
+
+
+def names(crawl: str, count: int) -> list[str]:
+    """Return hosts of one site."""
+    return [f"http://{crawl}{number}.a.test" for number in range(count)]
+
+
+@pytest.mark.parametrize("closed", [{"paused": True}, {"max_pages": 1}])
+def test_hosts_of_a_crawl_that_stops_do_not_block_those_of_another_at_their_site(
+    closed: Mapping[str, Any],
+) -> None:
+    sim = two_crawls(site_at_once=1, answer=lambda url: {"took": 0.5})
+    for host in names("b", 20):
+        sim.admit(*urls("b", 5, host), crawl="b")
+    for host in names("x", 5):
+        sim.admit(*urls(DEFAULT_CRAWL, 5, host))
+    sim.run(sim.now + 20.0)
+    sim.define("b", **closed)
+    sim.run()
+    assert visits_by_crawl(sim)[DEFAULT_CRAWL] == 25
+    sim.define("b")
+    sim.run()
+    assert visits_by_crawl(sim)["b"] == 100
+
+
+@pytest.mark.parametrize("weight", [1.0, 3.0])
+def test_crawls_share_a_site_whose_hosts_wait_for_each_other(weight: float) -> None:
+    sim = two_crawls(weight, site_at_once=1, batch=1, answer=lambda url: {"took": 1.0})
+    for host in names("b", 10):
+        sim.admit(*urls("b", 100, host), crawl="b")
+    for host in names("x", 40):
+        sim.admit(*urls(DEFAULT_CRAWL, 100, host))
+    sim.run(START + 60.0)
+    before = visits_by_crawl(sim)
+    sim.run(START + 360.0)
+    shares = visits_by_crawl(sim) - before
+    assert shares.total() > 200
+    assert shares["b"] / shares[DEFAULT_CRAWL] == pytest.approx(weight, rel=0.15)
