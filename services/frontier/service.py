@@ -415,6 +415,7 @@ class Frontier(Processor):
         self._removal.define(event)
         self._definitions[event.crawl] = event
         self._shared.define(event)
+        self._loading.load_hosts(now, self._open_crawls())
 
     def _crawl_of(self, partition: Partition) -> CrawlDefined | None:
         """Return the definition of the crawl that sees *partition*; None before it is defined."""
