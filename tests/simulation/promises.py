@@ -434,12 +434,12 @@ def _times_with_queue(
     return begin, max(waited)
 
 
-def check_shared(story: Story, share_for: float) -> Iterator[str]:
+def check_shared(story: Story, share_for: float, removed: Container[str] = ()) -> Iterator[str]:
     """Yield each order that requests a page although another crawl had captured it within
     *share_for* seconds, and each that shares a capture which is too old or was not made.
 
     A capture counts from its outcome on, if that came before the end of the lease. Retries and
-    revisits may need a newer one.
+    revisits may need a newer one. The captures of *removed* crawls are dropped.
     """
     ends = {order["order"]: order["expires_at"] for _, order in story.orders}
     kept: dict[str, list[tuple[float, dict[str, Any]]]] = defaultdict(list)
@@ -458,7 +458,12 @@ def check_shared(story: Story, share_for: float) -> Iterator[str]:
             if shared and shared["at"] not in [started_at for _, started_at in others]:
                 yield f"{order['crawl']} shares a capture of {url} that was not made in time"
             is_first = not (visit.get("earlier") or visit.get("attempt"))
-            if not shared and is_first and any(known_at < at for known_at, _ in others):
+            lasting = any(
+                known_at < at
+                for known_at, one in kept[url]
+                if one["crawl"] not in {order["crawl"], *removed} and one["started_at"] >= oldest
+            )
+            if not shared and is_first and lasting:
                 yield f"{order['crawl']} requests {url}, which another crawl has just captured"
 
 

@@ -375,7 +375,7 @@ class Run:
         result.broken += promises.check_archived(self.story, self.fleet.folder, self.erased)
         result.broken += promises.check_crawl_of_page(self.broker, self.crawls)
         result.broken += promises.check_shares(self.story, self.crawls, self.batch, self.pauses)
-        result.broken += promises.check_shared(self.story, SHARE_FOR)
+        result.broken += promises.check_shared(self.story, SHARE_FOR, self.removed)
         result.broken += promises.check_fruitless_orders(self.story, sites)
         excused = self.excused + self.losses * self.batch * len(sites.sites)
         if self.far and self.scenario.interval:
