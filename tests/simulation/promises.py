@@ -461,7 +461,9 @@ def check_shared(story: Story, share_for: float, removed: Container[str] = ()) -
             lasting = any(
                 known_at < at
                 for known_at, one in kept[url]
-                if one["crawl"] not in {order["crawl"], *removed} and one["started_at"] >= oldest
+                if one["crawl"] != order["crawl"]
+                and one["crawl"] not in removed
+                and one["started_at"] >= oldest
             )
             if not shared and is_first and lasting:
                 yield f"{order['crawl']} requests {url}, which another crawl has just captured"
