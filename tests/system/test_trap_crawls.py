@@ -17,11 +17,11 @@ from .trap_crawls import (
 )
 
 SMALL = TrapWeb(seed=2, traps=tuple(TRAPS), pages=12, sites=10)
-SMALL_SECONDS = 150.0
+SMALL_SECONDS = 400.0
 SMALL_COST = 4.5
 """The maximum number of requests for each honest page. Each trap costs more than a site has."""
 LONG_SECONDS = 120.0
-LOOKALIKES_SECONDS = 60.0
+LOOKALIKES_SECONDS = 300.0
 HOSTILE = TrapWeb(traps=tuple(KINDS), pages=24, sites=225)
 HOSTILE_SECONDS = 600.0
 
