@@ -1,7 +1,7 @@
 /** The shell: pages by the fragment of the address, the session, the crawl, and the theme. */
 
 import { ApiError, get, getIfPresent, send } from "./api.js";
-import { announce } from "./dialog.js";
+import { announce, requireReason } from "./dialog.js";
 import { field, h, link, replace, select } from "./dom.js";
 import { capital } from "./format.js";
 import { heading, problem } from "./parts.js";
@@ -178,6 +178,7 @@ async function offerPages() {
   const session = await getIfPresent("session").catch(() => null);
   const isAdmin = session?.role === "admin" && session.crawls === null;
   logOut.hidden = !session?.expires_at;
+  requireReason(Boolean(session?.requires_reason));
   const names = Object.keys(PAGES).filter((name) => PAGES[name][1] && (isAdmin || !ADMIN_PAGES.includes(name)));
   replace(navigation, h("ul", {}, names.map((name) => h("li", {}, h("a", { href: link(name) }, PAGES[name][1])))));
 }

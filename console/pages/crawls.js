@@ -22,7 +22,10 @@ export async function show({ signal, reload }) {
 function card(one, run, signal) {
   const { crawl: name, state } = one;
   const limit = one.max_pages > 0 && [` of at most ${number(one.max_pages)} `, meter(one.pages / one.max_pages, percent(one.pages / one.max_pages))];
-  const edit = async () => run(applying(name, (await get(crawlPath(name, "definition"), {}, signal)).text));
+  const edit = async () => {
+    const { text, at } = await get(crawlPath(name, "definition"), {}, signal);
+    await run(applying(name, text, at));
+  };
   const remove = {
     title: `Remove the crawl ${name}`, confirmation: name,
     text: "Its queues and rows are dropped, and its id is not used again. Other crawls are not affected.",
@@ -67,14 +70,14 @@ function simple(name, verb, title) {
   };
 }
 
-function applying(name, text) {
+function applying(name, text, at = undefined) {
   const id = h("input", { type: "text", value: name, readonly: Boolean(name), spellcheck: "false" });
   const toml = h("textarea", { rows: 16, spellcheck: "false" }, text);
   const change = {
     title: name ? `Edit the crawl ${name}` : "Apply a crawl's definition", verb: "Apply", method: "PUT",
     fields: [field("Id of the crawl", id), field("Definition, as TOML", toml)],
     get path() { return `crawls/${encodeURIComponent(id.value.trim() || "-")}`; },
-    body: () => ({ definition: toml.value }),
+    body: () => ({ definition: toml.value }), replaces: at,
   };
   return change;
 }

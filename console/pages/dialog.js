@@ -12,15 +12,23 @@ const EXPIRIES = [
 const SECONDS_BEFORE_PREVIEW = 0.4;
 const MAX_LINES = 20;
 
+let mustGiveReason = false;
+
+/** State whether each change needs a reason. */
+export function requireReason(isRequired) {
+  mustGiveReason = isRequired;
+}
+
 /**
  * Ask for a change, show its effect, and make it. Return the answer, or null if it was cancelled.
  *
- * *change* is `{title, text, method, path, body(), fields?, expires?, danger?, verb?, confirmation?}`.
+ * *change* is `{title, text, method, path, body(), fields?, expires?, danger?, verb?, confirmation?, replaces?}`.
  * The effect is the answer to the request with `dry_run`, whenever a field has changed. A change that
- * cannot be undone has a *confirmation*: the text that must be typed before.
+ * cannot be undone has a *confirmation*: the text that must be typed before. A setting that somebody
+ * has changed after *replaces*, when the shown one was set, stays as it is.
  */
 export function askChange(change) {
-  const reason = h("input", { type: "text", name: "reason", autocomplete: "off", maxlength: 500 });
+  const reason = h("input", { type: "text", name: "reason", autocomplete: "off", maxlength: 500, required: mustGiveReason });
   const expiry = change.expires ? new Expiry() : null;
   const typed = h("input", { type: "text", autocomplete: "off", spellcheck: "false", required: true });
   const effect = h("div", { class: "effect", role: "status" }, "Computing the effect…");
@@ -34,7 +42,7 @@ export function askChange(change) {
     change.text && h("p", {}, change.text),
     change.fields,
     expiry?.element,
-    field("Reason", reason, "Kept in the audit log."),
+    field("Reason", reason, mustGiveReason ? "Required, and kept in the audit log." : "Kept in the audit log."),
     effect,
     change.confirmation && field(`Type “${change.confirmation}” to confirm`, typed, "This cannot be undone."),
     alert,
@@ -47,7 +55,7 @@ export function askChange(change) {
   let asked = 0;
   let isInvalid = false;
 
-  const body = () => ({ ...change.body(), reason: reason.value, ...expiry?.body() });
+  const body = () => ({ ...change.body(), replaces: change.replaces, reason: reason.value, ...expiry?.body() });
   const allow = () => {
     apply.disabled = isInvalid || Boolean(change.confirmation && typed.value.trim() !== change.confirmation);
   };
@@ -62,8 +70,8 @@ export function askChange(change) {
       replace(effect, effectOf(found));
     } catch (error) {
       if (own !== asked) return;
-      // A change that is invalid or forbidden cannot be made. Other errors may be over by now.
-      isInvalid = [400, 403].includes(error.status);
+      // A change that is invalid, forbidden or outdated cannot be made. Other errors may be over by now.
+      isInvalid = [400, 403, 412].includes(error.status);
       replace(effect, h("p", { class: "bad" }, capital(error.message)));
     }
     allow();

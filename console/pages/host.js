@@ -15,7 +15,7 @@ export async function show({ params, crawl, signal, reload }) {
   const found = await get("host", { crawl, host: key }, signal);
   const { host } = found;
   return [
-    heading(remote(key), ...actions(host, crawl, reload)),
+    heading(remote(key), ...actions(found, crawl, reload)),
     sentence(found.answer),
     tiles([
       ["Condition", words(host.condition), host.ready_at > found.at ? `until ${moment(host.ready_at)}` : ""],
@@ -121,14 +121,15 @@ async function timeline(key, crawl, signal) {
   return section("Last visit to each URL", list.element);
 }
 
-function actions(host, crawl, reload) {
+function actions(found, crawl, reload) {
+  const { host } = found;
   const run = async (change) => (await askChange(change)) && reload();
   return [
     button("Retry", () => run({
       title: "Retry the host", text: "Its failed URLs are queued again, and its backoff ends.",
       method: "POST", path: crawlPath(crawl, "retry"), body: () => ({ hosts: [host.host] }), verb: "Retry",
     })),
-    button("Slow down", () => run(slowDown(host))),
+    button("Slow down", () => run(slowDown(host, found.host_override?.at ?? 0))),
     button("Block", () => run({
       title: "Block the host", text: "It is not visited, and its queued URLs are skipped.", danger: true, expires: true,
       method: "POST", path: "blocklist", body: () => ({ rules: [host.host] }), verb: "Block",
@@ -137,11 +138,11 @@ function actions(host, crawl, reload) {
   ];
 }
 
-function slowDown(host) {
+function slowDown(host, setAt) {
   const delay = h("input", { type: "number", min: 0, step: "any", value: Math.max(1, 2 * (host.delay || 1)) });
   return {
     title: "Slow the host down", fields: [field("Seconds between two visits", delay)], expires: true,
     method: "PUT", path: `overrides/hosts/${encodeURIComponent(host.host.replace(/^https?:\/\//, "").replace(/:\d+$/, ""))}`,
-    body: () => ({ delay: Number(delay.value) }), verb: "Set the delay",
+    body: () => ({ delay: Number(delay.value) }), verb: "Set the delay", replaces: setAt,
   };
 }

@@ -101,7 +101,7 @@ function settings(name, site) {
   const off = h("input", { type: "checkbox", checked: Boolean(found.off) });
   return {
     title: `Settings of ${name}`, expires: true, verb: "Set",
-    method: "PUT", path: `overrides/sites/${encodeURIComponent(name)}`,
+    method: "PUT", path: `overrides/sites/${encodeURIComponent(name)}`, replaces: found.at ?? 0,
     fields: [
       field("Seconds between two visits to a host", delay, "Empty for the usual delay."),
       field("Visits to each host a day", budget, "Empty for no limit."),

@@ -20,6 +20,7 @@ export async function show({ signal, reload }) {
     const change = {
       title: "Set the speed", method: "PUT", path: "speed", expires: true, verb: "Set",
       text: "The limits hold for all crawls and all fetchers together.", body: () => ({ speeds: speedsOf(editor.grid) }),
+      replaces: found.at,
     };
     if (await askChange(change)) reload();
   };

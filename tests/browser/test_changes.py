@@ -11,7 +11,7 @@ from playwright.async_api import Browser, Locator, Page
 
 from tests.support.commands import run_command
 
-from .console import MODES, Console, Tab, tab
+from .console import MODES, Console, Tab, running_console, tab
 from .hostile import HostileSite
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
@@ -26,6 +26,11 @@ def status(data: Path) -> dict[str, Any]:
     assert done.code == 0, done.err
     found: dict[str, Any] = json.loads(done.out)
     return found
+
+
+def set_speed(data: Path, speed: str) -> None:
+    done = run_command([*COMMAND, "speed", speed, "--data", str(data)])
+    assert done.code == 0, done.err
 
 
 async def confirm(page: Page) -> str:
@@ -249,6 +254,37 @@ async def test_invalid_change_is_explained_and_cannot_be_made(
         await rules.fill("valid.example")
         await page.locator(".effect", has_text="valid.example is blocked").wait_for()
         assert await block.is_enabled()
+
+
+async def test_setting_that_was_changed_since_stays(browser: Browser, console: Console) -> None:
+    async with tab(browser, console) as opened:
+        page = opened.page
+        await opened.open("speed")
+        set_speed(console.data, "5/s")
+        await press(page.get_by_role("button", name="Apply…"))
+        await page.locator(".effect .bad", has_text="after you read it").wait_for()
+        button = page.get_by_role("dialog").get_by_role("button", name="Set", exact=True)
+        assert await button.is_disabled()
+        assert [one["pages"] for one in status(console.data)["speeds"]] == [5.0]
+        set_speed(console.data, "none")
+
+
+async def test_reason_is_required_if_the_settings_say_so(
+    browser: Browser, console: Console, tmp_path: Path
+) -> None:
+    with running_console(
+        console.data, tmp_path / "out", GOSSAMER_API__REQUIRE_REASON="true"
+    ) as strict:
+        async with tab(browser, strict) as opened:
+            page = opened.page
+            await opened.open("blocklist")
+            await press(page.get_by_role("button", name="Block…"))
+            await page.get_by_label("Rules, one a line").fill("reason.example")
+            dialog = page.get_by_role("dialog")
+            await dialog.get_by_role("button", name="Block", exact=True).click()
+            assert await dialog.is_visible()
+            await confirm(page)
+            await assert_audited(opened, "block")
 
 
 async def test_log_out_ends_the_session(browser: Browser, console: Console) -> None:
