@@ -193,7 +193,7 @@ class BudgetAllocation:
         parts = self._parts(totals)
         for partition in claimed:
             plans, (again, new) = partition.plans, parts[partition.number]
-            plans.crawl = set_budget(plans.crawl, again + new)
+            plans.crawl = set_budget(plans.crawl, again + new, now)
             plans.discovery_share = new / (again + new) if new else 0.0
 
     def _parts(self, totals: list[PartitionPlansRow]) -> list[tuple[float, float]]:

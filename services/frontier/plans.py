@@ -246,6 +246,10 @@ class Plans:
 
     def pop_due(self, now: float, limit: int) -> list[DueRow]:
         """Pop at most *limit* due visits that the budget allows."""
+        due = self.due()
+        if (due is None or due > now) and self.crawl.tokens_at <= now:
+            # The tokens are not refilled: a crawl without due visits writes nothing.
+            return []
         self.crawl = refill_tokens(self.crawl, now)
         if self.crawl.budget:
             limit = min(limit, int(self.crawl.tokens))

@@ -333,6 +333,23 @@ def test_sites_of_a_removed_crawl_are_erased_a_few_at_a_time() -> None:
     assert visits_by_crawl(sim)[DEFAULT_CRAWL] == 100
 
 
+def test_crawl_without_work_writes_nothing() -> None:
+    sim = two_crawls()
+    sim.admit(*urls(DEFAULT_CRAWL, 2))
+    sim.run()
+    plans, totals = sim.store.table(PartitionPlansRow), sim.store.table(TallyRow)
+
+    def rows_of_idle_crawl() -> list[PartitionPlansRow | TallyRow]:
+        of_plans = [row for row in plans.everything() if row.crawl == "b"]
+        return [*of_plans, *(row for row in totals.everything() if row.crawl == "b")]
+
+    before = rows_of_idle_crawl()
+    assert before
+    sim.admit(*urls(DEFAULT_CRAWL, 50))
+    sim.run()
+    assert rows_of_idle_crawl() == before
+
+
 def test_counters_of_former_addresses_are_erased_with_a_removed_crawl() -> None:
     """Sites of an address are counted together. The hosts of this site have one address each."""
 

@@ -369,7 +369,7 @@ def test_new_urls_get_their_share_of_the_budget_and_revisits_the_rest() -> None:
 def test_new_url_that_waits_for_the_budget_is_explained_and_survives_a_crash() -> None:
     sim = simulate("none", budget=4, discovery_share=0.5)
     sim.admit(*(f"{HOST}/{n}" for n in range(40)))
-    sim.run(START + 2 * DAY)
+    sim.run(START + 2.1 * DAY)  # Between two visits, which are a quarter of a day apart.
     assert "budget" in plan(sim, f"{HOST}/39").reason
     assert sum(row.waiting for row in shares(sim)) == 40 - len(sim.pages())
     for _ in range(9):

@@ -231,8 +231,10 @@ def next_token_at(crawl: CrawlState) -> float:
     return crawl.tokens_at + max(0.0, 1.0 - crawl.tokens) * DAY / crawl.budget
 
 
-def set_budget(crawl: CrawlState, budget: float) -> CrawlState:
-    """Set the budget. The price is computed again if the budget changes by more than 10 %."""
+def set_budget(crawl: CrawlState, budget: float, now: float) -> CrawlState:
+    """Set the budget from *now* on. The price is computed again if it changes by more than 10 %."""
+    if budget != crawl.budget:
+        crawl = refill_tokens(crawl, now)
     is_similar = abs(budget - crawl.budget) <= MAX_BUDGET_CHANGE * crawl.budget
     return replace(crawl, budget=budget, price=crawl.price if is_similar else 0.0)
 
