@@ -162,13 +162,14 @@ class TornTable(Generic[R]):
         pass
 
     def everything(self) -> Iterator[R]:
-        rows: Iterator[Any] = (
+        # A copy, because services go on writing while they read the rows.
+        rows: list[Any] = [
             row
             for (name, _), rows in self._disk.items()
             if name == self._row.table
             for row in rows.values()
-        )
-        return rows
+        ]
+        return iter(rows)
 
     def drop(self, partition: Partition) -> None:
         self.pending.pop(partition, None)

@@ -29,6 +29,7 @@ from gossamer.events import (
     PageFetched,
     PageParsed,
     SeedAdded,
+    SharedCapture,
     SiteOverridden,
     Speed,
     Tombstone,
@@ -37,6 +38,7 @@ from gossamer.events import (
     VisitEnded,
     topics,
 )
+from gossamer.events.control import MAX_SHARE_SECONDS
 from gossamer.log import Headers, Message, Record
 from gossamer.log.codec import (
     MAX_LETTER_BYTES,
@@ -88,11 +90,14 @@ def instances(kind: type[Any]) -> st.SearchStrategy[Any]:
         "every": st.floats(0, 1e9),
         "linked_at": st.floats(0, 1e9),
         "weight": st.floats(0, 1e6, exclude_min=True),
+        "share_for": st.floats(0, MAX_SHARE_SECONDS),
         "before": st.dictionaries(st.text(), st.text()),
         "after": st.dictionaries(st.text(), st.text()),
     }
     if kind in (Discovery, Visit):
         narrow["score"] = st.none() | st.floats(0, 1)
+    if kind is SharedCapture:
+        narrow["at"] = st.floats(0, 1e10)
     if kind in (HostOverridden, SiteOverridden, Speed):
         some = st.none() | st.floats(0, 1e6)
         narrow |= {"budget": st.integers(0, 10**6), "delay": some, "pages": some, "bytes": some}
@@ -101,6 +106,7 @@ def instances(kind: type[Any]) -> st.SearchStrategy[Any]:
 
 
 st.register_type_strategy(ChangedSetting, instances(ChangedSetting))
+st.register_type_strategy(SharedCapture, instances(SharedCapture))
 st.register_type_strategy(Discovery, instances(Discovery))
 st.register_type_strategy(Visit, instances(Visit))
 st.register_type_strategy(Speed, instances(Speed))

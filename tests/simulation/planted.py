@@ -287,7 +287,7 @@ FAULTS = (
         "Leases end before outcomes that arrived in time are consumed.",
         scenario="outcomes not consumed",
         seeds=10,
-        first=12367,
+        first=12587,
         report="Retry-After of .* broken|for URLs that were answered before",
         seams={
             "services.frontier.partitions.Partitions.caught_up": property(_always_caught_up),
@@ -402,6 +402,7 @@ FAULTS = (
         "A group continues at its offsets although an older store was restored.",
         scenario="store restored",
         seeds=5,
+        first=162,
         report="admitted and has no outcome|has no verdict|was not archived",
         seams={
             "gossamer.runtime.checkpoints.align": _in_step,

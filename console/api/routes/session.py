@@ -62,14 +62,16 @@ async def begin_session(
     return Response(_session(actor, state), cookies=[cookie])
 
 
-@delete("/v1/session", summary="Log out", opt={ROLE: "view"})
-async def end_session(request: Request[Any, Any, Any], state: State) -> Response[None]:
+@delete(
+    "/v1/session",
+    summary="Log out",
+    opt={ROLE: "view"},
+    response_cookies=[Cookie(key=COOKIE, max_age=0)],
+)
+async def end_session(request: Request[Any, Any, Any], state: State) -> None:
     """End the session of the cookie, and delete the cookie."""
     gate: Gate = state.gate
     gate.identities.sessions.end(request.cookies.get(COOKIE, ""))
-    response = Response[None](None, status_code=204)
-    response.delete_cookie(COOKIE)
-    return response
 
 
 @get("/healthz", summary="Liveness", opt={ROLE: OPEN, ANY_HOST: True}, security=[])
