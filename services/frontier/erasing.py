@@ -152,6 +152,17 @@ class ErasureHandler:
         ] or [(crawl, list[str](), set[str]())]
         for part, (each, urls_of_part, digests) in enumerate(parts):
             last = part == len(parts) - 1
+            # First, because dedup's answer ends the rows that name the captures: after a crash
+            # between the two events they must still be there.
+            yield VisitsErased(
+                crawl=each,
+                at=now,
+                site=site,
+                erasure=erasure,
+                part=part,
+                urls=tuple(urls_of_part),
+                removal=removal,
+            )
             yield ErasureBegun(
                 crawl=each,
                 at=now,
@@ -162,15 +173,6 @@ class ErasureHandler:
                 hosts=tuple(hosts) if last else (),
                 urls=tuple(urls_of_part),
                 digests=tuple(sorted(digests)),
-                removal=removal,
-            )
-            yield VisitsErased(
-                crawl=each,
-                at=now,
-                site=site,
-                erasure=erasure,
-                part=part,
-                urls=tuple(urls_of_part),
                 removal=removal,
             )
 
