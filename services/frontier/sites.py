@@ -88,9 +88,13 @@ class Sites:
         return self._crawl in self._row(site).crawls
 
     def leave(self, site: str) -> None:
-        """Erase what the crawl has met at *site*."""
+        """Erase what the crawl has met at *site*.
+
+        The row is written after those of the hosts: the removal goes on with the sites whose rows
+        name the crawl.
+        """
         row = self._row(site)
-        self._put(row.without_crawl(self._crawl))
+        self._put(row.without_crawl(self._crawl), last=True)
 
     def hosts(self, site: str) -> int:
         """Return the number of admitted hosts of *site*."""
@@ -273,6 +277,6 @@ class Sites:
             return
         self._put(self._row(site).with_crawl(self._crawl, replace(self._own(site), **changes)))
 
-    def _put(self, row: SiteRow) -> None:
+    def _put(self, row: SiteRow, last: bool = False) -> None:
         self._cache.put(row.site, row, row.site)
-        self._rows.put(row)
+        self._rows.put(row, last=last)
