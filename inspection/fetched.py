@@ -28,7 +28,7 @@ class Before(Struct, frozen=True):
 
 
 class Fetched(Struct, frozen=True, kw_only=True):
-    """What a request for an urgent URL has brought so far."""
+    """The result of a request for an urgent URL so far."""
 
     url: str
     state: UrlState

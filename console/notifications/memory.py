@@ -36,7 +36,7 @@ class Memory:
         self._pending |= {(notice.id, channel): notice for channel in notice.channels}
 
     def last(self, rule: str, crawl: str) -> NoticeRaised | None:
-        """Return the last notice of *rule* about *crawl*; None if there was none."""
+        """Return the last notice of *rule* about *crawl*; None before the first."""
         return self._last.get((rule, crawl))
 
     def pending(self) -> Iterator[tuple[NoticeRaised, str]]:

@@ -29,7 +29,7 @@ class Attachment(NamedTuple):
 
 
 class Content(NamedTuple):
-    """What a notice says."""
+    """The content of a message about a notice."""
 
     title: str
     text: str

@@ -363,7 +363,7 @@ class VisitEnded(Event, frozen=True, kw_only=True, tag="visit_ended"):
 
     @property
     def captured_at(self) -> float:
-        """Epoch seconds of the request, also of a shared capture. 0 means that there is none."""
+        """Epoch seconds of the request, also of a shared capture. 0 without a request."""
         return self.visit.shared.at if self.visit.shared else self.started_at
 
 

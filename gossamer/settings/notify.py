@@ -24,7 +24,7 @@ RuleName = Literal[
 ]
 RULE_NAMES: tuple[RuleName, ...] = get_args(RuleName)
 MAIL, TOPIC = "mail", "topic"
-"""The names of the channels that are no webhooks."""
+"""The names of the channels for mail and for the topic. All others are webhooks."""
 _channel_name = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _mail_address = re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+")
 
@@ -64,8 +64,8 @@ class NotifySettings(Section):
     smtp_password_file: Path | None = None
     """A file whose first line is the password. It may change while a process runs."""
     topic: bool = False
-    """Whether notices are raised although there is no webhook and no mail. All notices are on the
-    topic `notifications`, for other programs."""
+    """Whether notices are raised for the topic `notifications` alone, without a webhook or mail.
+    Raised notices are always on that topic, for other programs."""
     rules: Annotated[tuple[RuleName, ...], unit("list of rules")] = RULE_NAMES
     """The conditions that raise a notice."""
     host_failures: Annotated[Positive, unit("failures")] = 4

@@ -425,8 +425,8 @@ def reply_of(page: PageFetched) -> Reply:
 
 
 def kept_page(events: Iterable[Event]) -> PageFetched | None:
-    """Return the page among the *events* of a visit that other crawls may take: a whole document
-    that was requested. None if there is none."""
+    """Return the page among the *events* of a visit if other crawls may take it: a whole document
+    that was requested. None otherwise."""
     pages = [event for event in events if isinstance(event, PageFetched)]
     ended = [event for event in events if isinstance(event, VisitEnded)]
     if len(pages) != 1 or not ended or ended[0].outcome is not Outcome.PAGE:

@@ -57,7 +57,7 @@ from services.frontier.workbench import Host
 MAX_LOADED_PER_STEP = 500
 """Hosts that are loaded in one step of the loop: the member has to poll between steps."""
 MAX_LATE_HOSTS = 16
-"""Ready hosts, with request numbers higher than most, of which one is unloaded."""
+"""The number of ready hosts with high request numbers from which one is chosen to be unloaded."""
 MAX_READS_PER_STEP = 8
 """Reads in one step. Each reads as many hosts as fit in memory, and some entries may be stale."""
 MAX_LOAD_FACTOR, MAX_EXTRA_ORDERS = 1.25, 4
@@ -123,7 +123,7 @@ class HostLoader:
         return all(self._choose_exchanges(crawls, 1))
 
     def _with_listed(self, crawls: Collection[str]) -> list[str]:
-        """Return those of *crawls* of which a host may wait for memory."""
+        """Return the *crawls* with hosts that may wait for memory."""
         partitions = [*self._partitions]
         return [
             crawl for crawl in crawls if any(one.of(crawl).may_have_listed for one in partitions)

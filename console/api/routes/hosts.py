@@ -1,6 +1,6 @@
 """Hosts, sites, and the parts of a site."""
 
-from typing import Annotated
+from typing import Annotated, Generic, TypeVar
 
 from litestar import get
 from litestar.datastructures import State
@@ -34,6 +34,7 @@ from inspection.robots import RobotsView, read_robots
 from inspection.visits import LastOutcome, parse_outcome
 from services.frontier.conditions import Condition
 
+T = TypeVar("T")
 Search = Annotated[str, QueryParameter(description="A part of the name.", max_length=300)]
 Cause = Annotated[str, QueryParameter(description="Only hosts that back off for this outcome.")]
 Sorting = Annotated[HostSort, QueryParameter(description="The column that sorts the hosts.")]
@@ -46,33 +47,19 @@ ForUrl = Annotated[str, QueryParameter(description="The URL whose deciding line 
 Chosen = Annotated[Condition | None, QueryParameter(description="Only hosts in this condition.")]
 
 
-class HostItems(Struct, frozen=True, kw_only=True):
-    """Some hosts of a list."""
+class IndexPage(Struct, Generic[T], frozen=True, kw_only=True):
+    """Some hosts or sites of a list that an index has sorted."""
 
-    items: tuple[Host, ...]
+    items: tuple[T, ...]
+    """As they are now, except for the sums of a site's hosts."""
     next: str | None
-    """The cursor of the next page; null after the last host."""
+    """The cursor of the next page; null after the last item."""
     total: int | None
-    """Hosts in the whole list; null if they are not counted."""
+    """Items in the whole list; null if they are not counted."""
     is_total_least: bool = False
-    """Whether the list has more than `total` hosts."""
+    """Whether the list has more than `total` items."""
     as_of: float | None = None
-    """When the order was read, in epoch seconds; null for now. The hosts are current."""
-
-
-class SiteItems(Struct, frozen=True, kw_only=True):
-    """Some sites of a list."""
-
-    items: tuple[Site, ...]
-    next: str | None
-    """The cursor of the next page; null after the last site."""
-    total: int | None
-    """Sites in the whole list; null if they are not counted."""
-    is_total_least: bool = False
-    """Whether the list has more than `total` sites."""
-    as_of: float | None = None
-    """When the order and the sums of the hosts were read, in epoch seconds; null for now. Settings
-    and refused URLs are current."""
+    """When the order and the sums were read, in epoch seconds; null for now."""
 
 
 @get("/v1/hosts", summary="Hosts", opt={ROLE: "view"}, dependencies=FILTERED_READER)
@@ -87,7 +74,7 @@ async def get_hosts(
     ascending: Ascending = False,
     cursor: Cursor = None,
     limit: Limit = 100,
-) -> HostItems:
+) -> IndexPage[Host]:
     """Hosts, or those where a crawl has had URLs, searched and sorted, with the longest queues
     first unless `sort` is given. The order comes from an index, which may be a minute old."""
     hosts: Hosts = state.hosts
@@ -101,7 +88,7 @@ async def get_hosts(
         is_ascending=ascending,
     )
     page = await hosts.search(reader, query, cursor, limit)
-    return HostItems(
+    return IndexPage(
         items=page.hosts,
         next=page.next,
         total=page.total,
@@ -120,17 +107,17 @@ async def get_sites(
     ascending: Ascending = False,
     cursor: Cursor = None,
     limit: Limit = 100,
-) -> SiteItems:
+) -> IndexPage[Site]:
     """Sites, or those where a crawl has had URLs, searched and sorted, with the most hosts first
     unless `sort` is given. The order comes from an index, which may be a minute old. With `site`
     only this one, as it is now."""
     if site:
         found = await reader.read(lambda crawl: read_site(crawl, site))
-        return SiteItems(items=(found,), next=None, total=1)
+        return IndexPage(items=(found,), next=None, total=1)
     hosts: Hosts = state.hosts
     query = SiteQuery(search=search, crawl=reader.crawl, sort=sort, is_ascending=ascending)
     sites, page = await hosts.search_sites(reader, query, cursor, limit)
-    return SiteItems(
+    return IndexPage(
         items=tuple(sites),
         next=page.next,
         total=page.total,

@@ -99,7 +99,7 @@ class Letters(Change, kw_only=True):
 
 
 class Target(Change, kw_only=True):
-    """What is erased."""
+    """The URL, the host or the site to erase."""
 
     target: Annotated[str, Meta(min_length=1, max_length=8192)]
     """A URL with its path, a host by its scheme (`https://www.example.org`), or a site with all of
