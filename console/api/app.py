@@ -87,6 +87,8 @@ def make_app(
         },
         middleware=[BodyTimeout],
         after_exception=[_log_error],
+        # By default Litestar replaces the handlers of the process, which may run a crawl, too.
+        logging_config=None,
         before_send=[_add_headers],
         request_max_body_size=MAX_BODY_BYTES,
         openapi_config=_openapi(),

@@ -107,8 +107,10 @@ class Tab:
         await self.settle()
 
     async def open(self, route: str) -> None:
-        """Open a page and wait for its data."""
-        await self.page.goto(self.console.route(route))
+        """Open a page, or open it again, and wait for its data."""
+        address = self.console.route(route)
+        # To go to the address at which the browser is would not load the page again.
+        await (self.page.reload() if self.page.url == address else self.page.goto(address))
         await self.settle()
 
     async def settle(self) -> None:

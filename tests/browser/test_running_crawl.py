@@ -143,7 +143,6 @@ async def explained(found: Tab, url: str, state: str) -> None:
             return
         assert time.monotonic() < latest, await found.text()
         await asyncio.sleep(0.2)
-        await found.open("overview")
 
 
 async def test_fetched_url_is_requested_again(browser: Browser, running: Running) -> None:
@@ -270,9 +269,9 @@ async def test_erased_url_is_not_archived_any_more(browser: Browser, running: Ru
         await explained(found, url, "erased")
         assert await found.page.get_by_role("button", name="Show the version").count() == 0
         await found.open("erasures")
-        while await found.page.locator("tr", has_text=url).get_by_text("being erased").count():
-            await found.open("erasures")
-        assert url in await found.text()
+        await reload_until(
+            found, lambda text: url in text and "being erased" not in text, "the erasure"
+        )
         await found.open("blocklist")
         assert f"{authority(web, FAILED)}/" in await found.text()
 

@@ -1,5 +1,6 @@
 """Who may use the HTTP API: tokens, roles, sessions, proxies, and rate limits."""
 
+import logging
 import os
 import socket
 import stat
@@ -55,6 +56,13 @@ def client(data: Path) -> Iterator[Client]:
 
 def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
+
+
+def test_log_of_the_process_stays_as_it_is(data: Path) -> None:
+    root = logging.getLogger()
+    before = [*root.handlers], root.level
+    with client_of(make_api(data)):
+        assert ([*root.handlers], root.level) == before
 
 
 def test_each_route_states_its_role(data: Path) -> None:
