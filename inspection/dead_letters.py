@@ -12,15 +12,12 @@ from gossamer.events import DeadLetter
 from gossamer.events.topics import DEAD_LETTERS
 from gossamer.log import Log, Record
 from gossamer.log.codec import decode, message_of_letter, value_of_letter
-from inspection.crawl import NotFound
 from inspection.paging import Page
 
 MAX_PREVIEW = 4096
 """Bytes of a record's value in a list."""
 MAX_READ_LETTERS = 20_000
 """Records of the topic that one page reads."""
-FIRST_WAIT = 1.0
-"""Seconds that a tail may take to reach the named record."""
 
 _name = re.compile(r"(\d{1,4})/(\d{1,18})", re.ASCII)
 
@@ -113,29 +110,6 @@ def read_letters(
     finally:
         tail.close()
     return Page(tuple(found))
-
-
-def read_letter(log: Log, name: str) -> DeadLetter:
-    """Return the whole dead letter called *name*.
-
-    Raise NotFound if there is none, and BadSettings if *name* is not PARTITION/OFFSET.
-    """
-    if (at := _parse_name(name)) is None:
-        raise BadSettings(f"{name!r} is not a dead letter: give PARTITION/OFFSET")
-    if at[0] not in _partitions(log):
-        raise _not_found(name)
-    tail = log.tail([DEAD_LETTERS.name], dict([at]))
-    try:
-        for record in tail.poll(FIRST_WAIT):
-            if record.offset == at[1] and (named := _named(record, None)):
-                return named.letter
-    finally:
-        tail.close()
-    raise _not_found(name)
-
-
-def _not_found(name: str) -> NotFound:
-    return NotFound(f"there is no dead letter {name}: it was erased, or never existed")
 
 
 def describe_letter(name: str, letter: DeadLetter) -> Letter:

@@ -3,7 +3,7 @@
 The store has hosts by their site. To sort a million of them reads the whole table, 13 µs for each
 row. So a process of its own fills a file from one scan (`fill_index`), which replaces the file of
 the scan before. Searches read the file within milliseconds. The shown hosts are then read from the
-store (`search_hosts`), so only their order is as old as the scan.
+store (`read_some_hosts`), so only their order is as old as the scan.
 
 A page continues after the sort value and the name of its last host. Between two scans, a host whose
 value changes may therefore appear twice or be missed; all others appear once.
@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from gossamer import clock
 from gossamer.errors import BadSettings, Unavailable
-from inspection.crawl import OpenCrawl, open_crawl
+from inspection.crawl import open_crawl
 from inspection.hosts import (
     ALL_SITES,
     Host,
@@ -32,7 +31,6 @@ from inspection.hosts import (
     SiteSums,
     host_of,
     iterate_sites,
-    read_some_hosts,
     sums_of_site,
 )
 from services.frontier.conditions import Condition
@@ -312,18 +310,6 @@ class HostIndex:
             is_total_least=total > MAX_COUNT,
             as_of=as_of,
         )
-
-
-def search_hosts(
-    crawl: OpenCrawl, index: HostIndex, query: HostQuery, after: str | None = None, limit: int = 100
-) -> HostPage:
-    """Return *limit* hosts in the order of *index*, as they are now in *crawl*.
-
-    A host that was erased since the scan is left out. Raise BadSettings for an invalid cursor, and
-    Unavailable before the first scan has ended.
-    """
-    keys, page = index.find_hosts(query, after, limit)
-    return replace(page, hosts=tuple(read_some_hosts(crawl, keys)))
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -8,12 +8,11 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from gossamer.crawl import host_overrides_of, overrides_of
 from gossamer.events import HostOverridden, SiteOverridden
 from gossamer.overrides import merge_overrides, site_of_host
-from gossamer.store import Table
 from gossamer.web.url import host_name, site_of
 from inspection.crawl import OpenCrawl
 from inspection.figures import times
@@ -145,19 +144,6 @@ class SiteSums(Struct, frozen=True, kw_only=True):
 
     site: str
     hosts: int = 0
-    queued: int = 0
-    visits: int = 0
-    pages: int = 0
-    received: int = 0
-    backing_off: int = 0
-    refused_urls: int = 0
-
-
-class Site(Struct, frozen=True, kw_only=True):
-    """A site, with the settings that an operator gave it."""
-
-    site: str
-    hosts: int = 0
     """Admitted hosts of the site."""
     queued: int = 0
     """URLs that wait at its hosts."""
@@ -169,6 +155,13 @@ class Site(Struct, frozen=True, kw_only=True):
     """Bytes received from its hosts."""
     backing_off: int = 0
     """Its hosts that back off."""
+    refused_urls: int = 0
+    """URLs of the site that a rule refused."""
+
+
+class Site(SiteSums, frozen=True, kw_only=True):
+    """A site, with the settings that an operator gave it."""
+
     refused: dict[str, int]
     """Rule → URLs that it refused."""
     has_wildcard: bool = False
@@ -322,8 +315,8 @@ def read_sites(crawl: OpenCrawl, query: SiteQuery = ALL_SITES, limit: int = 100)
 
     A site that has settings and no host yet is included. The tables of hosts and sites are read.
     """
-    store, sums, visited = crawl.store(), dict[str, SiteSums](), set[str]()
-    hosts, sites = store.table(HostRow), store.table(SiteRow)
+    hosts, sums, visited = crawl.store().table(HostRow), dict[str, SiteSums](), set[str]()
+    crawl.store().table(SiteRow)
     with crawl.reading():
         found: Iterator[tuple[SiteSums, Iterable[str]]] = chain(
             ((sums_of_host(row), row.crawls) for row in hosts.everything()),
@@ -337,7 +330,7 @@ def read_sites(crawl: OpenCrawl, query: SiteQuery = ALL_SITES, limit: int = 100)
                 visited.add(one.site)
         chosen = (one for one in sums.values() if one.site in visited)
         value: Callable[[SiteSums], Any] = lambda one: (getattr(one, query.sort.value), one.site)  # noqa: E731
-        return _sites_of(crawl, sites, _first(limit, chosen, value, query.is_ascending))
+        return read_some_sites(crawl, _first(limit, chosen, value, query.is_ascending))
 
 
 def read_site(crawl: OpenCrawl, site: str) -> Site:
@@ -383,8 +376,12 @@ def sums_of_host(row: HostRow) -> SiteSums:
 
 def sums_of_site(row: SiteRow) -> SiteSums:
     """Return the part of a site's sums that is in its own row."""
-    refused = sum(sum(own.refused.values()) for own in row.crawls.values())
-    return SiteSums(site=row.site, refused_urls=refused)
+    return SiteSums(site=row.site, refused_urls=_refused(row).total())
+
+
+def _refused(row: SiteRow) -> Counter[str]:
+    """Return rule → URLs of the site that it refused, of all crawls."""
+    return sum((Counter(own.refused) for own in row.crawls.values()), Counter[str]())
 
 
 def _add(one: SiteSums, other: SiteSums) -> SiteSums:
@@ -396,12 +393,8 @@ def read_some_sites(crawl: OpenCrawl, sums: Sequence[SiteSums]) -> list[Site]:
     """Return the sites with these *sums*, in their order."""
     table = crawl.store().table(SiteRow)
     with crawl.reading():
-        return _sites_of(crawl, table, sums)
-
-
-def _sites_of(crawl: OpenCrawl, table: Table[SiteRow], sums: Sequence[SiteSums]) -> list[Site]:
-    of_sites, of_hosts = overrides_of(crawl.log), host_overrides_of(crawl.log)
-    rows = {row.site: row for row in table.get_all([(one.site, "") for one in sums])}
+        of_sites, of_hosts = overrides_of(crawl.log), host_overrides_of(crawl.log)
+        rows = {row.site: row for row in table.get_all([(one.site, "") for one in sums])}
     return [_site(rows.get(one.site) or SiteRow(one.site), one, of_sites, of_hosts) for one in sums]
 
 
@@ -411,15 +404,10 @@ def _site(
     of_sites: dict[str, SiteOverridden],
     of_hosts: dict[str, HostOverridden],
 ) -> Site:
+    refused = _refused(row)
     return Site(
-        site=row.site,
-        hosts=sums.hosts,
-        queued=sums.queued,
-        visits=sums.visits,
-        pages=sums.pages,
-        received=sums.received,
-        backing_off=sums.backing_off,
-        refused=dict(sum((Counter(own.refused) for own in row.crawls.values()), Counter[str]())),
+        **asdict(replace(sums, refused_urls=refused.total())),
+        refused=refused,
         has_wildcard=row.wildcard,
         distrusted={
             host: trust.distrust_reason

@@ -11,8 +11,7 @@ from gossamer.log.codec import dead_letter, encode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database
 from inspection import dead_letters
-from inspection.crawl import NotFound
-from inspection.dead_letters import MAX_PREVIEW, iterate_letters, read_letter, read_letters
+from inspection.dead_letters import MAX_PREVIEW, iterate_letters, read_letters
 
 BYTES = b"\xff\0 <script>"
 
@@ -72,25 +71,12 @@ def test_letter_has_its_bytes_and_whether_it_can_be_replayed(log: Log) -> None:
     assert base64.b64decode(letter.value) == BYTES and letter.is_whole
     assert letter.preview == "\ufffd\0 <script>" and letter.size == len(BYTES)
     assert letter.no_replay == "" and letter.reason == "not a URL" and letter.topic == "seeds"
-    assert read_letter(log, letter.name).value == BYTES
 
 
 def test_large_letter_is_shown_in_part(log: Log) -> None:
     bury(log, 50, value=b"x" * 10_000)
     (letter,) = (one for one in read_letters(log).items if one.at == 50.0)
     assert len(letter.preview) == MAX_PREVIEW and letter.size == 10_000 and not letter.is_whole
-
-
-@pytest.mark.parametrize("name", ["", "1", "1/x", "-1/0", "1/" + "9" * 30])
-def test_invalid_names_are_refused(log: Log, name: str) -> None:
-    with pytest.raises(BadSettings, match="PARTITION/OFFSET"):
-        read_letter(log, name)
-
-
-def test_missing_letter_is_not_found(log: Log) -> None:
-    for name in ("0/999", "99/0"):
-        with pytest.raises(NotFound):
-            read_letter(log, name)
 
 
 def test_log_without_letters_has_an_empty_page() -> None:

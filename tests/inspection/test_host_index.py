@@ -16,7 +16,7 @@ from gossamer.web.url import site_of
 from inspection import host_index
 from inspection.crawl import OpenCrawl
 from inspection.folder import Folder, Opened
-from inspection.host_index import HostIndex, fill_index, search_hosts, write_index
+from inspection.host_index import HostIndex, fill_index, write_index
 from inspection.hosts import (
     HostQuery,
     HostSort,
@@ -25,6 +25,7 @@ from inspection.hosts import (
     SiteSums,
     read_hosts,
     read_sites,
+    read_some_hosts,
 )
 from services.frontier.conditions import Condition
 from services.frontier.rows import (
@@ -175,13 +176,11 @@ def test_pages_of_sites_together_are_the_list_that_the_store_has(
         index.close()
     assert len(found) == page.total
     listed = read_sites(make_crawl([*rows, *sites]), query)
-    assert [
-        (one.site, one.hosts, one.queued, one.pages, one.backing_off, one.refused_urls)
-        for one in found
-    ] == [
-        (one.site, one.hosts, one.queued, one.pages, one.backing_off, sum(one.refused.values()))
+    assert found == [
+        SiteSums(**{name: getattr(one, name) for name in SiteSums.__struct_fields__})
         for one in listed
     ]
+    assert all(one.refused_urls == sum(one.refused.values()) for one in listed)
 
 
 def test_listed_sites_are_searched_chosen_and_sorted() -> None:
@@ -220,8 +219,9 @@ def make_crawl(rows: Iterable[HostRow | SiteRow]) -> OpenCrawl:
 def test_shown_hosts_are_current_and_erased_ones_are_left_out(tmp_path: Path) -> None:
     write_index(tmp_path / "hosts", [host("a.example", 9), host("b.example", 5)], 5.0)
     crawl = make_crawl([host("a.example", 1, BUSY)])
-    page = search_hosts(crawl, HostIndex(tmp_path / "hosts"), HostQuery())
-    assert [(one.host, one.queued, one.condition) for one in page.hosts] == [
+    keys, page = HostIndex(tmp_path / "hosts").find_hosts(HostQuery())
+    hosts = read_some_hosts(crawl, keys)
+    assert [(one.host, one.queued, one.condition) for one in hosts] == [
         ("https://a.example", 1, BUSY)
     ]
     assert (page.total, page.as_of) == (2, 5.0)
