@@ -8,15 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from console.cli.main import Parser
 from console.cli.options import non_negative, positive
-from console.output import print_error
+from console.output import print_error, print_json
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError
 from gossamer.settings import load_settings
-from gossamer.terminal import json_line
 from inspection.figures import size
 from local_fleet import plan
 from local_fleet.record import SERVICES, FleetFolder, Member, Record
@@ -121,7 +118,7 @@ def status(options: argparse.Namespace, folder: FleetFolder) -> int:
     """Print the status of all processes; return 1 unless all are ready."""
     found = read_statuses(folder.load().members)
     if options.json:
-        print(json_line(msgspec.json.format(msgspec.json.encode(found))))
+        print_json(found, is_indented=True)
     else:
         print(table(found))
     return 0 if found and all(status.ready for status in found) else 1

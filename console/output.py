@@ -9,9 +9,9 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable
-from typing import NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO
 
-from gossamer.terminal import escape_controls, printable
+from gossamer.terminal import escape_controls, json_line, printable
 
 TITLE_WIDTH = 13
 MIN_WIDTH = 40
@@ -91,6 +91,14 @@ def print_lines(lines: Iterable[Line]) -> None:
     output = output_for(sys.stdout)
     for line in lines:
         print(output.line(line), flush=True)
+
+
+def print_json(value: Any, is_indented: bool = False) -> None:
+    """Print *value* as JSON on standard output, in one line or indented for people."""
+    import msgspec  # Imported here, because `--help` needs none.
+
+    encoded = msgspec.json.encode(value)
+    print(json_line(msgspec.json.format(encoded) if is_indented else encoded), flush=True)
 
 
 def print_items(items: Iterable[str]) -> None:

@@ -3,12 +3,9 @@
 import argparse
 from collections.abc import Iterable, Iterator
 
-import msgspec
-
 from console.cli.options import add_crawl, add_listing, open_from, parse_time
-from console.output import BOLD, say
+from console.output import BOLD, print_json, say
 from gossamer.events import ChangeRecorded
-from gossamer.terminal import json_line
 from inspection.audit import ChangeFilter, iterate_changes, read_changes, setting_lines
 from inspection.figures import instant
 
@@ -71,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
 def _print(changes: Iterable[ChangeRecorded], as_json: bool) -> None:
     for change in changes:
         if as_json:
-            print(json_line(msgspec.json.encode(change)), flush=True)
+            print_json(change)
             continue
         first, *more = lines(change)
         say(first, BOLD)

@@ -3,16 +3,15 @@
 import argparse
 from collections.abc import Callable
 
-import msgspec
+from msgspec import to_builtins
 
 from changes.letters import plan_discard, plan_replay
 from changes.plan import Plan
 from console.cli.changing import add_change, carry_out
 from console.cli.options import add_place, open_from
-from console.output import say
+from console.output import print_json, say
 from gossamer.errors import BadSettings
 from gossamer.events import DeadLetter
-from gossamer.terminal import json_line
 from inspection.dead_letters import iterate_letters
 from inspection.figures import instant
 
@@ -51,7 +50,7 @@ def _list(options: argparse.Namespace) -> int:
     with open_from(options) as crawl:
         for name, _, letter in iterate_letters(crawl.log, options.service):
             if options.json:
-                print(_as_json(name, letter))
+                print_json({"letter": name, **to_builtins(letter)})
             else:
                 say(_as_line(name, letter))
     return 0
@@ -73,10 +72,6 @@ def _change(options: argparse.Namespace, make_plan: Callable[..., Plan]) -> int:
         effect = carry_out(crawl, make_plan(crawl, names, options.service), options)
     say(effect.text)
     return 1 if effect.refused else 0
-
-
-def _as_json(name: str, letter: DeadLetter) -> str:
-    return json_line(msgspec.json.encode({"letter": name, **msgspec.to_builtins(letter)}))
 
 
 def _as_line(name: str, letter: DeadLetter) -> str:

@@ -5,11 +5,9 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
 from console.cli.options import add_crawl, open_from, parse_time
-from console.output import BOLD, GREEN, RED, YELLOW, Output, output_for, say
-from gossamer.terminal import escape_controls, json_line
+from console.output import BOLD, GREEN, RED, YELLOW, Output, output_for, print_json, say
+from gossamer.terminal import escape_controls
 from gossamer.text.differences import Kind, Piece
 from inspection.comparison import Comparison, compare_versions
 from inspection.figures import instant, percent
@@ -59,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     with open_from(options) as crawl:
         found = compare_versions(crawl, options.url, options.since, options.until, options.form)
     if options.json:
-        print(json_line(msgspec.json.encode(found)))
+        print_json(found)
         return 0
     say(_summary(found), BOLD)
     if not found.is_complete:

@@ -2,12 +2,9 @@
 
 import argparse
 
-import msgspec
-
 from console.cli.options import add_place, settings_of
 from console.doctor import Finding, examine_fleet, examine_folder, is_healthy
-from console.output import GREEN, RED, say
-from gossamer.terminal import json_line
+from console.output import GREEN, RED, print_json, say
 from inspection.crawl import DEFAULT_FOLDER
 from inspection.figures import plural
 
@@ -34,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
             # At once: a server that does not answer takes its whole timeout.
             say(line(finding), RED if finding.remedy else "")
     if options.json:
-        print(json_line(msgspec.json.format(msgspec.json.encode(findings))))
+        print_json(findings, is_indented=True)
     elif is_healthy(findings):
         say("No problems found.", GREEN)
     else:

@@ -6,18 +6,15 @@ The frontier of each host queues the URLs first, and keeps the delay of the host
 import argparse
 from collections.abc import Sequence
 
-import msgspec
-
 from changes.commit import commit
 from changes.plan import Effect
 from changes.retries import plan_fetch
 from console.cli.changing import add_change, carry_out, request_of
 from console.cli.options import add_crawl, open_from, seconds
 from console.cli.show import print_text
-from console.output import BOLD, GREEN, RED, YELLOW, print_error, say
+from console.output import BOLD, GREEN, RED, YELLOW, print_error, print_json, say
 from gossamer import clock
 from gossamer.errors import BadSettings
-from gossamer.terminal import json_line
 from inspection.crawl import OpenCrawl
 from inspection.fetched import Before, Fetched, is_complete, note_before, read_fetched
 from inspection.url_forms import crawl_form
@@ -95,7 +92,7 @@ def wait_for(crawl: OpenCrawl, before: Sequence[Before], wait: float) -> list[Fe
 
 def _print(found: Fetched, options: argparse.Namespace) -> None:
     if options.json:
-        print(json_line(msgspec.json.encode(found)))
+        print_json(found)
         return
     if not options.text:
         say(found.url, BOLD)

@@ -3,13 +3,10 @@
 import argparse
 from itertools import islice
 
-import msgspec
-
 from console.cli.options import add_crawl, open_from, positive
-from console.output import RED, YELLOW, say
+from console.output import RED, YELLOW, print_json, say
 from gossamer.events import Verdict
 from gossamer.events.outcomes import FAILURES
-from gossamer.terminal import json_line
 from inspection.figures import instant, size
 from inspection.labels import outcome_label, plain_reason
 from inspection.url_forms import crawl_form
@@ -31,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
         for visit in islice(read_history(crawl, url), options.limit):
             count += 1
             if options.json:
-                print(json_line(msgspec.json.encode(visit)))
+                print_json(visit)
             else:
                 say(_line(visit), RED if visit.outcome in FAILURES else "")
     if not count and not options.json:

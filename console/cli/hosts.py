@@ -3,13 +3,10 @@
 import argparse
 from collections.abc import Iterator
 
-import msgspec
-
 from console.cli.options import add_crawl, add_listing, add_search, open_from
-from console.output import GREEN, RED, YELLOW, say
+from console.output import GREEN, RED, YELLOW, print_json, say
 from gossamer import clock
 from gossamer.errors import BadSettings
-from gossamer.terminal import json_line
 from inspection.figures import about, moment, plural
 from inspection.host_details import HostExplanation, explain_host
 from inspection.hosts import Host, HostQuery, HostSort, read_hosts
@@ -52,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     now = clock.now()
     for host in hosts:
         if options.json:
-            print(json_line(msgspec.json.encode(host)))
+            print_json(host)
         else:
             say(
                 f"{host.host}  {', '.join(_parts(host, now))}",
@@ -69,7 +66,7 @@ def _explain(options: argparse.Namespace) -> int:
     with open_from(options) as crawl:
         found = explain_host(crawl, options.host)
     if options.json:
-        print(json_line(msgspec.json.encode(found)))
+        print_json(found)
         return 0
     say(found.answer, RED if found.blocked_by or found.host.backoff_reason else GREEN)
     for title, text in _details(found):

@@ -6,13 +6,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from console.cli.options import add_config, seconds, settings_of
-from console.output import GREEN, RED, say
+from console.output import GREEN, RED, print_json, say
 from gossamer import clock
 from gossamer.errors import BadSettings
-from gossamer.terminal import json_line
 from inspection.figures import instant, plural
 
 if TYPE_CHECKING:
@@ -120,7 +117,7 @@ def _check(options: argparse.Namespace) -> int:
             say(line(check), "" if check.is_met else RED)
     failed = sum(not check.is_met for check in checks)
     if options.json:
-        print(json_line(msgspec.json.format(msgspec.json.encode(checks))))
+        print_json(checks, is_indented=True)
     elif failed:
         say(f"{plural(failed, 'problem')} in {plural(len(checks), 'check')}.", RED)
     else:

@@ -4,8 +4,6 @@ import argparse
 import asyncio
 from collections.abc import Callable, Iterator
 
-import msgspec
-
 from console.cli.changing import user_name
 from console.cli.options import add_listing, add_place, open_from, settings_of
 from console.notifications.channels import open_channels
@@ -17,9 +15,8 @@ from console.notifications.view import (
     record_test,
     send_test,
 )
-from console.output import BOLD, RED, Line, print_lines, say
+from console.output import BOLD, RED, Line, print_json, print_lines, say
 from gossamer import clock
-from gossamer.terminal import json_line
 from inspection.figures import instant
 from inspection.notices import Notice, Sent
 
@@ -50,7 +47,7 @@ def _list(options: argparse.Namespace) -> int:
         view = read_view(crawl.log, settings, channels, options.limit)
     if options.json:
         for notice in view.notices:
-            print(json_line(msgspec.json.encode(notice)))
+            print_json(notice)
         return 0
     say(_summary(view))
     print_lines(_settings_lines(view))

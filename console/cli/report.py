@@ -3,11 +3,9 @@
 import argparse
 from collections.abc import Iterable, Iterator
 
-import msgspec
-
 from console.cli.options import add_crawl, open_from, positive
-from console.output import BOLD, YELLOW, Line, print_items, print_lines, say
-from gossamer.terminal import json_line, printable
+from console.output import BOLD, YELLOW, Line, print_items, print_json, print_lines, say
+from gossamer.terminal import printable
 from inspection.figures import duration, number, plural, size
 from inspection.labels import LABELS, status_label
 from inspection.report import DownloadReport, HazardReport, Report, read_report
@@ -40,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     with open_from(options) as crawl:
         report = read_report(crawl, options.days, options.day)
     if options.json:
-        print(json_line(msgspec.json.format(msgspec.json.encode(report))))
+        print_json(report, is_indented=True)
     elif options.html:
         # Imported here, because it uses the texts of this module.
         from console.report_html import report_page

@@ -5,13 +5,11 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from console.cli.options import add_crawl, open_from, parse_time
-from console.output import BOLD, YELLOW, Line, output_for, print_lines, say
+from console.output import BOLD, YELLOW, Line, output_for, print_json, print_lines, say
 from gossamer.captures import Capture
 from gossamer.errors import BadSettings, GossamerError
-from gossamer.terminal import escape_controls, json_line
+from gossamer.terminal import escape_controls
 from inspection.captures import FOREVER
 from inspection.figures import instant, size
 from inspection.versions import read_version
@@ -69,7 +67,7 @@ def _head(capture: Capture) -> Iterator[str]:
 
 def _print_version(options: argparse.Namespace, page: "PageVersion", capture: Capture) -> None:
     if options.json:
-        print(json_line(msgspec.json.encode(page)))
+        print_json(page)
         return
     if options.text and page.fault:
         raise GossamerError(f"{page.url} at {instant(page.position.at)} has no text: {page.fault}")

@@ -3,14 +3,11 @@
 import argparse
 from collections.abc import Iterator
 
-import msgspec
-
 from changes.sites import override_text
 from console.cli.options import add_crawl, add_listing, add_search, open_from
 from console.cli.progress import completeness_text
-from console.output import YELLOW, say
+from console.output import YELLOW, print_json, say
 from gossamer.errors import BadSettings
-from gossamer.terminal import json_line
 from inspection.figures import plural, size
 from inspection.hosts import Site, SiteQuery, SiteSort, read_sites
 from inspection.labels import LABELS
@@ -46,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
         sites = read_sites(crawl, query, options.limit)
     for site in sites:
         if options.json:
-            print(json_line(msgspec.json.encode(site)))
+            print_json(site)
         else:
             say(f"{site.site}  {'; '.join(_parts(site))}")
     if not sites and not options.json:
@@ -57,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _show_parts(found: SiteParts, options: argparse.Namespace) -> int:
     if options.json:
-        print(json_line(msgspec.json.encode(found)))
+        print_json(found)
     elif found.visits or found.parked:
         for line in _lines(found, options.limit):
             say(line)

@@ -6,15 +6,12 @@ The health of a fleet's processes is another matter: `scripts/fleet status`, or 
 import argparse
 from collections.abc import Iterator
 
-import msgspec
-
 from changes.speeds import active_speed
 from console.cli.options import add_crawl, open_from
 from console.cli.progress import duplicates_text, totals
-from console.output import DIM, RED, YELLOW, Line, print_lines, say
+from console.output import DIM, RED, YELLOW, Line, print_json, print_lines, say
 from gossamer import clock
 from gossamer.events import CrawlDefined, Party
-from gossamer.terminal import json_line
 from gossamer.web.url_steps import ALL_STEPS
 from gossamer.web.usage import Action, Category
 from inspection.archives import ArchiveBuffer
@@ -45,8 +42,7 @@ def run(options: argparse.Namespace) -> int:
             return print_crawls(crawl, options.json)
         status = read_status(crawl)
     if options.json:
-        encoded = msgspec.json.encode(status.report())
-        print(json_line(msgspec.json.format(encoded)))
+        print_json(status.report(), is_indented=True)
     else:
         say(summary(status))
         print_lines(lines(status, clock.now(), options.verbose))
@@ -58,7 +54,7 @@ def print_crawls(place: OpenCrawl, as_json: bool) -> int:
     crawls = read_crawls(place)
     if as_json:
         for crawl in crawls:
-            print(json_line(msgspec.json.encode(crawl)))
+            print_json(crawl)
         return 0
     hint = "; --crawl ID shows one of them" if len(crawls) > 1 else ""
     say(f"{place.name}: {plural(len(crawls), 'crawl')}{hint}.")

@@ -4,12 +4,9 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-import msgspec
-
 from console.cli.options import add_crawl, open_from, parse_time
-from console.output import BOLD, GREEN, RED, YELLOW, output_for
+from console.output import BOLD, GREEN, RED, YELLOW, output_for, print_json
 from gossamer import clock
-from gossamer.terminal import json_line
 from inspection.figures import instant
 from inspection.usage import ArchivedFile, CategoryUsage, CitedStatement, UsageAt, read_usage
 
@@ -38,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     output = output_for(sys.stdout)
     for one in found:
         if options.json:
-            print(json_line(msgspec.json.encode(one)))
+            print_json(one)
             continue
         print(output.sentence(f"{one.url} at {instant(one.at)}", BOLD))
         for name, category in one.categories.items():

@@ -4,12 +4,9 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-import msgspec
-
 from changes.sites import override_text
 from console.cli.options import add_crawl, open_from
-from console.output import BOLD, GREEN, RED, YELLOW, output_for
-from gossamer.terminal import json_line
+from console.output import BOLD, GREEN, RED, YELLOW, output_for, print_json
 from gossamer.web.validators import UNCONDITIONAL_INTERVAL
 from inspection.captures import CapturePosition
 from inspection.figures import instant, moment, number, percent, plural, times
@@ -57,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     with open_from(options) as crawl:
         found = explain_url(crawl, options.url)
     if options.json:
-        print(json_line(msgspec.json.format(msgspec.json.encode(found))))
+        print_json(found, is_indented=True)
         return 0
     output = output_for(sys.stdout)
     print(output.sentence(found.url, BOLD))
