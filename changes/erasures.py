@@ -17,7 +17,7 @@ from changes.blocking import plan_block
 from changes.commit import Committed, commit, record_change
 from changes.plan import ChangeRequest, Effect, Plan
 from gossamer.blocklist import parse_rule
-from gossamer.crawl import canonical_of_typed
+from gossamer.crawl import canonical_of_typed, without_scheme
 from gossamer.erasures import is_about
 from gossamer.errors import BadSettings, Poison
 from gossamer.events import DEFAULT_CRAWL, DeadLetter, ErasureRequested
@@ -73,15 +73,13 @@ def make_request(crawl: OpenCrawl, text: str, by: str, now: float) -> ErasureReq
 
     Raise BadSettings if it is invalid.
     """
-    if "*" in text.partition("://")[2 if "://" in text else 0].partition("/")[0]:
+    rest = without_scheme(text)
+    if "*" in rest.partition("/")[0]:
         raise BadSettings(f"{text} is not a host or a site: name the site for all of its hosts")
-    try:
-        url = canonical_of_typed(text)
-    except BadUrl as error:
-        raise BadSettings(str(error)) from error
+    url = canonical_of_typed(text)
     site, key = site_of(url), host_key(url)
     fields = {"crawl": _any_crawl(crawl), "at": now, "site": site, "requested_by": by}
-    if "/" in text.partition("://")[2 if "://" in text else 0]:
+    if "/" in rest:
         return ErasureRequested(**fields, url=canonicalize(url))  # type: ignore[arg-type]
     if "://" not in text and text.lower() == site:
         return ErasureRequested(**fields)  # type: ignore[arg-type]

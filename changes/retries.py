@@ -8,7 +8,7 @@ from typing import NamedTuple
 from changes.blocking import subjects
 from changes.plan import Effect, Plan
 from gossamer.bounds import exclusion_of
-from gossamer.crawl import blocklist_of, canonical_of_typed, check_not_removed
+from gossamer.crawl import blocklist_of, canonical_of_typed, check_not_removed, without_scheme
 from gossamer.errors import BadSettings
 from gossamer.events import (
     Discovery,
@@ -19,7 +19,7 @@ from gossamer.events import (
     RetryRequested,
 )
 from gossamer.events.outcomes import FAILURES
-from gossamer.web.url import BadUrl, host_key, site_of
+from gossamer.web.url import host_key, site_of
 from inspection.crawl import OpenCrawl
 from inspection.figures import instant, plural
 from inspection.hosts import read_host
@@ -179,17 +179,12 @@ def when_retried(crawl: OpenCrawl) -> str:
 
 def _hosts_or_url(text: str, crawl: OpenCrawl) -> list[tuple[str, str]]:
     """Return the hosts, each with "", or the host with its URL, that *text* names."""
-    try:
-        url = canonical_of_typed(text)
-        keys = (
-            [host_key(url)]
-            if "://" in text
-            else [host_key(url), host_key(canonical_of_typed(f"http://{text}"))]
-        )
-    except BadUrl as error:
-        raise BadSettings(str(error)) from error
-    if "/" in text.partition("://")[2 if "://" in text else 0]:
-        return [(keys[0], url)]
+    url, rest = canonical_of_typed(text), without_scheme(text)
+    if "/" in rest:
+        return [(host_key(url), url)]
+    keys = [host_key(url)]
+    if rest == text:
+        keys.append(host_key(canonical_of_typed(f"http://{text}")))
     return [(key, "") for key in keys if read_host(crawl, key)] or [(keys[0], "")]
 
 

@@ -32,6 +32,7 @@ from gossamer.web.url import BadUrl, canonicalize, host_name, site_of
 from gossamer.web.url_steps import ALL_STEPS, check_steps, merge_url
 from gossamer.web.usage import policy_of
 
+_scheme = re.compile(r"^[a-z]+://", re.IGNORECASE)
 _bare = re.compile(r"(?:[^\s/:@?#]+\.[^\s/:@?#]+|localhost)(?::\d+)?(?:[/?#].*)?")
 SCOPES = ("host", "site", "any")
 CHANGEABLE_CHOICES = (
@@ -83,7 +84,7 @@ def read_seeds(lines: Iterable[str]) -> tuple[str, ...]:
             continue
         try:
             seeds[canonical_of_typed(text)] = None
-        except BadUrl as error:
+        except BadSettings as error:
             wrong.append(f"seed {number}: {error}")
     if wrong:
         raise BadSettings("\n".join(wrong))
@@ -91,8 +92,16 @@ def read_seeds(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def canonical_of_typed(text: str) -> str:
-    """Return the canonical URL of a typed *text*."""
-    return canonicalize(complete_url(text))
+    """Return the canonical URL of a typed *text*; raise BadSettings if it is not a URL."""
+    try:
+        return canonicalize(complete_url(text))
+    except BadUrl as error:
+        raise BadSettings(str(error)) from error
+
+
+def without_scheme(text: str) -> str:
+    """Return a typed URL or host without its scheme, if it has one."""
+    return _scheme.sub("", text)
 
 
 def complete_url(text: str) -> str:

@@ -53,7 +53,6 @@ from gossamer.events.records import Priority
 from gossamer.policies import duration_of, duration_text, parse_policy, parse_strategy
 from gossamer.relevance import parse_relevance
 from gossamer.web.scope import parse_scope
-from gossamer.web.url import BadUrl
 from gossamer.web.url_steps import ALL_STEPS, check_steps
 from gossamer.web.usage import Action, Category, policy_of
 
@@ -323,7 +322,7 @@ class _Reader:
         for text in typed:
             try:
                 seeds.append(canonical_of_typed(text.strip()))
-            except BadUrl as error:
+            except BadSettings as error:
                 self._refuse(key, str(error), self._line_with(text))
         return tuple(seeds)
 
@@ -340,7 +339,7 @@ class _Reader:
             if (url := line.strip()) and not url.startswith("#"):
                 try:
                     seeds.append(canonical_of_typed(url))
-                except BadUrl as error:
+                except BadSettings as error:
                     raise BadSettings(f"{path}, line {number}: {error}") from error
         return tuple(seeds)
 

@@ -14,11 +14,9 @@ from gossamer.crawl import (
     overrides_of,
     speed_of,
 )
-from gossamer.errors import BadSettings
 from gossamer.events import HostOverridden, SiteOverridden, Speed
 from gossamer.log import Log
 from gossamer.speed import Speeds
-from gossamer.web.url import BadUrl
 from inspection.paging import Page
 
 
@@ -81,10 +79,7 @@ def _rules(log: Log, search: str, after: str) -> Iterator[BlockedRule]:
 def match_blocklist(log: Log, text: str) -> BlocklistMatch:
     """Return whether the blocklist forbids the typed URL *text*; raise BadSettings if it is not a
     URL."""
-    try:
-        url = canonical_of_typed(text)
-    except BadUrl as error:
-        raise BadSettings(str(error)) from error
+    url = canonical_of_typed(text)
     return BlocklistMatch(url=url, rule=blocklist_of(log).of_url(url))
 
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from gossamer.crawl import canonical_of_typed
-from gossamer.errors import BadSettings
-from gossamer.web.url import BadUrl, site_of
+from gossamer.web.url import site_of
 from inspection.crawl import OpenCrawl
 from services.frontier.budgets import BUDGETS, Usage, limit_of
 from services.frontier.completeness import Completeness, estimate
@@ -105,10 +104,7 @@ class SiteParts(Struct, frozen=True, kw_only=True):
 
 def site_of_typed(text: str) -> str:
     """Return the site of a typed host or URL. Raise BadSettings if it is neither."""
-    try:
-        return site_of(canonical_of_typed(text))
-    except BadUrl as error:
-        raise BadSettings(str(error)) from error
+    return site_of(canonical_of_typed(text))
 
 
 def read_parts(crawl: OpenCrawl, site: str) -> SiteParts:

@@ -6,10 +6,8 @@ from console.cli.options import add_place, open_from
 from console.output import RED, say
 from gossamer.blocklist import describe_rule
 from gossamer.crawl import blocklist_of, canonical_of_typed
-from gossamer.errors import BadSettings
 from gossamer.expiries import expiries_of
 from gossamer.log.codec import key_of
-from gossamer.web.url import BadUrl
 from inspection.figures import instant
 
 
@@ -23,10 +21,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """List all rules, or the rules that forbid the URLs. Return 1 if the list is empty."""
-    try:
-        urls = [canonical_of_typed(text) for text in options.urls]
-    except BadUrl as error:
-        raise BadSettings(str(error)) from error
+    urls = [canonical_of_typed(text) for text in options.urls]
     with open_from(options) as crawl:
         blocklist, expiries = blocklist_of(crawl.log), expiries_of(crawl.log)
     if not urls:

@@ -8,8 +8,9 @@ import socket
 from changes.commit import commit, preview
 from changes.plan import ChangeRequest, Effect, Plan
 from console.cli.options import seconds
-from console.output import BOLD, GREEN, YELLOW, say
+from console.output import BOLD, GREEN, MAX_LINE_LENGTH, YELLOW, say
 from gossamer import clock
+from gossamer.terminal import printable
 from inspection.crawl import OpenCrawl
 from inspection.figures import instant
 
@@ -49,6 +50,15 @@ def user_name() -> str:
     except (KeyError, OSError):  # A container may run as a user without a name.
         user = f"uid {os.getuid()}"
     return f"{user}@{socket.gethostname()}"
+
+
+def is_confirmed(question: str) -> bool:
+    """Ask the user *question*; return whether the answer is yes."""
+    try:
+        shown = printable(f"{question} This cannot be undone. [y/N] ", MAX_LINE_LENGTH)
+        return input(shown).strip().lower() in ("y", "yes")
+    except EOFError:
+        return False
 
 
 def carry_out(crawl: OpenCrawl, plan: Plan, options: argparse.Namespace) -> Effect:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from changes.crawls import plan_apply, plan_pause, plan_remove
-from console.cli.changing import add_change, carry_out
+from console.cli.changing import add_change, carry_out, is_confirmed
 from console.cli.options import DEFAULT_FLEET_POLICY, add_place, open_from
 from console.cli.status import print_crawls
 from console.output import YELLOW, print_items, say
@@ -20,7 +20,7 @@ from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined
 from gossamer.policies import NEVER
 from gossamer.relevance import check_classifiers
-from gossamer.terminal import escape_controls, printable
+from gossamer.terminal import escape_controls
 from inspection.crawl import OpenCrawl
 
 STANDARD_INPUT = Path("-")
@@ -80,7 +80,8 @@ def run(options: argparse.Namespace) -> int:
                 return 0
             case "remove":
                 is_certain = crawl.removed or options.yes or options.dry_run
-                if not is_certain and not _is_confirmed(crawl.crawl, place.name):
+                question = f"Remove crawl {crawl.crawl} from {place.name}?"
+                if not is_certain and not is_confirmed(question):
                     say("Nothing was removed.", YELLOW)
                     return 1
                 plan = plan_remove(place, crawl, now)
@@ -139,11 +140,3 @@ def _diff(place: OpenCrawl, file: CrawlFile) -> int:
     say(f"Crawl {file.definition.crawl} would be {'changed' if is_known else 'defined'}:")
     print_items(plan.effect.lines)
     return 1
-
-
-def _is_confirmed(crawl: str, place: str) -> bool:
-    question = f"Remove crawl {crawl} from {place}? This cannot be undone. [y/N] "
-    try:
-        return input(printable(question)).strip().lower() in ("y", "yes")
-    except EOFError:
-        return False

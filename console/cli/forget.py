@@ -3,13 +3,12 @@
 import argparse
 
 from changes.erasures import erase, make_request
-from console.cli.changing import add_change, request_of, user_name
+from console.cli.changing import add_change, is_confirmed, request_of, user_name
 from console.cli.options import add_place, open_from
-from console.output import BOLD, MAX_LINE_LENGTH, YELLOW, say
+from console.output import BOLD, YELLOW, say
 from gossamer import clock
 from gossamer.errors import BadSettings
 from gossamer.events import ErasureRequested
-from gossamer.terminal import printable
 from inspection.crawl import OpenCrawl
 from inspection.erasures import read_erasures
 from inspection.figures import instant
@@ -39,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
         if options.list:
             return _list(crawl)
         event = make_request(crawl, options.target, user_name(), clock.now())
-        if not (options.yes or options.dry_run or _is_confirmed(event)):
+        if not (options.yes or options.dry_run or is_confirmed(_question(event))):
             say("Nothing was erased.", YELLOW)
             return 1
         if options.dry_run:
@@ -52,13 +51,9 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _is_confirmed(event: ErasureRequested) -> bool:
+def _question(event: ErasureRequested) -> str:
     kind = "the URL" if event.url else "the host" if event.host else "the site"
-    question = f"Erase everything about {kind} {event.target}? This cannot be undone. [y/N] "
-    try:
-        return input(printable(question, MAX_LINE_LENGTH)).strip().lower() in ("y", "yes")
-    except EOFError:
-        return False
+    return f"Erase everything about {kind} {event.target}?"
 
 
 def _list(crawl: OpenCrawl) -> int:

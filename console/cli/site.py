@@ -13,7 +13,7 @@ from gossamer.crawl import canonical_of_typed, host_overrides_of, overrides_of
 from gossamer.errors import BadSettings
 from gossamer.overrides import site_of_host
 from gossamer.speed import parse_hours
-from gossamer.web.url import BadUrl, host_name, site_of
+from gossamer.web.url import host_name, site_of
 from services.fetcher.http.tls import SHA256
 
 NONE = "none"
@@ -75,11 +75,8 @@ def run(options: argparse.Namespace) -> int:
     changes = _changes(options)
     if options.site is None:
         return _list(options, changes)
-    try:
-        url = canonical_of_typed(options.site)
-        site, host = site_of(url), host_name(url)
-    except BadUrl as error:
-        raise BadSettings(f"{options.site}: {error}") from error
+    url = canonical_of_typed(options.site)
+    site, host = site_of(url), host_name(url)
     with open_from(options) as crawl:
         now = clock.now()
         if options.host:

@@ -37,6 +37,7 @@ def forget(tmp_path: Path, *words: str) -> int:
         (URL, "", URL),
         ("https://www.a.example", "https://www.a.example", ""),
         ("a.example", "", ""),
+        ("www.a.example/x?u=http://b", "", "https://www.a.example/x?u=http://b"),
     ],
 )
 def test_request_names_site_host_and_url(

@@ -21,7 +21,7 @@ from gossamer.blocklist import parse_rule
 from gossamer.crawl import canonical_of_typed, host_overrides_of, overrides_of, speed_of
 from gossamer.errors import BadSettings
 from gossamer.events import HostOverridden, SiteOverridden, Speed
-from gossamer.web.url import BadUrl, host_name, site_of
+from gossamer.web.url import host_name, site_of
 from inspection.controls import (
     BlockedRule,
     BlocklistMatch,
@@ -150,7 +150,7 @@ async def set_site(
     changer: FromRequest, site: FromPath[str], data: JSONBody[SiteSettings]
 ) -> Committed:
     """Set delay, budget, quiet hours or certificate of a site."""
-    name = site_of(url_of(site))
+    name = site_of(canonical_of_typed(site))
     return await changer.carry_out(
         data,
         lambda crawl, now: plan_site(crawl, name, settings_in(data), now),
@@ -163,7 +163,7 @@ async def set_host(
     changer: FromRequest, host: FromPath[str], data: JSONBody[HostSettings]
 ) -> Committed:
     """Set delay, budget or certificate of one host, on all schemes and ports."""
-    name = host_name(url_of(host))
+    name = host_name(canonical_of_typed(host))
     return await changer.carry_out(
         data,
         lambda crawl, now: plan_host(crawl, name, settings_in(data), now),
@@ -182,7 +182,7 @@ async def reset_host(
     changer: FromRequest, host: FromPath[str], data: JSONBody[Change]
 ) -> Committed:
     """Remove all settings of one host, so that those of its site count."""
-    name = host_name(url_of(host))
+    name = host_name(canonical_of_typed(host))
     return await changer.carry_out(
         data, lambda crawl, now: plan_host(crawl, name, {}, now, as_site=True)
     )
@@ -199,14 +199,6 @@ def parse_rules(texts: tuple[str, ...]) -> list[str]:
     if not rules:
         raise BadSettings("name a rule")
     return rules
-
-
-def url_of(text: str) -> str:
-    """Return the canonical URL of a typed site or host; raise BadSettings if it is invalid."""
-    try:
-        return canonical_of_typed(text)
-    except BadUrl as error:
-        raise BadSettings(str(error)) from error
 
 
 def settings_in(data: SiteSettings | HostSettings) -> dict[str, Any]:
