@@ -23,10 +23,11 @@ from gossamer.errors import BadSettings, Poison
 from gossamer.events import DEFAULT_CRAWL, DeadLetter, ErasureRequested
 from gossamer.events.topics import DEAD_LETTERS
 from gossamer.log import Message
-from gossamer.log.codec import decode, encode, value_of_letter
+from gossamer.log.codec import encode, value_of_letter
 from gossamer.store import Row, partition_fields
 from gossamer.web.url import BadUrl, canonicalize, host_key, site_of
 from inspection.crawl import OpenCrawl
+from inspection.dead_letters import iterate_letters
 from inspection.figures import plural
 from services.dedup.content import DigestRow, NearRow
 from services.frontier.parked import ParkedRow, without
@@ -101,22 +102,19 @@ def _erase_letters(crawl: OpenCrawl, target: str, is_dry: bool) -> int:
 
     A dry run only counts them.
     """
-    found = dict[str, None]()
-    tail = crawl.log.tail([DEAD_LETTERS.name])
-    while records := tail.poll(0):
-        for record in records:
-            try:
-                letter = decode(record) if record.value else None
-                if not isinstance(letter, DeadLetter):
-                    continue
-                value = value_of_letter(letter)
-            except Poison:
-                continue
-            if _contains(b" ".join((letter.key.encode(), letter.reason.encode(), value)), target):
-                found[record.key] = None
+    letters = iterate_letters(crawl.log)
+    found = dict.fromkeys(one.key for one in letters if _names(one.letter, target))
     if not is_dry:
         crawl.log.append([Message(DEAD_LETTERS.name, key, b"", key) for key in found])
     return len(found)
+
+
+def _names(letter: DeadLetter, target: str) -> bool:
+    try:
+        value = value_of_letter(letter)
+    except Poison:
+        return False
+    return _contains(b" ".join((letter.key.encode(), letter.reason.encode(), value)), target)
 
 
 def _contains(text: bytes, target: str) -> bool:

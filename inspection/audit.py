@@ -6,16 +6,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from gossamer.errors import Newer, Poison
 from gossamer.events import FLEET, ChangeRecorded
 from gossamer.events.topics import AUDIT
-from gossamer.log import Log, Record
-from gossamer.log.codec import decode
+from gossamer.log import Log, read_topic
+from gossamer.log.codec import try_decode
 from inspection.crawl import OpenCrawl
 from inspection.paging import Page
 
-POLL_TIMEOUT = 1.0
-"""Seconds to wait for further changes at once."""
 MAX_VALUE_LENGTH = 60
 """Characters of a setting's value in a line."""
 
@@ -65,22 +62,10 @@ def iterate_changes(
     log: Log, chosen: ChangeFilter, follow: bool = False
 ) -> Iterator[ChangeRecorded]:
     """Yield the changes, oldest first; with *follow*, wait for further ones without end."""
-    tail = log.tail([AUDIT.name])
-    try:
-        while (records := tail.poll(POLL_TIMEOUT if follow else 0)) or follow:
-            found = map(_change_in, records)
-            yield from (change for change in found if change and chosen.accepts(change))
-    finally:
-        tail.close()
-
-
-def _change_in(record: Record) -> ChangeRecorded | None:
-    """Return the change in *record*; None if it is unreadable, or of a newer version."""
-    try:
-        event = decode(record)
-    except (Poison, Newer):
-        return None
-    return event if isinstance(event, ChangeRecorded) else None
+    for record in read_topic(log, AUDIT.name, follow):
+        change = try_decode(record)
+        if isinstance(change, ChangeRecorded) and chosen.accepts(change):
+            yield change
 
 
 def setting_lines(change: ChangeRecorded) -> Iterator[str]:

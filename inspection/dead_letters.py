@@ -3,6 +3,7 @@
 import base64
 import re
 from collections.abc import Collection, Iterator
+from contextlib import closing
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -10,8 +11,8 @@ from msgspec import Struct
 from gossamer.errors import BadSettings, Poison
 from gossamer.events import DeadLetter
 from gossamer.events.topics import DEAD_LETTERS
-from gossamer.log import Log, Record
-from gossamer.log.codec import decode, message_of_letter, value_of_letter
+from gossamer.log import Log, Record, read_topic
+from gossamer.log.codec import message_of_letter, try_decode, value_of_letter
 from inspection.paging import Page
 
 MAX_PREVIEW = 4096
@@ -60,24 +61,14 @@ class Letter(Struct, frozen=True, kw_only=True):
 
 def iterate_letters(log: Log, service: str | None = None) -> Iterator[NamedLetter]:
     """Yield the dead letters of *service*, or of all services; skip unreadable ones."""
-    tail = log.tail([DEAD_LETTERS.name])
-    try:
-        while records := tail.poll(0):
-            for record in records:
-                if named := _named(record, service):
-                    yield named
-    finally:
-        tail.close()
+    for record in read_topic(log, DEAD_LETTERS.name):
+        if named := _named(record, service):
+            yield named
 
 
 def _named(record: Record, service: str | None) -> NamedLetter | None:
     """Return the letter in *record* if it is one of *service*, and was not erased."""
-    if not record.value:
-        return None
-    try:
-        letter = decode(record)
-    except Poison:
-        return None
+    letter = try_decode(record)
     if not isinstance(letter, DeadLetter) or service not in (None, letter.service):
         return None
     return NamedLetter(f"{record.partition}/{record.offset}", record.key, letter)
@@ -96,8 +87,8 @@ def read_letters(
     positions = {partition: reached.get(partition, 0) for partition in _partitions(log)}
     if not positions:
         return Page()
-    tail, found, read = log.tail([DEAD_LETTERS.name], positions), list[Letter](), 0
-    try:
+    found, read = list[Letter](), 0
+    with closing(log.tail([DEAD_LETTERS.name], positions)) as tail:
         while records := tail.poll(0):
             for record in records:
                 if len(found) == limit or read == MAX_READ_LETTERS:
@@ -107,8 +98,6 @@ def read_letters(
                 positions[record.partition] = record.offset + 1
                 if named := _named(record, service):
                     found.append(describe_letter(named.name, named.letter))
-    finally:
-        tail.close()
     return Page(tuple(found))
 
 

@@ -4,11 +4,10 @@ from heapq import nlargest
 
 from msgspec import Struct
 
-from gossamer.errors import Newer, Poison
 from gossamer.events import NoticeRaised, NoticeSent
 from gossamer.events.topics import NOTIFICATIONS
-from gossamer.log import Log, Record
-from gossamer.log.codec import decode
+from gossamer.log import Log, read_topic
+from gossamer.log.codec import try_decode
 
 
 class Sent(Struct, frozen=True):
@@ -43,28 +42,14 @@ def read_notices(log: Log, limit: int = 50, rule: str = "") -> list[Notice]:
     """Return the newest notices first, at most *limit*, of all rules or of one *rule*. The whole
     topic is read."""
     raised, sent = list[NoticeRaised](), dict[str, list[NoticeSent]]()
-    tail = log.tail([NOTIFICATIONS.name])
-    try:
-        while records := tail.poll(0):
-            for record in records:
-                match notice_in(record):
-                    case NoticeRaised() as notice if rule in ("", notice.rule):
-                        raised.append(notice)
-                    case NoticeSent() as one:
-                        sent.setdefault(one.id, []).append(one)
-    finally:
-        tail.close()
+    for record in read_topic(log, NOTIFICATIONS.name):
+        match try_decode(record):
+            case NoticeRaised() as notice if rule in ("", notice.rule):
+                raised.append(notice)
+            case NoticeSent() as one:
+                sent.setdefault(one.id, []).append(one)
     newest = nlargest(limit, raised, key=lambda notice: (notice.at, notice.number))
     return [_notice(notice, sent.get(notice.id, [])) for notice in newest]
-
-
-def notice_in(record: Record) -> NoticeRaised | NoticeSent | None:
-    """Return the event in *record*; None if it is unreadable, or of a newer version."""
-    try:
-        event = decode(record)
-    except (Poison, Newer):
-        return None
-    return event if isinstance(event, NoticeRaised | NoticeSent) else None
 
 
 def _notice(notice: NoticeRaised, sent: list[NoticeSent]) -> Notice:

@@ -16,7 +16,7 @@ move drops the rows of the first one.
 import argparse
 import shlex
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from dataclasses import replace as replaced
 from itertools import islice
@@ -260,11 +260,8 @@ def _prepare_target(target: Side, crawl: str) -> None:
 
 
 def _has_records(log: Log, topics: list[str]) -> bool:
-    tail = log.tail(topics)
-    try:
+    with closing(log.tail(topics)) as tail:
         return bool(tail.poll(0))
-    finally:
-        tail.close()
 
 
 def _has_rows(side: Side) -> bool:
@@ -367,16 +364,14 @@ def _copy_records(source: Log, target: Log) -> Iterator[str]:
     for topic in (*COPIED_TOPICS, *map(topic_named, own)):
         if topic is URLS_SEEN:
             continue
-        count, tail = 0, source.tail([topic.name])
-        try:
+        count = 0
+        with closing(source.tail([topic.name])) as tail:
             while records := tail.poll(0):
                 moved = [
                     record for record in records if topic is not CONTROL or not _is_identity(record)
                 ]
                 target.append(map(_moved_record, moved))
                 count += len(moved)
-        finally:
-            tail.close()
         if count:
             yield f"{topic.name}: {plural(count, 'record')}"
     target.append([encode(event) for event in _settings_of_crawls(source)])

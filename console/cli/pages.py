@@ -15,13 +15,11 @@ from console.cli.options import add_crawl, open_from
 from gossamer.errors import BadSettings
 from gossamer.events.topics import PAGES, topic_of_pages
 from gossamer.extras import require_extra
-from gossamer.log import Record
+from gossamer.log import Record, read_topic
 from gossamer.log.codec import crawl_of, tombstone
 from gossamer.terminal import json_line
 from inspection.crawl import OpenCrawl
 
-POLL_TIMEOUT = 1.0
-"""Seconds to wait for new pages."""
 DIGEST_BYTES = 12
 
 
@@ -76,9 +74,8 @@ def iterate_records(crawl: OpenCrawl, follow: bool) -> Iterator[Record]:
 
 def _poll(crawl: OpenCrawl, follow: bool) -> Iterator[Record]:
     name, definition = crawl.id, crawl.definition()
-    tail = crawl.log.tail([topic_of_pages(definition) if definition else PAGES.name])
-    while (records := tail.poll(POLL_TIMEOUT if follow else 0)) or follow:
-        yield from (record for record in records if crawl_of(record) == name)
+    topic = topic_of_pages(definition) if definition else PAGES.name
+    return (r for r in read_topic(crawl.log, topic, follow) if crawl_of(r) == name)
 
 
 def _newest(crawl: OpenCrawl) -> Iterator[Record]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from gossamer.events import NoticeRaised, NoticeSent
 from gossamer.log import Record
-from inspection.notices import notice_in
+from gossamer.log.codec import try_decode
 
 Delivery = tuple[str, str]
 """The id of a notice, and the name of a channel."""
@@ -21,7 +21,7 @@ class Memory:
     def add(self, records: Iterable[Record]) -> None:
         """Apply further *records*. Unreadable ones are skipped."""
         for record in records:
-            match notice_in(record):
+            match try_decode(record):
                 case NoticeRaised() as notice:
                     self._raise(notice)
                 case NoticeSent() as sent:

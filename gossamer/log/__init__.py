@@ -11,7 +11,8 @@ less work.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
@@ -39,6 +40,8 @@ BLOB_NAME = re.compile(r"\d{4}-\d\d-\d\d/[A-Z2-7]{32}-[0-9a-f]{16}\Z", re.ASCII)
 BLOB_SIZES = re.compile(r"\d{1,12}\Z", re.ASCII)
 MAX_POLL_RECORDS = 500
 """Default for the maximum number of records of one poll."""
+FOLLOW_TIMEOUT = 1.0
+"""Seconds of one poll for further records."""
 NO_PARTITIONS: Set[int] = frozenset()
 KEY_GROUPS = 96
 """Maximum number of partitions. Every allowed number of partitions divides it."""
@@ -235,6 +238,14 @@ def partition_of(partition_key: str, partitions: int) -> int:
     """Return the partition, as Java's default partitioner, Faust and librdkafka's murmur2 compute
     it."""
     return (murmur2(partition_key.encode()) & 0x7FFFFFFF) % partitions
+
+
+def read_topic(log: Log, topic: str, follow: bool = False) -> Iterator[Record]:
+    """Yield the records of *topic*, the oldest retained one first; with *follow*, wait for further
+    ones without end."""
+    with closing(log.tail([topic])) as tail:
+        while (records := tail.poll(FOLLOW_TIMEOUT if follow else 0)) or follow:
+            yield from records
 
 
 def key_group_of(site: str) -> int:

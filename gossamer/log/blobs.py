@@ -15,6 +15,7 @@ does not find one makes a request.
 """
 
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from hashlib import blake2b
 
@@ -165,12 +166,10 @@ def remove_leftovers(log: Log, before: float) -> int:
 
 
 def _referenced(log: Log) -> set[str]:
-    tail, found = log.tail([TOPIC_OF[kind].name for kind in WITH_BLOBS]), set[str]()
-    try:
+    found = set[str]()
+    with closing(log.tail([TOPIC_OF[kind].name for kind in WITH_BLOBS])) as tail:
         while records := tail.poll(1.0):
             found.update(record.blob for record in records)
-    finally:
-        tail.close()
     return found
 
 

@@ -180,10 +180,11 @@ class Decoded(NamedTuple):
 
 def decode_all(records: Iterable[Record]) -> list[Decoded]:
     """Return *records* with their events."""
-    return [Decoded(record, _try_decode(record)) for record in records]
+    return [Decoded(record, try_decode(record)) for record in records]
 
 
-def _try_decode(record: Record) -> Event | Poison | Newer:
+def try_decode(record: Record) -> Event | Poison | Newer:
+    """Return the event in *record*, or why it cannot be decoded."""
     try:
         return decode(record)
     except (Poison, Newer) as error:

@@ -416,7 +416,7 @@ FAULTS = (
         seeds=5,
         first=420,
         report="dead letter: ",
-        seams={"gossamer.log.codec._try_decode": _dead_letter_newer},
+        seams={"gossamer.log.codec.try_decode": _dead_letter_newer},
     ),
     Fault(
         "skipped records",
