@@ -17,7 +17,7 @@ from uuid import uuid4
 from gossamer import clock
 from gossamer.crawl import definitions_of
 from gossamer.errors import BadSettings, GossamerError
-from gossamer.events.topics import DEAD_LETTERS, PAGES_FETCHED, TOPICS, Retention, own_topics
+from gossamer.events.topics import CONSUMED_TOPICS, DEAD_LETTERS, PAGES_FETCHED, TOPICS, own_topics
 from gossamer.extras import require_extra
 from gossamer.log import Log
 from gossamer.runtime.backends import check_fleet, open_blobs
@@ -97,7 +97,7 @@ def examine_folder(path: Path, settings: Settings) -> Iterator[Finding]:
         with closing(opened.database):
             yield Finding("folder", f"{path} has a crawl")
             yield check_log_and_store(opened.log, opened.store)
-            for group, topics in groups().items():
+            for group, topics in CONSUMED_TOPICS.items():
                 lag = {topic: opened.log.lag(group, topic) for topic in topics}
                 yield Finding("groups", f"{group}: {lag_text(lag)}")
             yield dead_letters(opened.log)
@@ -173,8 +173,10 @@ def _own_topics(settings: Settings, log: Log) -> Iterator[Finding]:
 
 def _fleet_groups(settings: Settings, log: Log, brokers: "Brokers") -> Iterator[Finding]:
     kafka = settings.kafka
-    members = brokers.members([*(kafka.prefix + one for one in groups()), *kafka.further_groups])
-    for group, topics in groups().items():
+    members = brokers.members(
+        [*(kafka.prefix + one for one in CONSUMED_TOPICS), *kafka.further_groups]
+    )
+    for group, topics in CONSUMED_TOPICS.items():
         lag = {topic: log.lag(group, topic) for topic in topics}
         yield check_group(group, lag, members[kafka.prefix + group])
     lags = log.lag_by_group(PAGES_FETCHED.name)
@@ -267,16 +269,6 @@ def failed_check(check: str, error: GossamerError, remedy: str) -> Finding:
     if isinstance(error, BadSettings):
         return Finding("settings", str(error), "Change this setting.")
     return Finding(check, str(error), remedy)
-
-
-def groups() -> dict[str, list[str]]:
-    """Return group → the topics that it must consume."""
-    found: dict[str, list[str]] = {}
-    for topic in TOPICS.values():
-        if topic.retention is Retention.UNTIL_CONSUMED:
-            for group in topic.consumers:
-                found.setdefault(group, []).append(topic.name)
-    return found
 
 
 def check_topics(differences: "Differences", count: int = len(TOPICS)) -> Finding:

@@ -1,7 +1,7 @@
 """Checks before a whole crawl is changed: no service runs, and every record is consumed."""
 
 from gossamer.errors import GossamerError
-from gossamer.events.topics import TOPICS, Retention
+from gossamer.events.topics import CONSUMED_TOPICS, TOPICS
 from gossamer.log import Log
 from gossamer.log.kafka.client import Brokers
 from gossamer.settings.servers import KafkaSettings
@@ -16,7 +16,7 @@ FOLDER_REMEDY = "Drain the crawl first: run gossamer crawl again, and stop it wi
 
 def check_stopped(settings: KafkaSettings) -> None:
     """Raise GossamerError if a consumer group of the fleet has members."""
-    groups = {settings.prefix + name for topic in TOPICS.values() for name in topic.consumers}
+    groups = {settings.prefix + name for name in CONSUMED_TOPICS}
     members = Brokers(settings).members([*sorted(groups)])
     if running := [name for name, count in members.items() if count]:
         raise GossamerError(
@@ -28,7 +28,7 @@ def check_stopped(settings: KafkaSettings) -> None:
 def check_drained(log: Log, remedy: str) -> None:
     """Raise GossamerError with *remedy* if records are not consumed yet: they would be lost."""
     for topic in TOPICS.values():
-        if topic.retention is not Retention.UNTIL_CONSUMED:
+        if not topic.consumers:
             continue
         for group, lags in log.lag_by_group(topic.name).items():
             if lag := sum(lags.values()):

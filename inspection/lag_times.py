@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from msgspec import Struct
 
-from gossamer.events.topics import TOPICS, Retention
+from gossamer.events.topics import CONSUMED_TOPICS
 from gossamer.log import At, GroupOffsets, Log
 
 MAX_SAMPLES = 512
@@ -110,9 +110,4 @@ def _extend(samples: list[_Sample], new: _Sample, committed: int) -> list[_Sampl
 
 def read_offsets(log: Log) -> Offsets:
     """Return the offsets of all services on the topics that they consume."""
-    topics: dict[str, list[str]] = {}
-    for topic in TOPICS.values():
-        if topic.retention is Retention.UNTIL_CONSUMED:
-            for group in topic.consumers:
-                topics.setdefault(group, []).append(topic.name)
-    return {group: log.group_offsets(group, names) for group, names in topics.items()}
+    return {group: log.group_offsets(group, topics) for group, topics in CONSUMED_TOPICS.items()}

@@ -8,7 +8,7 @@ from enum import Enum
 from gossamer.bounds import limit_state
 from gossamer.crawl import blocklist_of
 from gossamer.events import CrawlDefined
-from gossamer.events.topics import DEAD_LETTERS, TOPICS, Retention
+from gossamer.events.topics import CONSUMED_TOPICS, DEAD_LETTERS
 from gossamer.log import KEY_GROUPS, Log
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.store import Store
@@ -155,11 +155,10 @@ def read_totals(log: Log, store: Store, *crawls: str) -> Progress:
     shared = store.table(PartitionTallyRow)
     for tally in shared.get_all([(partition, "") for partition in partitions]):
         _add_partition_tally(progress, tally)
-    for topic in TOPICS.values():
-        if topic.retention is Retention.UNTIL_CONSUMED:
-            for group in topic.consumers:
-                lag = log.lag(group, topic.name)
-                progress.lags.setdefault(group, {})[topic.name] = lag
+    progress.lags = {
+        group: {topic: log.lag(group, topic) for topic in topics}
+        for group, topics in CONSUMED_TOPICS.items()
+    }
     # No group consumes dead letters. A broker may refuse to report the offsets of an unknown group,
     # so the query names the frontier's group.
     progress.dead_letters = log.lag("frontier", DEAD_LETTERS.name)

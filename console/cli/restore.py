@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from console.cli.options import add_place, place_from, settings_of
-from console.cli.snapshot import check_tables, missing_files, read_fleet_snapshot
+from console.cli.snapshot import STATEFUL_GROUPS, check_tables, missing_files, read_fleet_snapshot
 from console.output import YELLOW, print_items, say
 from gossamer import clock
 from gossamer.errors import BadSettings
-from gossamer.events.topics import TOPICS
+from gossamer.events.topics import CONSUMED_TOPICS
 from gossamer.log import Log
 from gossamer.log.codec import encode
 from gossamer.log.control import ControlRow, control_events, control_row, newest_events
@@ -147,11 +147,8 @@ def align(log: Log, store: Store, now: float) -> Iterator[str]:
                 store.table(SegmentRow).drop(writer)
         store.flush()
         yield alignment(found)
-    stateful = {Frontier.name, Dedup.name, Archive.name}
-    stateless = {name for topic in TOPICS.values() for name in topic.consumers} - stateful
-    for group in sorted(stateless):
-        topics = [topic.name for topic in TOPICS.values() if group in topic.consumers]
-        if (skipped := skip_gaps(log, group, topics)).moved:
+    for group in sorted(CONSUMED_TOPICS.keys() - set(STATEFUL_GROUPS)):
+        if (skipped := skip_gaps(log, group, CONSUMED_TOPICS[group])).moved:
             yield alignment(skipped)
 
 

@@ -22,7 +22,7 @@ from console.cli.options import add_place, place_from, seconds
 from console.output import YELLOW, say
 from gossamer import clock
 from gossamer.errors import BadSettings, Corrupt, GossamerError
-from gossamer.events.topics import TOPICS
+from gossamer.events.topics import CONSUMED_TOPICS
 from gossamer.log import Log
 from gossamer.runtime.backends import open_fleet
 from gossamer.runtime.checkpoints import CheckpointRow
@@ -55,7 +55,7 @@ from standalone.snapshot import (
 
 DEFAULT_LIMIT = 600.0
 """Maximum time for which a fleet is quiesced, in seconds."""
-GROUPS = (Frontier.name, Dedup.name, Archive.name)
+STATEFUL_GROUPS = (Frontier.name, Dedup.name, Archive.name)
 """The groups of the services with rows in the store."""
 MAX_LISTED_POSITIONS = 3
 """Differing checkpoints that an error names; a fleet has hundreds."""
@@ -215,7 +215,7 @@ def take_fleet_snapshot(
     archives = settings.archive.folder
     check_stated_folder(archives, fleet)
     began = clock.steady()
-    with quiesce(log, store, GROUPS, limit) as quiesced_fleet:
+    with quiesce(log, store, STATEFUL_GROUPS, limit) as quiesced_fleet:
         segments = [*store.table(SegmentRow).everything()]
         snapshot = FleetSnapshot(
             version=version("gossamer"),
@@ -242,8 +242,7 @@ def _checkpoints(store: Store) -> list[CheckpointRow]:
 
 def _offsets(log: Log) -> dict[str, dict[str, dict[int, int]]]:
     found: dict[str, dict[str, dict[int, int]]] = {}
-    for group in sorted({name for topic in TOPICS.values() for name in topic.consumers}):
-        topics = [topic.name for topic in TOPICS.values() if group in topic.consumers]
+    for group, topics in sorted(CONSUMED_TOPICS.items()):
         for (topic, number), group_offsets in sorted(log.group_offsets(group, topics).items()):
             found.setdefault(group, {}).setdefault(topic, {})[number] = group_offsets.committed
     return found

@@ -121,6 +121,11 @@ SITE_KEYED = tuple(
 )
 """The consumed topics that are partitioned by site. A site has the same partition number in all of
 them."""
+CONSUMED_TOPICS = {
+    group: [name for name, topic in TOPICS.items() if group in topic.consumers]
+    for group in dict.fromkeys(group for topic in TOPICS.values() for group in topic.consumers)
+}
+"""Group → the topics that it must consume."""
 TOPIC_OF = {kind.type: topic for topic in TOPICS.values() for kind in topic.events}
 check_complete(_EVENT_TYPES.values(), TOPIC_OF, "schemas/topics")
 
