@@ -31,11 +31,11 @@ def plan_apply(place: OpenCrawl, file: CrawlFile, now: float) -> Plan:
     before, applied = crawls.get(name), seeds_applied(place.log, name)
     events = file.events(before, applied, now)
     seeds = sum(isinstance(event, SeedAdded) for event in events)
-    added = plural(seeds, "new seed")
+    added = f", with {plural(seeds, 'new seed')}" if seeds else ""
     if before is None:
-        text = f"Crawl {name} is defined in {place.name}, with {added}."
+        text = f"Crawl {name} is defined in {place.name}{added}."
     elif events:
-        text = f"Crawl {name} is changed, with {added}."
+        text = f"Crawl {name} is changed{added}."
     else:
         text = f"Crawl {name} is as the file states: nothing to change."
     return Plan(

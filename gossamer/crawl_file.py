@@ -145,6 +145,8 @@ KEYS = {
 """Field of a definition → key of the file. Parties have keys of their own."""
 DEFAULTS = CrawlDefined(at=0.0, scope="", max_depth=LimitsTable().max_depth, url_steps=ALL_STEPS)
 """The definition by a file without keys, but for its scope."""
+NO_SEEDS = SeedsApplied(at=0.0, seeds={})
+"""The seeds of a crawl without a file."""
 STATE_FIELDS = frozenset({"version", "crawl", "at", "pages_before", "paused", "removed", "parties"})
 """Fields of a definition without a key."""
 IMMUTABLE = ("url_steps", "own_topic")
@@ -188,7 +190,7 @@ class CrawlFile:
             for party, url in new_seeds(applied, self.seeds)
         ]
         # The last event: a crash before it repeats seeds, and loses none.
-        if applied is None or replace(applied, at=0.0) != self.seeds:
+        if replace(applied or NO_SEEDS, crawl=crawl, at=0.0) != self.seeds:
             events.append(replace(self.seeds, at=now))
         return events
 

@@ -86,8 +86,7 @@ def lines(status: CrawlStatus, now: float, verbose: bool = False) -> Iterator[Li
     """Yield the status a line at a time; *verbose*: with the whole definition and all counts."""
     progress = status.progress
     if status.idle:
-        go_on = "" if status.fleet or not status.definition else ": gossamer crawl continues it"
-        yield Line("idle", f"{status.idle}{go_on}", YELLOW)
+        yield Line("idle", f"{status.idle}{_remedy(status.definition)}", YELLOW)
     elif status.is_running is False and (progress.active or any(progress.lag.values())):
         yield Line("idle", "no crawl runs in this folder: gossamer crawl continues it", YELLOW)
     if status.definition:
@@ -108,6 +107,12 @@ def lines(status: CrawlStatus, now: float, verbose: bool = False) -> Iterator[Li
     if progress.dead_letters:
         letters = plural(progress.dead_letters, "dead letter")
         yield Line("lost", f"{letters}: gossamer dead-letters list gives the reasons", RED)
+
+
+def _remedy(crawl: CrawlDefined | None) -> str:
+    if crawl is None or crawl.removed or not crawl.paused:
+        return ""
+    return f": gossamer crawls resume {crawl.crawl} continues it"
 
 
 def upload_text(buffer: ArchiveBuffer) -> str:

@@ -229,6 +229,15 @@ def test_removed_crawl_leaves_the_others_and_its_id(
     assert "(unchanged)" in crawls("seed", f"{A}/9"), "blogs is the only crawl now"
 
 
+def test_shown_crawl_of_commands_is_a_file_that_changes_nothing(crawls: Crawls, file: Path) -> None:
+    """Neither `gossamer crawl` nor `gossamer seed` has listed seeds."""
+    crawls.define(BLOGS)
+    file.write_text(crawls("crawls", "show", "blogs"))
+    assert "nothing to change" in crawls("crawls", "apply", str(file))
+    file.write_text(f"weight = 7\n{file.read_text()}")
+    assert "Crawl blogs is changed.\n" in crawls("crawls", "apply", str(file))
+
+
 def test_shown_crawl_is_a_file_that_changes_nothing(crawls: Crawls, file: Path) -> None:
     crawls("crawls", "apply", str(file))
     shown = crawls("crawls", "show", "news")

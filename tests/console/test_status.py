@@ -88,8 +88,12 @@ def test_queue_without_a_definition_is_explained() -> None:
 
 def test_pause_is_shown_with_the_command_that_ends_it() -> None:
     paused = CrawlDefined(at=NOW, scope="any()", max_depth=1, paused=True)
-    assert "the crawl is paused\n" in show_status(Progress(), paused, fleet=True)
-    assert "the crawl is paused: gossamer crawl continues it\n" in show_status(Progress(), paused)
+    for is_fleet in (False, True):
+        assert "the crawl is paused: gossamer crawls resume default continues it\n" in show_status(
+            Progress(), paused, fleet=is_fleet
+        )
+    removed = replace(paused, removed=True)
+    assert "the crawl is removed\n" in show_status(Progress(), removed)
 
 
 def test_status_has_the_purposes_of_the_crawl() -> None:
