@@ -4,7 +4,7 @@ The directory of hosts with work, the calendar, and host rows contain the data. 
 nothing for this module.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 
 from msgspec import Struct
@@ -24,9 +24,11 @@ from services.frontier.bucketed_log import GroupedLog, RangedLog, merge_ranges
 from services.frontier.conditions import LISTED_CONDITIONS, Condition
 from services.frontier.plans import HOSTS
 from services.frontier.rows import (
+    NO_HOST,
     DueRow,
     HostRow,
     ListedHost,
+    ParkedPartsRow,
     PartitionRow,
     PlanRow,
     RobotsRow,
@@ -103,9 +105,36 @@ def read_crawl_workload(crawl: OpenCrawl, now: float) -> Workload:
         return _workload(crawl.log, store, now)
 
 
+def next_visit_at(opened: Opened, crawls: Collection[str], now: float) -> float | None:
+    """Return when a URL of *crawls* may be visited next: *now* if one waits at a host that is ready
+    or in its delay; else the first end of a wait; None if no URL waits. Planned revisits are not
+    read.
+    """
+    _create_tables(opened.store)
+    with opened.database.reading():
+        if any(_listed_hosts(opened.log, opened.store, crawls)):
+            return now
+        dues = _calendar(opened.store, opened.log.partitions)
+        return next((due.at for due in dues if _is_wait_of(crawls, due, opened.store)), None)
+
+
+def _is_wait_of(crawls: Collection[str], due: DueRow, store: Store) -> bool:
+    """Return whether URLs of *crawls* wait for the time of *due*."""
+    if due.host == NO_HOST:
+        rows = store.table(ParkedPartsRow).get_all([((crawl, due.site), "") for crawl in crawls])
+        parts = [part for row in rows for part in row.parts.values()]
+        return any(part.releasing or part.probe_at == due.at for part in parts)
+    match _waiting_row(due, store):
+        case PlanRow(crawl=crawl):
+            return crawl in crawls
+        case HostRow() as host:
+            return any(host.of(crawl).queued for crawl in crawls)
+    return False
+
+
 def _create_tables(store: Store) -> None:
     """Create missing tables, which must exist before a read transaction."""
-    for row in (PartitionRow, ListedHost, HostRow, RobotsRow):
+    for row in (PartitionRow, ListedHost, HostRow, RobotsRow, DueRow, PlanRow, ParkedPartsRow):
         store.table(row)
 
 
@@ -121,11 +150,13 @@ def _workload(log: Log, store: Store, now: float) -> Workload:
     )
 
 
-def _listed_hosts(log: Log, store: Store) -> Iterator[HostRow]:
-    """Yield hosts with work once each, partition by partition and crawl by crawl, in the order of
-    their request numbers."""
+def _listed_hosts(
+    log: Log, store: Store, crawls: Collection[str] | None = None
+) -> Iterator[HostRow]:
+    """Yield hosts with work of *crawls*, or of any crawl, once each: partition by partition and
+    crawl by crawl, in the order of their request numbers."""
     rows, listed = store.table(HostRow), set[str]()
-    entries = islice(_directory_entries(log, store), MAX_READ_ENTRIES)
+    entries = islice(_directory_entries(log, store, crawls), MAX_READ_ENTRIES)
     while batch := [*islice(entries, MAX_READ_HOSTS)]:
         found = rows.get_all([(entry.site, entry.host) for _, entry in batch])
         hosts = {row.host: row for row in found}
@@ -138,13 +169,17 @@ def _listed_hosts(log: Log, store: Store) -> Iterator[HostRow]:
                 listed.add(host.host)
 
 
-def _directory_entries(log: Log, store: Store) -> Iterator[tuple[str, ListedHost]]:
-    """Yield the entries of all directories, and the crawl of each."""
+def _directory_entries(
+    log: Log, store: Store, crawls: Collection[str] | None
+) -> Iterator[tuple[str, ListedHost]]:
+    """Yield the entries of the directories of *crawls*, or of all crawls, and the crawl of each."""
     partitions, directory = store.table(PartitionRow), store.table(ListedHost)
     for key in partition_keys(log.partitions):
         if (row := partitions.get(key)) is None:
             continue
         for crawl, found in row.directories.items():
+            if crawls is not None and crawl not in crawls:
+                continue
             entries = GroupedLog(directory, crawl, found.groups)
             for bucket in found.buckets:
                 yield from ((crawl, entry) for entry in entries.rows(bucket, bucket))
@@ -162,7 +197,8 @@ def read_waiting(
     max_hosts = min(MAX_LISTED_ENTRIES, backing_off)
     max_urls = min(MAX_LISTED_ENTRIES, max(0, due_count - backing_off))
     first_at = None
-    for read, entry in enumerate(_valid_entries(store, partitions)):
+    rows = (_waiting_row(due, store) for due in _calendar(store, partitions))
+    for read, entry in enumerate(row for row in rows if row):
         at = entry.ready_at if isinstance(entry, HostRow) else entry.waits_until
         first_at = at if first_at is None else first_at
         if isinstance(entry, HostRow):
@@ -176,21 +212,25 @@ def read_waiting(
     return Waiting(first_at, tuple(hosts[:MAX_LISTED_ENTRIES]), tuple(urls[:MAX_LISTED_ENTRIES]))
 
 
-def _valid_entries(store: Store, number: int) -> Iterator[HostRow | PlanRow]:
-    """Yield the row of each valid entry of the calendar, soonest first."""
-    partitions, entries = store.table(PartitionRow), store.table(DueRow)
-    hosts, plans = store.table(HostRow), store.table(PlanRow)
+def _calendar(store: Store, number: int) -> Iterator[DueRow]:
+    """Yield the entries of the calendar of *number* partitions, soonest first. Some are stale."""
+    partitions = store.table(PartitionRow)
     ranges = [row.due for key in partition_keys(number) if (row := partitions.get(key))]
-    # Entries stay until their bucket is dropped. An entry is valid if the row has the same time.
-    for due in RangedLog(entries, HOSTS, merge_ranges(ranges)):
-        if due.plan:
-            plan = plans.get(*due.plan)
-            if plan and plan.waits_until == due.at:
-                yield plan
-            continue
-        host = hosts.get(due.site, due.host)
-        if host and (host.condition, host.ready_at) == (Condition.BACKING_OFF, due.at):
-            yield host
+    return iter(RangedLog(store.table(DueRow), HOSTS, merge_ranges(ranges)))
+
+
+def _waiting_row(due: DueRow, store: Store) -> HostRow | PlanRow | None:
+    """Return the row that waits for the time of *due*; None if the entry is stale.
+
+    Entries stay until their bucket is dropped. An entry holds if its row has the same time.
+    """
+    if due.plan:
+        plan = store.table(PlanRow).get(*due.plan)
+        return plan if plan and plan.waits_until == due.at else None
+    host = store.table(HostRow).get(due.site, due.host)
+    if host and (host.condition, host.ready_at) == (Condition.BACKING_OFF, due.at):
+        return host
+    return None
 
 
 def read_lost_hosts(crawl: OpenCrawl, failures: int, also: Iterable[str] = ()) -> list[str]:
@@ -201,12 +241,10 @@ def read_lost_hosts(crawl: OpenCrawl, failures: int, also: Iterable[str] = ()) -
     *also*, whose entries may be later.
     """
     store = crawl.store()
-    partitions, entries = store.table(PartitionRow), store.table(DueRow)
+    _create_tables(store)
     hosts = store.table(HostRow)
     with crawl.reading():
-        keys = partition_keys(crawl.log.partitions)
-        ranges = [row.due for key in keys if (row := partitions.get(key))]
-        dues = islice(RangedLog(entries, HOSTS, merge_ranges(ranges)), MAX_LOST_ENTRIES)
+        dues = islice(_calendar(store, crawl.log.partitions), MAX_LOST_ENTRIES)
         found = dict.fromkeys((due.site, due.host) for due in dues if not due.plan)
         found |= dict.fromkeys((site_of(f"{host}/"), host) for host in also)
         wanted, lost = iter(found), list[str]()

@@ -15,8 +15,9 @@ lock proves that no process of an earlier run is alive. So hosts that
 were checked out then are free after their delay, without waiting for a lease, and orders of earlier
 epochs are fenced.
 
-**End.** A run ends when every topic is consumed to its end and no host has work; hosts that back
-off for longer than `standalone.patience` are left to another run. At a limit or at Ctrl-C all
+**End.** A run ends when every topic is consumed to its end and no active crawl has a URL to visit.
+Crawls that are paused or at their page limit do not count, and URLs that wait for longer than
+`standalone.patience` are left to another run. At a limit or at Ctrl-C all
 crawls are paused together on the topic `control`, work in flight is finished, and the children
 stop. A second Ctrl-C stops at once.
 

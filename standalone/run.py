@@ -29,7 +29,7 @@ from gossamer.telemetry import set_gauge
 from inspection.archives import read_buffers
 from inspection.folder import Folder, Opened
 from inspection.progress import End, Progress, has_parked_to_evaluate, last_epoch, read_progress
-from inspection.workload import Workload, read_workload
+from inspection.workload import Workload, next_visit_at, read_workload
 from standalone.metrics import serve_metrics
 from standalone.processes import Beside, Child, ChildConfig, start_children
 
@@ -37,8 +37,6 @@ INTERVAL = 0.25
 """Seconds between two checks of the progress."""
 WORKLOAD_INTERVAL = 2.0
 """Seconds between two readings of the workload."""
-MAX_DUE_DELAY = 10.0
-"""Seconds after which a visit that is still due is one of a crawl that is not visited."""
 STOP_LIMIT = 30.0
 """Seconds for all children to stop by themselves."""
 OPTIONAL_STOP_LIMIT = 3.0
@@ -66,16 +64,17 @@ class Run:
     has_console: bool = False
     """Whether paused crawls can be resumed in the console of the run."""
     has_paused_crawls: bool = False
-    has_stopped_crawls: bool = False
-    """Whether the folder has crawls that are paused or removed."""
+    """Whether the folder has crawls that are paused."""
     interrupts: int = 0
     ending: End | None = None
     progress: Progress = field(default_factory=Progress)
     """The progress when the database last changed."""
     has_more: bool = True
     """Whether records or parked URLs were still to be handled then."""
+    next_at: float | None = None
+    """When a URL could be visited next, unless `has_more`. None if no URL waited."""
     version: tuple[int, int] | None = None
-    """The version of the database that `progress` and `has_more` were read from."""
+    """The version of the database that `progress`, `has_more` and `next_at` were read from."""
     workload: Workload = field(default_factory=Workload)
     workload_at: float = 0.0
     """When `workload` was read."""
@@ -91,7 +90,6 @@ class Run:
         if version := self.opened.database.changed_since(self.version):
             self.version, definitions = version, definitions_of(self.opened.log)
             self.crawls = active_of(definitions)
-            self.has_stopped_crawls = len(definitions) > len(self.crawls)
             self.has_paused_crawls = any(
                 crawl.paused and not crawl.removed for crawl in definitions.values()
             )
@@ -100,6 +98,8 @@ class Run:
             self.has_more = not self.progress.drained or any(
                 has_parked_to_evaluate(self.opened, crawl) for crawl in self.crawls.values()
             )
+            unlimited = [crawl.crawl for crawl in self._unlimited()]
+            self.next_at = None if self.has_more else next_visit_at(self.opened, unlimited, now)
         if self.interrupts > 1:
             return End.KILLED
         if self.ending is None:
@@ -141,22 +141,19 @@ class Run:
             return None
         if not self.crawls and self.has_paused_crawls and self.has_console:
             return None
-        progress = self.progress
-        unlimited = [crawl for crawl in self.crawls.values() if not self._is_at_limit(crawl)]
+        unlimited = self._unlimited()
         if any(map(self._has_revisits, unlimited)):
             return None
-        due_at, until = progress.next_due_at, now + self.settings.standalone.patience
-        is_limited = len(unlimited) < len(self.crawls)
-        active, since = progress.active, float("-inf")
-        if is_limited or self.has_stopped_crawls:
-            # Ready hosts, and visits that stay due, may be those of a crawl that is not visited.
-            active = sum(progress.crawls[crawl.crawl].queued for crawl in unlimited)
-            since = now - MAX_DUE_DELAY
-        if active or (due_at is not None and since <= due_at <= until):
+        patience = self.settings.standalone.patience
+        if self.next_at is not None and self.next_at <= now + patience:
             return None
-        if is_limited:
+        if len(unlimited) < len(self.crawls):
             return End.PAGES
-        return End.WAITING if progress.due_count else End.DONE
+        return End.DONE if self.next_at is None else End.WAITING
+
+    def _unlimited(self) -> list[CrawlDefined]:
+        """Return the active crawls that have not reached their page limits."""
+        return [crawl for crawl in self.crawls.values() if not self._is_at_limit(crawl)]
 
     def _is_at_limit(self, crawl: CrawlDefined) -> bool:
         pages = self.progress.crawls[crawl.crawl].pages

@@ -47,6 +47,7 @@ from services.frontier.plans import HOSTS, Calendar, Plans
 from services.frontier.politeness import SITE_CAUSE, Overrides, was_visited_before_claim
 from services.frontier.queue import HostQueues
 from services.frontier.rows import (
+    NO_HOST,
     DueRow,
     HazardExample,
     HostRow,
@@ -72,8 +73,6 @@ from services.frontier.workbench import (
 
 PARTS = "parts"
 """The key of a site's entry in the calendar, after its name."""
-NO_HOST = "-"
-"""The host of an entry that is about a site."""
 
 
 class SharedPartition:

@@ -19,6 +19,8 @@ from services.frontier.harvest import HarvestPoint
 
 BUCKETS = 16
 """Cassandra partitions of one host's URLs: a million URLs are 16 partitions of some 20 MB."""
+NO_HOST = "-"
+"""The host of an entry of the calendar that is about the parked parts of a site."""
 
 
 class UnreadablePages(NamedTuple):

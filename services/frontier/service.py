@@ -57,7 +57,7 @@ from services.frontier.erasing import ErasureHandler
 from services.frontier.leases import Leases
 from services.frontier.ordering import is_urgent
 from services.frontier.pacing import Pacing
-from services.frontier.partition import NO_HOST, Partition
+from services.frontier.partition import Partition
 from services.frontier.partitions import Gauges, Partitions
 from services.frontier.parts import may_be_repeated
 from services.frontier.politeness import Overrides
@@ -68,6 +68,7 @@ from services.frontier.requisites import RequisiteAdmission, is_requisite
 from services.frontier.revisits import Revisits, is_late, plans_of
 from services.frontier.robots import RobotsOnBehalf, add_signature_text, discover_sitemaps
 from services.frontier.rows import (
+    NO_HOST,
     DueRow,
     HostCrawl,
     OffsetAndTime,

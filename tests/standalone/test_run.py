@@ -7,19 +7,38 @@ from msgspec.structs import replace
 
 from gossamer.crawl import active_crawls, are_all_paused, definitions_of
 from gossamer.events import CrawlDefined
+from gossamer.log import key_group_of
 from gossamer.log.blobs import HOUR, keep
 from gossamer.log.codec import encode
+from gossamer.log.sqlite import PARTITIONS
 from gossamer.settings import load_settings
 from inspection.folder import Folder, Opened
 from inspection.progress import End
+from services.frontier.bucketed_log import BucketList, BucketRange
 from services.frontier.conditions import Condition
-from services.frontier.rows import PartitionPlansRow, PartitionTallyRow, TallyRow, partition_key
+from services.frontier.rows import (
+    NO_HOST,
+    DueRow,
+    HostCrawl,
+    HostRow,
+    ListedHost,
+    NewQueues,
+    ParkedPart,
+    ParkedPartsRow,
+    PartitionPlansRow,
+    PartitionRow,
+    PlanRow,
+    TallyRow,
+    partition_key,
+)
 from standalone.run import Run
 from tests.archive.harness import page
 
 NOW = 2_000_000_000.0
 NEWS = CrawlDefined(crawl="news", at=1.0, scope="any()", max_depth=3)
 BLOGS = replace(NEWS, crawl="blogs")
+SITE, HOST = "a.example", "http://a.example"
+GROUP, KEY = key_group_of(SITE), partition_key(0, PARTITIONS)
 
 
 @pytest.fixture
@@ -36,31 +55,56 @@ def begin(opened: Opened, *crawls: CrawlDefined) -> Run:
     return Run(load_settings(), opened, active_crawls(opened.log), 60.0, NOW)
 
 
-def store_totals(opened: Opened, crawl: str, pages: int, queued: int = 0) -> None:
-    """Store the totals of a crawl; its hosts are ready while URLs are queued."""
-    key = partition_key(0, opened.log.partitions)
-    opened.store.table(TallyRow).put(TallyRow(crawl, key, pages=pages, queued=queued))
-    ready = {str(Condition.READY): 1} if queued else {}
-    opened.store.table(PartitionTallyRow).put(PartitionTallyRow(key, conditions=ready))
+def store_pages(opened: Opened, **pages: int) -> None:
+    """Store the number of pages of crawls."""
+    for crawl, count in pages.items():
+        opened.store.table(TallyRow).put(TallyRow(crawl, KEY, pages=count))
+    opened.store.flush()
+
+
+def store_host(
+    opened: Opened, condition: Condition = Condition.READY, until: float = 0.0, **queued: int
+) -> None:
+    """Store a host with *queued* URLs of crawls, in their directories and in the calendar."""
+    crawls = {
+        crawl: HostCrawl(NewQueues(queued=count), listed=1 if count else None)
+        for crawl, count in queued.items()
+    }
+    opened.store.table(HostRow).put(HostRow(SITE, HOST, condition, until, crawls=crawls))
+    for crawl in queued:
+        entry = ListedHost(f"{crawl}/{GROUP}/0", f"{1:020} {HOST}", 1, SITE, HOST)
+        opened.store.table(ListedHost).put(entry)
+    listed = BucketList((0,), (GROUP,))
+    store_due(opened, DueRow("", HOST, until, SITE, HOST), dict.fromkeys(queued, listed))
+
+
+def store_due(
+    opened: Opened, due: DueRow, directories: dict[str, BucketList] | None = None
+) -> None:
+    """Store an entry of the calendar."""
+    opened.store.table(DueRow).put(replace(due, bucket=f"hosts/{GROUP}/0"))
+    calendar = BucketRange(0, 0, (GROUP,))
+    row = PartitionRow(KEY, directories=directories or {}, due=calendar)
+    opened.store.table(PartitionRow).put(row)
     opened.store.flush()
 
 
 def test_run_ends_when_no_crawl_has_work(opened: Opened) -> None:
     run = begin(opened, NEWS, BLOGS)
-    store_totals(opened, "blogs", 3, queued=2)
+    store_host(opened, news=0, blogs=2)
     assert run.update(NOW) is None
-    store_totals(opened, "blogs", 5)
+    store_host(opened, Condition.IDLE, news=0, blogs=0)
+    store_pages(opened, news=0, blogs=5)
     assert run.update(NOW) is End.DONE
     assert (run.progress.pages, run.progress.crawls["blogs"].pages) == (5, 5)
 
 
 def test_crawl_at_its_page_limit_waits_for_the_others(opened: Opened) -> None:
     run = begin(opened, replace(NEWS, max_pages=4), BLOGS)
-    store_totals(opened, "blogs", 1, queued=1)
-    store_totals(opened, "news", 4, queued=9)
+    store_pages(opened, news=4)
+    store_host(opened, news=9, blogs=1)
     assert run.update(NOW) is None, "blogs has a URL to visit"
-    store_totals(opened, "blogs", 2)
-    store_totals(opened, "news", 4, queued=9)
+    store_host(opened, news=9, blogs=0)
     assert run.update(NOW) is End.PAGES
 
 
@@ -69,11 +113,54 @@ def test_queue_of_a_stopped_crawl_does_not_keep_the_run_going(
     opened: Opened, how: dict[str, bool]
 ) -> None:
     run = begin(opened, NEWS, BLOGS)
-    store_totals(opened, "news", 3)
-    store_totals(opened, "blogs", 1, queued=5)
+    store_host(opened, news=0, blogs=5)
     assert run.update(NOW) is None
     opened.log.append([encode(replace(BLOGS, **how))])
     assert run.update(NOW) is End.DONE
+
+
+STOPPED = replace(BLOGS, paused=True)
+LIMITED = replace(BLOGS, max_pages=1)
+
+
+@pytest.mark.parametrize("other", [BLOGS, STOPPED, LIMITED])
+@pytest.mark.parametrize(("seconds", "is_awaited"), [(30.0, True), (-5.0, True), (400.0, False)])
+@pytest.mark.parametrize("kind", ["host", "URL", "parts"])
+def test_wait_of_an_active_crawl_is_awaited_for_a_while(
+    opened: Opened, other: CrawlDefined, seconds: float, is_awaited: bool, kind: str
+) -> None:
+    """Neither the queues nor the waits of a crawl that is not visited count."""
+    run = begin(opened, NEWS, other)
+    store_pages(opened, blogs=1)
+    store_wait(opened, kind, "news", NOW + seconds)
+    late = End.PAGES if other is LIMITED else End.WAITING
+    assert run.update(NOW) is (None if is_awaited else late)
+
+
+@pytest.mark.parametrize("other", [STOPPED, LIMITED])
+@pytest.mark.parametrize("kind", ["host", "URL", "parts"])
+def test_wait_of_a_stopped_crawl_is_not_awaited(
+    opened: Opened, other: CrawlDefined, kind: str
+) -> None:
+    run = begin(opened, NEWS, other)
+    store_pages(opened, blogs=1)
+    store_wait(opened, kind, "blogs", NOW + 30.0)
+    assert run.update(NOW) is (End.PAGES if other is LIMITED else End.DONE)
+
+
+def store_wait(opened: Opened, kind: str, crawl: str, until: float) -> None:
+    """Store a host that backs off, a URL that is tried again, or a parked part of a site."""
+    match kind:
+        case "host":
+            store_host(opened, Condition.BACKING_OFF, until, **{crawl: 1})
+        case "URL":
+            url = f"{HOST}/again"
+            opened.store.table(PlanRow).put(PlanRow(crawl, HOST, url, until))
+            store_due(opened, DueRow("", url, until, SITE, HOST, crawl, url))
+        case _:
+            parts = {"/trap/": ParkedPart("low_worth", NOW, probe_at=until)}
+            opened.store.table(ParkedPartsRow).put(ParkedPartsRow(crawl, SITE, parts))
+            store_due(opened, DueRow("", SITE, until, SITE, NO_HOST))
 
 
 @pytest.mark.parametrize("has_console", [True, False])
@@ -82,7 +169,8 @@ def test_paused_crawls_keep_the_run_of_their_console_going(
 ) -> None:
     run = begin(opened, NEWS)
     run.has_console = has_console
-    store_totals(opened, "news", 3, queued=5)
+    store_pages(opened, news=3)
+    store_host(opened, news=5)
     assert run.update(NOW) is None
     opened.log.append([encode(replace(NEWS, paused=True))])
     assert run.update(NOW) is (None if has_console else End.DONE)
@@ -91,24 +179,11 @@ def test_paused_crawls_keep_the_run_of_their_console_going(
     assert run.update(NOW) is End.DONE
 
 
-@pytest.mark.parametrize(("seconds", "ends"), [(30.0, False), (-5.0, False), (-60.0, True)])
-def test_due_retry_is_awaited_unless_it_stays_due(
-    opened: Opened, seconds: float, ends: bool
-) -> None:
-    run = begin(opened, NEWS, replace(BLOGS, paused=True))
-    key = partition_key(0, opened.log.partitions)
-    due = PartitionTallyRow(key, due_count=1, next_due_at=NOW + seconds)
-    opened.store.table(PartitionTallyRow).put(due)
-    opened.store.flush()
-    assert run.update(NOW) is (End.WAITING if ends else None)
-
-
 def test_planned_revisits_of_one_crawl_keep_the_run_going(opened: Opened) -> None:
     run = begin(opened, NEWS, replace(BLOGS, revisit="optimal"))
-    key = partition_key(0, opened.log.partitions)
-    plans = PartitionPlansRow("blogs", key, policy="optimal", planned=1)
+    plans = PartitionPlansRow("blogs", KEY, policy="optimal", planned=1)
     opened.store.table(PartitionPlansRow).put(plans)
-    store_totals(opened, "news", 4)
+    store_pages(opened, news=4)
     assert run.update(NOW) is None
     opened.log.append([encode(replace(BLOGS, revisit="optimal", paused=True))])
     assert run.update(NOW) is End.DONE, "only the active crawls count"
