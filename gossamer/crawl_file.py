@@ -31,7 +31,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, NoReturn, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, NoReturn, TypeVar, get_args
 
 import msgspec
 from msgspec import Meta, Struct, convert
@@ -58,8 +58,16 @@ from gossamer.web.usage import Action, Category, policy_of
 
 MAX_SEED_BYTES = 500_000
 """Bytes of all seeds of a file, which are one record on the topic `control`."""
-Natural = Annotated[int, Meta(ge=0)]
+MAX_NUMBER = 10**12
+"""The largest limit. JSON has no infinity, and not all readers have larger whole numbers."""
+Weight = Annotated[float, Meta(ge=0.001, le=1000)]
+"""Beyond these limits a crawl would starve, or starve all others."""
+MAX_PARTY_NAME = 100
+"""Characters."""
+Natural = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
 ExternalLinks = Literal["deep", "home", "combined", "none"]
+BYTE_ORDER_MARK = "\ufeff"
+"""Some editors write it at the beginning of a file."""
 T = TypeVar("T", bound=Struct)
 
 
@@ -79,7 +87,7 @@ class RevisitTable(_Table, frozen=True, kw_only=True):
     """The table `revisit`."""
 
     policy: str = ""
-    budget: Annotated[float, Meta(ge=0)] = 0.0
+    budget: Annotated[float, Meta(ge=0, le=MAX_NUMBER)] = 0.0
     discovery_share: Annotated[float, Meta(ge=0, le=1)] | None = None
 
 
@@ -110,7 +118,7 @@ class CrawlTable(_Table, frozen=True, kw_only=True):
     seeds: tuple[str, ...] = ()
     seeds_file: str = ""
     priority: Priority = 0
-    weight: Annotated[float, Meta(gt=0)] = 1.0
+    weight: Weight = 1.0
     share_for: int | str = "1h"
     """Maximum age of a capture of another crawl that is taken, up to a day. 0: none is taken."""
     scope: str = ""
@@ -205,9 +213,11 @@ def parse_crawl_file(
     *reads_files*: a text from another machine must not name files of this one.
     """
     try:
-        table = tomllib.loads(text)
+        table = tomllib.loads(text.removeprefix(BYTE_ORDER_MARK))
     except tomllib.TOMLDecodeError as error:
         raise BadSettings(f"{path}: {error}") from error
+    except RecursionError as error:
+        raise BadSettings(f"{path}: too many lists or tables within each other") from error
     if not reads_files and table.get("seeds_file"):
         raise BadSettings("seeds_file: only a local file may name one: list the seeds in seeds")
     return _Reader(text, path).read(table, default_policy)
@@ -221,6 +231,9 @@ class _Reader:
 
     def read(self, table: dict[str, Any], default_policy: str) -> CrawlFile:
         found = self._convert(table, CrawlTable)
+        for name in found.parties:
+            if not name.isprintable() or not 0 < len(name) <= MAX_PARTY_NAME:
+                self._refuse("parties", f"{name[:80]!r} is not the name of a party")
         parties = {
             name: self._convert(one, PartyTable, f"parties.{name}.")
             for name, one in found.parties.items()
@@ -272,7 +285,7 @@ class _Reader:
             usage_disallowed=output.usage_disallowed,
             usage_unknown=output.usage_unknown,
         )
-        self._check("id", check_id, name)
+        self._check("id", _check_name if not found.id else check_id, name)
         self._check("revisit.policy", parse_policy, crawl.revisit)
         self._check("url_steps", check_steps, found.url_steps)
         self._check("output.relevant", lambda text: text and parse_relevance(text), output.relevant)
@@ -310,7 +323,9 @@ class _Reader:
             key = prefix + at.rstrip("`").lstrip(".").partition("[")[0]
             if unknown := _unknown.search(problem):
                 self._refuse_unknown(key.rstrip("."), unknown[1], kind)
-            self._refuse(key.rstrip("."), _in_words(problem))
+            choices = _choices(_type_of(key.removeprefix(prefix), kind))
+            named = f"choose from {', '.join(choices)}" if choices else _in_words(problem)
+            self._refuse(key.rstrip("."), named)
 
     def _refuse_unknown(self, table: str, name: str, kind: type[Struct]) -> NoReturn:
         inner = {one.name: one.type for one in fields(kind)}.get(table.rpartition(".")[2], kind)
@@ -353,10 +368,13 @@ class _Reader:
             self._refuse(key, str(error))
 
     def _refuse(self, key: str, reason: str, line: int | None = None) -> NoReturn:
+        # Checks of settings name the field, such as crawl.usage_unknown.
+        if (found := _named.match(reason)) and found[1] in KEYS:
+            reason = reason[found.end() :]
+            key = key if key.endswith(found[1]) else KEYS[found[1]]
         line = line or line_of(self._text, key)
         where = f"{self._path}, line {line}" if line else str(self._path)
-        named = "" if reason.startswith((key, f"crawl.{key}")) else f"{key}: "
-        raise BadSettings(f"{where}: {named}{reason}")
+        raise BadSettings(f"{where}: {key}: {reason}")
 
     def _line_with(self, text: str) -> int | None:
         lines = self._text.splitlines()
@@ -366,6 +384,7 @@ class _Reader:
 _header = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?$")
 _assignment = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"))*)\s*=""")
 _unknown = re.compile(r"unknown field `([^`]*)`")
+_named = re.compile(r"(?:crawl\.)?(\w+): ")
 _WORDS = {
     "`int`": "a whole number",
     "`float`": "a number",
@@ -396,6 +415,31 @@ def line_of(text: str, key: str) -> int | None:
 
 def _split_key(text: str) -> list[str]:
     return [part.strip().strip("\"'") for part in text.split(".")]
+
+
+def _type_of(key: str, kind: Any) -> Any:
+    """Return the type of the dotted *key* in the table *kind*; None if it has no such key."""
+    for name in key.split("."):
+        kind = next((one.type for one in fields(kind) if one.name == name), None)
+        if not isinstance(kind, type):
+            return kind
+    return kind
+
+
+def _choices(kind: Any) -> list[str]:
+    """Return the texts of a type that permits only some."""
+    inner = get_args(kind)
+    return [one for one in inner if isinstance(one, str)] or [
+        text for one in inner for text in _choices(one)
+    ]
+
+
+def _check_name(name: str) -> None:
+    """Raise BadSettings unless the *name* of the file may be the id of the crawl."""
+    try:
+        check_id(name)
+    except BadSettings as error:
+        raise BadSettings(f'{error}; or add a line such as id = "news" to the file') from error
 
 
 def _in_words(problem: str) -> str:

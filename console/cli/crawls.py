@@ -6,6 +6,7 @@ seconds. A folder needs no running crawl: the next `gossamer crawl` applies them
 
 import argparse
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 from changes.crawls import plan_apply, plan_pause, plan_remove
@@ -24,6 +25,8 @@ from gossamer.terminal import escape_controls
 from inspection.crawl import OpenCrawl
 
 STANDARD_INPUT = Path("-")
+MAX_FILE_CHARACTERS = 2_000_000
+"""More than all seeds that a crawl file may list."""
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -93,9 +96,17 @@ def run(options: argparse.Namespace) -> int:
 
 def _read_text(path: Path) -> str:
     try:
-        return sys.stdin.read() if path == STANDARD_INPUT else path.read_text(encoding="utf-8")
+        source = nullcontext(sys.stdin) if path == STANDARD_INPUT else path.open(encoding="utf-8")
+        with source as file:
+            text = file.read(MAX_FILE_CHARACTERS + 1)
     except (OSError, UnicodeError) as error:
         raise BadSettings(f"{_named(path)} cannot be read: {error}") from error
+    if len(text) > MAX_FILE_CHARACTERS:
+        raise BadSettings(
+            f"{_named(path)} is too long: it has more than {MAX_FILE_CHARACTERS:,} "
+            "characters. Add long lists of seeds with gossamer seed --crawl ID --file FILE"
+        )
+    return text
 
 
 def _named(path: Path) -> Path:

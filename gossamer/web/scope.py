@@ -25,6 +25,8 @@ from typing import Generic, NamedTuple, TypeVar
 from gossamer.errors import BadSettings
 from gossamer.web.url import BadUrl, canonicalize, host_name
 
+MAX_SHOWN = 100
+"""Characters of an invalid expression in a message."""
 S = TypeVar("S")
 Holds = Callable[[S], bool | None]
 """Takes a subject; returns whether a rule holds for it, or None if that is unknown."""
@@ -158,7 +160,8 @@ def parse_expression(text: str, rules: Rules[S], what: str) -> Expression[S]:
     try:
         return _expression(ast.parse(text.strip(), mode="eval").body, rules, what)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise BadSettings(f"{what}: not an expression: {text!r} ({error})") from error
+        shown = f"{text[:MAX_SHOWN]!r} ({str(error)[:MAX_SHOWN]})"
+        raise BadSettings(f"{what}: not an expression: {shown}") from error
 
 
 def _expression(node: ast.expr, rules: Rules[S], what: str) -> Expression[S]:

@@ -200,6 +200,10 @@ def test_invalid_file_is_refused_before_a_folder_is_created(crawls: Crawls, file
     assert not crawls.data.exists()
 
 
+def test_endless_file_is_refused(crawls: Crawls) -> None:
+    assert "/dev/zero is too long" in crawls("crawls", "apply", "/dev/zero", status=2)
+
+
 def test_paused_crawl_stays_paused_until_it_is_resumed(crawls: Crawls, file: Path) -> None:
     crawls("crawls", "apply", str(file))
     assert "requests in flight finish" in crawls("crawls", "pause", "news")

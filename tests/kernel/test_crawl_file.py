@@ -144,7 +144,10 @@ SEED = 'seeds = ["a.example"]\n'
         (f"{SEED}\n[parties.b]\ndepth = 1", "line 4: parties.b.depth: unknown key; did you mean"),
         (f"{SEED}[limits]\nmax_depth = -1", "line 3: limits.max_depth: expected a whole number >="),
         (f'{SEED}weight = "big"', "line 2: weight: expected a number, got text"),
-        (f"{SEED}weight = 0", "line 2: weight: expected a number > 0"),
+        (f"{SEED}weight = 0", "line 2: weight: expected a number >= 0.001"),
+        (f"{SEED}weight = inf", "line 2: weight: expected a number <= 1000"),
+        (f"{SEED}[revisit]\nbudget = inf", "line 3: revisit.budget: expected a number <= 1"),
+        (f"{SEED}[limits]\nmax_pages = {10**20}", "line 3: limits.max_pages: expected a whole"),
         (f'{SEED}share_for = "long"', "line 2: share_for: 'long' is not a duration such as 90m"),
         (f'{SEED}share_for = "2d"', "line 2: share_for: 2d is longer than a day"),
         (f"{SEED}share_for = 60", "line 2: share_for: 60 has no unit: write a duration"),
@@ -156,13 +159,23 @@ SEED = 'seeds = ["a.example"]\n'
             "line 2: scope: seed https://a.example/ is out of",
         ),
         (f'{SEED}strategy = "depth"', "line 2: strategy: 'depth' is not a strategy"),
-        (f'{SEED}external_links = "all"', "line 2: external_links: "),
-        (f'{SEED}url_steps = ["all"]', "line 2: crawl.url_steps: unknown step 'all'"),
+        (f'{SEED}external_links = "all"', "line 2: external_links: choose from deep, home, comb"),
+        (f'{SEED}url_steps = ["all"]', "line 2: url_steps: unknown step 'all'"),
         (f'{SEED}[revisit]\npolicy = "often"', "line 3: revisit.policy: 'often' is not a revisit"),
         (f"{SEED}[revisit]\ndiscovery_share = 2", "line 3: revisit.discovery_share: expected"),
-        (f'{SEED}[output]\ntopic = "mine"', "line 3: output.topic: "),
-        (f'{SEED}[output]\nrelevant = "nice("', "line 3: output.relevant: "),
-        (f'{SEED}[output]\npurposes = ["fun"]', "line 3: output.purposes: "),
+        (f'{SEED}[output]\ntopic = "mine"', "line 3: output.topic: choose from shared, own"),
+        (f'{SEED}[output]\nrelevant = "nice("', "line 3: output.relevant: not an expression"),
+        (f'{SEED}[output]\npurposes = ["fun"]', "line 3: output.purposes: 'fun' is not one of"),
+        (
+            f'{SEED}[output]\npurposes = ["search"]\nusage_unknown = "skip"',
+            "line 4: output.usage_unknown: 'skip' is not one of",
+        ),
+        (
+            f'{SEED}[parties.b]\nexternal_links = "all"',
+            "line 3: parties.b.external_links: choose from deep, home",
+        ),
+        (f'{SEED}[parties.""]\nmax_depth = 1', "parties: '' is not the name of a party"),
+        (f"{SEED}x = {'[' * 100_000}", "news.toml: too many lists or tables within each other"),
         ('seeds = [\n  "a.example",\n  "ftp://x",\n]', "line 3: seeds: "),
         ("weight = 1", "name a seed, or a scope"),
         ('scope = "site"', "line 1: scope: name a seed, or a scope"),
@@ -177,6 +190,19 @@ SEED = 'seeds = ["a.example"]\n'
 def test_error_names_the_key_and_its_line(text: str, message: str) -> None:
     assert message in refusal(text)
     assert refusal(text).startswith("news.toml")
+
+
+def test_refused_name_of_the_file_shows_how_to_state_an_id() -> None:
+    with pytest.raises(BadSettings, match=r"'my_news' is not the id .* add a line such as id ="):
+        parse(SEED, "my_news.toml")
+
+
+def test_byte_order_mark_of_an_editor_is_ignored() -> None:
+    assert parse(f"\ufeff{SEED}") == parse(SEED)
+
+
+def test_message_shows_the_beginning_of_a_long_expression() -> None:
+    assert len(refusal(f"{SEED}scope = '{'(' * 100_000}'")) < 500
 
 
 def test_too_many_seeds_are_refused_with_the_remedy() -> None:
@@ -247,7 +273,7 @@ definitions = st.builds(
     scope=st.sampled_from(["any()", "domain('a.example')", 'pattern("é\\"#")  or any()']),
     max_depth=st.integers(0, 99),
     max_pages=st.integers(0, 10**9),
-    weight=numbers.filter(bool),
+    weight=st.floats(0.001, 1000),
     share_for=st.integers(0, 86400).map(float),
     own_topic=st.booleans(),
     revisit=st.sampled_from(["none", "fixed:1d", "optimal"]),

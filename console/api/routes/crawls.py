@@ -1,6 +1,5 @@
 """The state of a crawl: status, overview, failures, lags and report."""
 
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -198,24 +197,13 @@ def _defined_at(place: OpenCrawl, crawl: str) -> float:
 
 
 def _read_file(place: OpenCrawl, crawl: str, text: str) -> CrawlFile:
-    check_text(text)
     policy = DEFAULT_FLEET_POLICY if place.fleet else NEVER
-    file = parse_crawl_file(text, Path(f"{crawl}.toml"), policy)
+    file = parse_crawl_file(text, Path(f"{crawl}.toml"), policy, reads_files=False)
     if file.definition.crawl != crawl:
         raise BadSettings(f"the definition has the id {file.definition.crawl}, and not {crawl}")
     if file.definition.relevant:
         check_classifiers(file.definition.relevant)
     return file
-
-
-def check_text(text: str) -> None:
-    """Raise BadSettings unless *text* is TOML that names no file of the server."""
-    try:
-        keys = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadSettings(f"the definition is not TOML: {error}") from error
-    if "seeds_file" in keys:
-        raise BadSettings("seeds_file is not allowed here: list the seeds, or add them afterwards")
 
 
 @get("/v1/audit", summary="Changes", opt={ROLE: "view"}, dependencies=BY_QUERY)
