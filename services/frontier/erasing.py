@@ -28,13 +28,16 @@ from gossamer.events import (
 )
 from gossamer.events.pages import MAX_BYTES_PER_EVENT
 from gossamer.log import key_group_of
-from gossamer.store import R, Row, Store
+from gossamer.runtime.processor import Key
+from gossamer.store import Partition as StorePartition
+from gossamer.store import R, Store
 from gossamer.web.url import host_key
 from services.frontier.partition import Partition
 from services.frontier.rows import (
     HistoryRow,
     HostSigning,
     PlanRow,
+    QueuedUrl,
     RequisiteRow,
     UrlRow,
     VerdictRow,
@@ -45,10 +48,16 @@ from services.frontier.workbench import Host
 
 QUOTES = 3
 """Bytes of JSON around a string in a list."""
+PARTITIONS_PER_READ = 20
+"""Hosts, buckets of queues or pages whose rows are read together."""
+PAGE_URLS = 1000
+"""URLs that are found at once."""
 MAX_URLS_PER_EVENT = 500
 """URLs of one event."""
 LATE_LINKS_PART = 9999
 """The number of the part that has the links that were in flight when the erasure began."""
+KindOfUrls = type[UrlRow | VerdictRow | PlanRow | RequisiteRow | QueuedUrl]
+"""A table with a row for each URL."""
 URL_TABLES: tuple[type[UrlRow | VerdictRow | PlanRow | RequisiteRow], ...] = (
     UrlRow,
     VerdictRow,
@@ -68,8 +77,8 @@ class ErasureHandler:
         """Stop all visits of all crawls to the target of *event*; yield the erasures for other
         services.
 
-        It reads all rows of a host's URLs, about `frontier.url_budget`, and all URLs that are
-        parked at the site.
+        It reads all rows of the URLs of the target and all URLs that are parked there in one step,
+        since after a crash the event alone tells what is to be erased.
         """
         erasure = Erasure(
             event.target,
@@ -91,21 +100,19 @@ class ErasureHandler:
             if host.stored and host.row.signing.url == event.url:
                 partition.update(host, replace(host.row, signing=HostSigning()))
         else:
-            for host in self._target_hosts(partition, event):
+            targets = self._target_hosts(partition, event)
+            partition.read_robots_ahead(targets)
+            files = dict[str, None]()
+            for host in targets:
                 hosts.append(host.row.host)
                 self.shared.drop_host(host.row.host)
-                files = archived_files(host.row.host, partition.robots(host))
-                for each in partition.all_crawls:
-                    urls[each.crawl] |= dict.fromkeys(self.iter_urls(each.crawl, host))
-                    urls[each.crawl] |= dict.fromkeys(files)
+                files |= dict.fromkeys(archived_files(host.row.host, partition.robots(host)))
                 partition.erase(host, now)
-                for each in partition.all_crawls:
-                    cleared = each.queues.iter_cleared(host.row)
-                    urls[each.crawl] |= dict.fromkeys(one.url for one in cleared)
             rows["hosts"] = len(hosts)
             for each in partition.all_crawls:
                 parked = each.parts.parked_urls(event.site, event.target)
-                urls[each.crawl] |= dict.fromkeys(parked)
+                pages = (files, *self.find_urls(each, targets), *parked)
+                urls[each.crawl] = dict.fromkeys(url for page in pages for url in page)
         if not (event.url or event.host):
             partition.sites.erase(event.site)
             rows["sites"] = 1
@@ -122,14 +129,36 @@ class ErasureHandler:
         host = partition.find(event.site, event.host)
         return [host] if host.stored else []
 
-    def iter_urls(self, crawl: str, host: Host) -> Iterator[str]:
-        """Yield the URLs of *host* with rows of *crawl*. A URL may come several times."""
-        key = crawl, host.row.host
-        return (row.url for kind in URL_TABLES for row in self._iter_rows(kind, key))
+    def find_urls(self, partition: Partition, hosts: Sequence[Host]) -> Iterator[list[str]]:
+        """Yield the URLs of *hosts* with rows of the crawl of *partition*, whose queues were
+        cleared, at most `PAGE_URLS` at a time.
 
-    def _iter_rows(self, kind: type[R], key: tuple[str, str]) -> Iterator[R]:
+        A URL may come several times, and that of an erased entry of a queue is "".
+        """
+        keys = [(partition.crawl, host.row.host) for host in hosts]
+        for kind in URL_TABLES:
+            yield from self._pages_of_urls(kind, keys)
+        cleared = [key for host in hosts for key in partition.queues.cleared_keys(host.row)]
+        yield from self._pages_of_urls(QueuedUrl, cleared)
+
+    def _pages_of_urls(
+        self, kind: KindOfUrls, keys: Sequence[StorePartition]
+    ) -> Iterator[list[str]]:
+        for first in range(0, len(keys), PARTITIONS_PER_READ):
+            some = keys[first : first + PARTITIONS_PER_READ]
+            self._store.table(kind).scan_ahead(some)
+            page = list[str]()
+            for row in (one for key in some for one in self._iter_rows(kind, key)):
+                page.append(row.url)
+                if len(page) == PAGE_URLS:
+                    yield page
+                    page = []
+            yield page
+
+    def _iter_rows(self, kind: type[R], key: StorePartition) -> Iterator[R]:
         table, after = self._store.table(kind), None
-        while rows := table.scan(key, after):
+        # Unlike `scan`, `scan_all` reads the buckets of a large partition concurrently.
+        while rows := table.scan_all([key], after):
             after = getattr(rows[-1], kind.sort_key)
             yield from rows
 
@@ -142,16 +171,18 @@ class ErasureHandler:
         urls: Mapping[str, Sequence[str]],
         now: float,
         removal: bool = False,
+        is_last: bool = True,
     ) -> Iterator[Event]:
         """Yield the events of an erasure; *urls*: crawl → its URLs to erase.
 
-        Without URLs the event is of *crawl*. *removal*: the crawl is removed.
+        Without URLs the event is of *crawl*. *removal*: the crawl is removed. *is_last*: whether no
+        further URLs follow.
         """
         parts = [
             (each, *part) for each, of_crawl in urls.items() for part in self._split(each, of_crawl)
         ] or [(crawl, list[str](), set[str]())]
         for part, (each, urls_of_part, digests) in enumerate(parts):
-            last = part == len(parts) - 1
+            last = is_last and part == len(parts) - 1
             # First, because dedup's answer ends the rows that name the captures: after a crash
             # between the two events they must still be there.
             yield VisitsErased(
@@ -179,7 +210,10 @@ class ErasureHandler:
     def _split(self, crawl: str, urls: Sequence[str]) -> Iterator[tuple[list[str], set[str]]]:
         """Yield *urls* with the digests of their visits, in parts that fit into events."""
         part, digests, size = list[str](), set[str](), 0
-        for url in urls:
+        for number, url in enumerate(urls):
+            if number % PARTITIONS_PER_READ == 0:
+                some = urls[number : number + PARTITIONS_PER_READ]
+                self._history.scan_ahead([(crawl, one) for one in some])
             visits = self._iter_rows(HistoryRow, (crawl, url))
             found = {visit.digest for visit in visits if visit.digest}
             more = len(url) + sum(map(len, found)) + QUOTES * (1 + len(found))
@@ -227,9 +261,9 @@ class ErasureHandler:
         for key_of_host in event.hosts:
             host = partition.find(event.site, key_of_host)
             if host.stored:
-                rows["queues"] += sum(
-                    1 for each in partition.all_crawls for _ in each.queues.iter_cleared(host.row)
-                )
+                for each in partition.all_crawls:
+                    cleared = each.queues.cleared_keys(host.row)
+                    rows["queues"] += sum(map(len, self._pages_of_urls(QueuedUrl, cleared)))
                 rows["robots"] += 1
                 partition.drop_erased(host)
         if event.last:
@@ -242,18 +276,30 @@ class ErasureHandler:
     def erase_urls(self, crawl: str, urls: Iterable[str]) -> Counter[str]:
         """Erase the rows of *urls* of *crawl*; return the number of erased rows by table."""
         rows = Counter[str]()
-        for url in urls:
-            key = crawl, host_key(url)
-            for kind in URL_TABLES:
-                rows[kind.table] += self._erase(kind, key, url)
-            if visits := sum(1 for _ in self._iter_rows(HistoryRow, (crawl, url))):
-                self._history.drop((crawl, url))
-                rows["page_history"] += visits
-        return rows
+        for kind in URL_TABLES:
+            table = self._store.table(kind)
+            for row in table.get_all(keys_of_urls(crawl, urls)):
+                table.erase((crawl, row.host), row.url)
+                rows[kind.table] += 1
+        visits = self._history.scan_all([(crawl, url) for url in dict.fromkeys(urls)])
+        for url in {visit.url for visit in visits}:
+            self._history.drop((crawl, url))
+        rows[HistoryRow.table] += len(visits)
+        return +rows
 
-    def _erase(self, kind: type[Row], key: tuple[str, str], url: str) -> bool:
-        table = self._store.table(kind)
-        found = table.get(key, url) is not None
-        if found:
-            table.erase(key, url)
-        return found
+    def read_ahead(self, events: Iterable[Event]) -> Iterator[list[Key]]:
+        """Read the history of the URLs that *events* report as erased; yield the keys of their
+        other rows."""
+        erased = [event for event in events if isinstance(event, UrlsErased)]
+        self._history.scan_ahead([(event.crawl, url) for event in erased for url in event.urls])
+        yield [
+            (kind, *key)
+            for event in erased
+            for key in keys_of_urls(event.crawl, event.urls)
+            for kind in URL_TABLES
+        ]
+
+
+def keys_of_urls(crawl: str, urls: Iterable[str]) -> list[tuple[tuple[str, str], str]]:
+    """Return the keys of the rows of *urls* of *crawl*."""
+    return [((crawl, host_key(url)), url) for url in dict.fromkeys(urls)]

@@ -319,6 +319,11 @@ class Partition:
             self._caches.robots.put(key, cached, host.row.site)
         return cached.row
 
+    def read_robots_ahead(self, hosts: Iterable[Host]) -> None:
+        """Read the robots rules of *hosts* together, for `robots`."""
+        keys = (host.row.host for host in hosts)
+        self._robots_rows.read_ahead([(key, "") for key in keys if key not in self._caches.robots])
+
     def learn_robots(self, host: Host, robots: RobotsRow) -> None:
         """Store the robots rules of *host*. Its usage files stay, unless *robots* has others."""
         before = self.robots(host)
@@ -604,10 +609,18 @@ class Partition:
     def hosts_of(self, site: str) -> Iterator[Host]:
         """Yield the hosts of *site*."""
         after: str | None = None
-        while rows := self._host_rows.scan(site, after):
-            after = rows[-1].host
-            for row in rows:
-                yield self.find(site, row.host)
+        while hosts := self.page_of_hosts(site, after):
+            after = hosts[-1].row.host
+            yield from hosts
+
+    def page_of_hosts(self, site: str, after: str | None, limit: int = 1000) -> list[Host]:
+        """Return at most *limit* hosts of *site*, in the order of their keys, beyond *after*."""
+        rows = self._host_rows.scan(site, after, limit)
+        return [
+            self.bench.hosts.get(row.host)
+            or self._relist(self._caches.hosts.get(row.host) or Host(row))
+            for row in rows
+        ]
 
     def end_site_backoffs(self, site: str, now: float) -> None:
         """End the backoffs that the settings or the unreadable pages of *site* caused."""

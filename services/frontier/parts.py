@@ -95,6 +95,8 @@ MAX_ZONES = 10_000
 RELEASE_URLS = 50
 """Room in a budget for which its URLs are released, unless fewer are parked, or half of the budget
 that a site starts with is less."""
+BUCKETS_PER_READ = 64
+"""Buckets of parked URLs that are read together."""
 Schedule = Callable[[str, float], None]
 """Wakes a site at a time."""
 
@@ -458,12 +460,18 @@ class Parts:
 
     # Erasure.
 
-    def parked_urls(self, site: str, target: str) -> Iterator[str]:
-        """Yield the parked URLs of *target*, which is *site*, or a host or a URL of it."""
-        for name, part in self.parked(site).items():
-            if _may_contain(name, site, target):
-                for row in self._log(site, name).rows(part.head, part.tail):
-                    yield from (one.url for one in row.urls if is_about(one.url, target))
+    def parked_urls(self, site: str, target: str) -> Iterator[list[str]]:
+        """Yield the parked URLs of *target*, which is *site*, or a host or a URL of it, some
+        buckets at a time."""
+        keys = [
+            self._log(site, name).key(bucket)
+            for name, part in self.parked(site).items()
+            if _may_contain(name, site, target)
+            for bucket in range(part.head, part.tail + 1)
+        ]
+        for first in range(0, len(keys), BUCKETS_PER_READ):
+            rows = self._parked.scan_all(keys[first : first + BUCKETS_PER_READ])
+            yield [one.url for row in rows for one in row.urls if is_about(one.url, target)]
 
     def erase_zones(self, site: str) -> None:
         """Erase the counters of the suffix and the address in this partition that have the first

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from gossamer.events import Purpose
-from gossamer.store import Table
+from gossamer.store import Partition, Table
 from gossamer.web.validators import NO_VALIDATORS
 from services.frontier.bucketed_log import BucketedLog
 from services.frontier.conditions import Condition
@@ -423,8 +423,8 @@ class HostQueues:
         return count
 
     def clear(self, host: HostRow) -> HostRow:
-        """Empty all queues. Their rows stay until `drop_cleared`, so that `iter_cleared`
-        finds them."""
+        """Empty all queues. Their rows stay until `drop_cleared`, under
+        `cleared_keys`."""
         own = self.of(host)
         cleared = dict(own.erased.new)
         for rank, ends in own.new.ranks.items():
@@ -441,10 +441,13 @@ class HostQueues:
             owed=0.0,
         )
 
-    def iter_cleared(self, host: HostRow) -> Iterator[QueuedUrl]:
-        """Yield the URLs that `clear` removed from the queues. It reads all of them."""
-        for rank, first, last in _cleared_buckets(self.of(host)):
-            yield from self._log(host, rank).rows(first, last)
+    def cleared_keys(self, host: HostRow) -> list[Partition]:
+        """Return the partition keys of the URLs that `clear` removed from the queues."""
+        return [
+            self._log(host, rank).key(number)
+            for rank, first, last in _cleared_buckets(self.of(host))
+            for number in range(first, last + 1)
+        ]
 
     def drop_cleared(self, host: HostRow) -> HostRow:
         """Drop the rows that `clear` removed from the queues."""

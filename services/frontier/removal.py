@@ -13,13 +13,13 @@ others, so that their hosts keep their delays, but nothing is stored about their
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from gossamer.events import CrawlDefined, Erasure, Event, UrlsErased
 from gossamer.log import MAX_POLL_RECORDS, key_group_of
 from gossamer.store import Store
-from gossamer.web.url import host_key
-from services.frontier.erasing import ErasureHandler
+from services.frontier.erasing import MAX_URLS_PER_EVENT, ErasureHandler, keys_of_urls
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
 from services.frontier.rows import PartitionPlansRow, PlanRow, SiteRow, UrlRow
@@ -27,10 +27,12 @@ from services.frontier.usage_files import archived_files
 
 MAX_SITES = 20
 """Sites that are removed at once."""
-MAX_SITES_PER_STEP = 1
-"""Sites whose removal begins in one step. Each needs about forty reads for each of its hosts."""
-MAX_SCANNED_SITES = 1000
-"""Sites that are read in one step."""
+MAX_SCANNED_SITES = 100
+"""Sites of the scan that are read at once."""
+MAX_HOSTS = 20
+"""Hosts whose URLs are read together."""
+MAX_PIECES_PER_STEP = 10
+"""Pieces of work of one step. Each reads some rows together, in a few requests of a store."""
 MAX_DROPPED_BUCKETS = 1000
 """Buckets of the calendars of one partition that are dropped in one step."""
 SiteOfCrawl = tuple[str, str]
@@ -46,6 +48,7 @@ class CrawlRemoval:
         self._plans_of_urls, self._urls = store.table(PlanRow), store.table(UrlRow)
         self._definitions = dict[str, CrawlDefined]()
         """The removed crawls."""
+        self._now = 0.0
         self.start()
 
     def start(self) -> None:
@@ -57,9 +60,10 @@ class CrawlRemoval:
             if self._has_rows(partition)
         ]
         """The partitions with rows of a removed crawl, as that crawl sees them."""
-        self._scan: Iterator[SiteRow] | None = None
-        self._found = False
-        """Whether this scan has found a site of a removed crawl."""
+        self._pieces = self._remove_sites()
+        """The pieces of work that remove the sites, each with its events."""
+        self._max_awaited = MAX_SITES
+        """The number of sites in removal for which the next piece of work waits."""
         self._awaited = set[SiteOfCrawl]()
         """Sites whose rows dedup has yet to erase."""
         self._erased = list[SiteOfCrawl]()
@@ -86,80 +90,117 @@ class CrawlRemoval:
     @property
     def has_work(self) -> bool:
         """Whether `wake` has something to do now."""
-        if self._stored or self._drops:
-            return True
-        is_waiting = self._scan is None and bool(self._awaited or self._erased)
-        return bool(self._left) and not is_waiting and len(self._awaited) < MAX_SITES
+        return bool(self._stored or self._drops) or bool(self._left and not self._is_waiting)
+
+    @property
+    def _is_waiting(self) -> bool:
+        return len(self._awaited) + len(self._erased) >= self._max_awaited
 
     def wake(self, now: float) -> Iterator[Event]:
         """Do the work of one step; yield the erasures for other services."""
+        self._now = now
         stored, self._stored = self._stored, []
         for crawl, site in stored:
             if partition := self._partitions.of(site, crawl):
                 partition.leave(site)
-        if self._left and not self._drops:
-            yield from self._begin_sites(now)
-        if self._drops and next(self._drops, self) is self:
-            self.start()
+        if self._drops:
+            if next(self._drops, self) is self:
+                self.start()
+        elif self._left:
+            yield from self._do_pieces()
 
     def settle(self) -> None:
         """Note that the rows that were erased in this step are stored with it."""
         self._stored += self._erased
         self._erased = []
 
-    def _begin_sites(self, now: float) -> Iterator[Event]:
-        """Go on with the scan, until enough sites or URLs are in flight."""
-        if self._scan is None:
-            if self._awaited or self._erased:
+    def _do_pieces(self) -> Iterator[Event]:
+        urls = 0
+        for _ in range(MAX_PIECES_PER_STEP):
+            if self._is_waiting or urls >= MAX_POLL_RECORDS:
                 return
-            self._scan, self._found = self._sites.everything(), False
+            if (events := next(self._pieces, None)) is None:
+                self._drops = self._drop_partitions()
+                return
+            for event in events:
+                urls += len(getattr(event, "urls", ()))
+                yield event
+
+    def _remove_sites(self) -> Iterator[Sequence[Event]]:
+        """Scan the sites, and begin to remove those where a removed crawl has rows, until a scan
+        finds none."""
+        is_found = True
+        while is_found:
+            is_found, scan = False, self._sites.everything()
+            while rows := [*islice(scan, MAX_SCANNED_SITES)]:
+                yield ()
+                for partition, site in self._find_left(rows):
+                    is_found = True
+                    yield from self._begin(partition, site)
+            self._max_awaited = 1
+            yield ()
+            self._max_awaited = MAX_SITES
+
+    def _find_left(self, rows: Sequence[SiteRow]) -> Iterator[tuple[Partition, str]]:
+        """Yield the sites of *rows* where a removed crawl has rows, with the partition as that
+        crawl sees it."""
         left = defaultdict[str, list[Partition]](list)
         for partition in self._left:
             left[partition.crawl].append(partition)
-        urls, limit = 0, min(MAX_SITES, len(self._awaited) + MAX_SITES_PER_STEP)
-        for _ in range(MAX_SCANNED_SITES):
-            if urls >= MAX_POLL_RECORDS or len(self._awaited) >= limit:
-                return
-            if (row := next(self._scan, None)) is None:
-                self._end_scan()
-                return
+        for row in rows:
             number = self._partitions.number_of(row.site)
             for crawl in row.crawls.keys() & left.keys():
                 for partition in left[crawl]:
                     # The scan may read rows that are older than those in memory.
                     if partition.number == number and partition.sites.has_entered(row.site):
-                        self._found = True
-                        for event in self._begin(partition, row.site, now):
-                            urls += len(getattr(event, "urls", ()))
-                            yield event
+                        yield partition, row.site
 
-    def _end_scan(self) -> None:
-        self._scan = None
-        if not self._found:
-            self._drops = self._drop_partitions()
-
-    def _begin(self, partition: Partition, site: str, now: float) -> Iterator[Event]:
-        """Stop all visits of the crawl to *site*; yield the erasures for other services."""
-        crawl, urls = partition.crawl, dict[str, None]()
-        for host in partition.hosts_of(site):
-            urls |= dict.fromkeys(self._erasures.iter_urls(crawl, host))
-            urls |= dict.fromkeys(archived_files(host.row.host, partition.robots(host)))
-            self._erasures.shared.drop_crawl(host.row.host, crawl)
-            if crawl in host.row.crawls:
-                partition.clear_queues(host)
-                urls |= dict.fromkeys(one.url for one in partition.queues.iter_cleared(host.row))
-        urls |= dict.fromkeys(partition.parts.parked_urls(site, site))
-        partition.parts.erase_zones(site)
+    def _begin(self, partition: Partition, site: str) -> Iterator[Sequence[Event]]:
+        """Stop all visits of the crawl to *site*, in pieces with the erasures for other
+        services."""
+        crawl, orders = partition.crawl, partition.shared.tally.orders
         self._awaited.add((crawl, site))
-        at, orders = self._definitions[crawl].at, partition.shared.tally.orders
+        at = self._definitions[crawl].at
         erasure = Erasure(site, at, f"removal of crawl {crawl}", key_group_of(site), orders)
-        found = {crawl: [*filter(None, urls)]}
-        yield from self._erasures.make_events(crawl, site, erasure, (), found, now, removal=True)
+
+        def make_events(urls: Sequence[str], is_last: bool) -> Sequence[Event]:
+            found, now = {crawl: urls}, self._now
+            return [
+                *self._erasures.make_events(crawl, site, erasure, (), found, now, True, is_last)
+            ]
+
+        seen, urls = set[str](), list[str]()
+        for page in self._find_urls(partition, site):
+            new = dict.fromkeys(url for url in page if url and url not in seen)
+            seen.update(new)
+            urls += new
+            if len(urls) < MAX_URLS_PER_EVENT:
+                yield ()
+            while len(urls) >= MAX_URLS_PER_EVENT:
+                yield make_events(urls[:MAX_URLS_PER_EVENT], False)
+                del urls[:MAX_URLS_PER_EVENT]
+        yield make_events(urls, True)
+
+    def _find_urls(self, partition: Partition, site: str) -> Iterator[Iterable[str]]:
+        """Yield the URLs of the crawl at *site*, whose queues are cleared first, in pages."""
+        crawl, after = partition.crawl, None
+        while hosts := partition.page_of_hosts(site, after, MAX_HOSTS):
+            after = hosts[-1].row.host
+            partition.read_robots_ahead(hosts)
+            self._erasures.shared.drop_crawl([host.row.host for host in hosts], crawl)
+            files = list[str]()
+            for host in hosts:
+                files += archived_files(host.row.host, partition.robots(host))
+                if crawl in host.row.crawls:
+                    partition.clear_queues(host)
+            yield files
+            yield from self._erasures.find_urls(partition, hosts)
+        yield from partition.parts.parked_urls(site, site)
+        partition.parts.erase_zones(site)
 
     def finish(self, partition: Partition, event: UrlsErased) -> None:
         """Erase the rows of URLs that dedup has erased; with the last part, those of the site."""
-        keys = [((event.crawl, host_key(url)), url) for url in event.urls]
-        for plan in self._plans_of_urls.get_all(keys):
+        for plan in self._plans_of_urls.get_all(keys_of_urls(event.crawl, event.urls)):
             if plan.is_retry and not plan.queued:
                 partition.count_wait_over()
         self._erasures.erase_urls(event.crawl, event.urls)
@@ -172,8 +213,7 @@ class CrawlRemoval:
         self._erased.append((event.crawl, event.site))
 
     def _erase_refused(self, crawl: str, urls: Iterable[str]) -> None:
-        keys = [((crawl, host_key(url)), url) for url in urls]
-        for row in self._urls.get_all(keys):
+        for row in self._urls.get_all(keys_of_urls(crawl, urls)):
             self._urls.erase((crawl, row.host), row.url)
 
     def _drop_partitions(self) -> Iterator[None]:

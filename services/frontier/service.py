@@ -231,6 +231,7 @@ class Frontier(Processor):
     def reads_of(self, events: Sequence[Event]) -> Iterator[Iterable[Key]]:
         """Yield the keys of the rows of the sites, hosts and URLs of *events*."""
         yield url_rows_of_events(events)
+        yield from self._erasures.read_ahead(events)
         yield from self._reads_of(hosts_of_events(events))
 
     def _reads_of(self, places: Iterable[Place]) -> Iterator[Iterable[Key]]:

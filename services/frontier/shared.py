@@ -79,14 +79,16 @@ class SharedCaptures:
         """Forget the capture of *url*, which is erased."""
         self._rows.erase(host_key(url), url)
 
-    def drop_crawl(self, host: str, crawl: str) -> None:
-        """Forget the captures at *host* by *crawl*, which is removed."""
-        after = None
-        while rows := self._rows.scan(host, after):
-            after = rows[-1].url
-            for row in rows:
-                if row.crawl == crawl:
-                    self._rows.erase(host, row.url)
+    def drop_crawl(self, hosts: Sequence[str], crawl: str) -> None:
+        """Forget the captures at *hosts* by *crawl*, which is removed."""
+        self._rows.scan_ahead(hosts)
+        for host in hosts:
+            after = None
+            while rows := self._rows.scan(host, after):
+                after = rows[-1].url
+                for row in rows:
+                    if row.crawl == crawl:
+                        self._rows.erase(host, row.url)
 
 
 def _is_page(url: QueuedUrl) -> bool:

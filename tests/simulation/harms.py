@@ -340,7 +340,6 @@ SLOWING = frozenset(
         "die writing",
         "frontiers away",
         "node away",  # Two nodes away are too many.
-        "removed",  # A step reads the rows of all hosts of a site one by one.
     }
 )
 """Harms that make a single request take seconds or be retried: the step limit does not hold."""
