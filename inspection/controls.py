@@ -1,7 +1,5 @@
 """The settings that operators change while crawls run: blocklist, speed, sites and hosts."""
 
-from collections.abc import Iterator
-from itertools import islice
 from math import inf
 
 from msgspec import Struct
@@ -14,9 +12,19 @@ from gossamer.crawl import (
     overrides_of,
     speed_of,
 )
-from gossamer.events import HostOverridden, SiteOverridden, Speed
+from gossamer.events import (
+    BlocklistChanged,
+    ChangeExpires,
+    ChangeRecorded,
+    HostOverridden,
+    SiteOverridden,
+    Speed,
+)
+from gossamer.expiries import expiries_of
 from gossamer.log import Log
+from gossamer.log.codec import key_of
 from gossamer.speed import Speeds
+from inspection.audit import ChangeFilter, iterate_changes
 from inspection.paging import Page
 
 
@@ -28,6 +36,11 @@ class BlockedRule(Struct, frozen=True, kw_only=True):
     """Its effect, in words."""
     at: float
     """When it was added, in epoch seconds."""
+    expires_at: float | None = None
+    """When it is lifted by itself, in epoch seconds; null for never."""
+    actor: str = ""
+    """Who added it; "" if the topic `audit` has no record of it."""
+    reason: str = ""
 
 
 class BlocklistMatch(Struct, frozen=True, kw_only=True):
@@ -62,18 +75,43 @@ class Overrides(Struct, frozen=True, kw_only=True):
 
 
 def read_blocklist(
-    log: Log, search: str = "", after: str | None = None, limit: int = 100
+    log: Log, search: str = "", after: str | None = None, limit: int | None = 100
 ) -> Page[BlockedRule]:
-    """Return *limit* rules that contain *search*, sorted, after the rule *after*."""
-    found = [*islice(_rules(log, search.lower(), after or ""), limit + 1)]
-    items = tuple(found[:limit])
-    return Page(items, items[-1].rule if len(found) > limit else None)
+    """Return *limit* rules that contain *search*, sorted, after the rule *after*; None: all rules.
+
+    The whole topic `audit` is read.
+    """
+    rules = [
+        (rule, event)
+        for rule, event in sorted(blocklist_of(log).rules.items())
+        if search.lower() in rule and rule > (after or "")
+    ]
+    shown = rules[:limit]
+    expiries = expiries_of(log)
+    changes = {
+        (setting.key, setting.after.get("at")): change
+        for change in (iterate_changes(log, ChangeFilter()) if shown else ())
+        for setting in change.settings
+    }
+    items = tuple(
+        _blocked(rule, event, expiries.get(key), changes.get((key, event.at)))
+        for rule, event in shown
+        for key in (key_of(event),)
+    )
+    return Page(items, items[-1].rule if len(rules) > len(shown) else None)
 
 
-def _rules(log: Log, search: str, after: str) -> Iterator[BlockedRule]:
-    for rule, event in sorted(blocklist_of(log).rules.items()):
-        if search in rule and rule > after:
-            yield BlockedRule(rule=rule, text=describe_rule(rule), at=event.at)
+def _blocked(
+    rule: str, event: BlocklistChanged, expiry: ChangeExpires | None, change: ChangeRecorded | None
+) -> BlockedRule:
+    return BlockedRule(
+        rule=rule,
+        text=describe_rule(rule),
+        at=event.at,
+        expires_at=expiry.expires_at if expiry else None,
+        actor=change.actor if change else "",
+        reason=change.reason if change else "",
+    )
 
 
 def match_blocklist(log: Log, text: str) -> BlocklistMatch:

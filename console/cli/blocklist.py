@@ -4,10 +4,8 @@ import argparse
 
 from console.cli.options import add_place, open_from
 from console.output import RED, say
-from gossamer.blocklist import describe_rule
 from gossamer.crawl import blocklist_of, canonical_of_typed
-from gossamer.expiries import expiries_of
-from gossamer.log.codec import key_of
+from inspection.controls import BlockedRule, read_blocklist
 from inspection.figures import instant
 
 
@@ -23,15 +21,14 @@ def run(options: argparse.Namespace) -> int:
     """List all rules, or the rules that forbid the URLs. Return 1 if the list is empty."""
     urls = [canonical_of_typed(text) for text in options.urls]
     with open_from(options) as crawl:
-        blocklist, expiries = blocklist_of(crawl.log), expiries_of(crawl.log)
-    if not urls:
-        for rule, event in sorted(blocklist.rules.items()):
-            expiry = expiries.get(key_of(event))
-            until = f", until {instant(expiry.expires_at)}" if expiry and expiry.expires_at else ""
-            say(f"{rule}  {describe_rule(rule)}, since {instant(event.at)}{until}")
-        if not blocklist.rules:
-            say("The blocklist is empty: gossamer block RULE adds a rule.")
-        return 0 if blocklist.rules else 1
+        if not urls:
+            rules = read_blocklist(crawl.log, limit=None).items
+            for blocked in rules:
+                say(_line(blocked))
+            if not rules:
+                say("The blocklist is empty: gossamer block RULE adds a rule.")
+            return 0 if rules else 1
+        blocklist = blocklist_of(crawl.log)
     found = [(url, blocklist.of_url(url)) for url in urls]
     for url, rule in found:
         if rule:
@@ -39,3 +36,10 @@ def run(options: argparse.Namespace) -> int:
         else:
             say(f"{url} is not blocked by its name; rules for networks need its address")
     return 0 if any(rule for _, rule in found) else 1
+
+
+def _line(rule: BlockedRule) -> str:
+    until = f", until {instant(rule.expires_at)}" if rule.expires_at else ""
+    by = f", by {rule.actor}" if rule.actor else ""
+    reason = f": {rule.reason}" if rule.reason else ""
+    return f"{rule.rule}  {rule.text}, since {instant(rule.at)}{until}{by}{reason}"

@@ -3,7 +3,7 @@
 import { get, getPage } from "./api.js";
 import { askChange } from "./dialog.js";
 import { button, field, h, remote, replace } from "./dom.js";
-import { instant, moment } from "./format.js";
+import { distance, instant, moment } from "./format.js";
 import { filters, heading, problem, sentence } from "./parts.js";
 import { VirtualTable } from "./table.js";
 
@@ -17,6 +17,9 @@ export async function show({ params, signal, go, reload }) {
       { name: "Rule", cell: (rule) => remote(rule.rule) },
       { name: "Effect", minor: true, cell: (rule) => rule.text },
       { name: "Since", minor: true, cell: (rule) => h("span", { title: instant(rule.at) }, moment(rule.at)) },
+      { name: "Expires", cell: (rule) => rule.expires_at ? h("span", { title: instant(rule.expires_at) }, distance(rule.expires_at)) : "never" },
+      { name: "By", minor: true, cell: (rule) => h("span", { title: rule.actor }, remote(rule.actor)) },
+      { name: "Reason", minor: true, cell: (rule) => h("span", { title: rule.reason }, remote(rule.reason)) },
       { name: "Action", cell: (rule) => button("Unblock", () => run(unblock(rule.rule)), { "aria-label": `Unblock ${rule.rule}` }) },
     ],
     load: (cursor) => getPage("blocklist", { search }, cursor, signal),

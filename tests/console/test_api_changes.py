@@ -122,9 +122,15 @@ def test_changes_are_those_that_the_commands_make(
 
 def test_block_expires(client: Client) -> None:
     now = clock.now()
+    lasting = {"rules": ["a.example"], "reason": "a complaint"}
+    send(client, "POST", "/v1/blocklist", lasting)
     send(client, "POST", "/v1/blocklist", {"rules": ["b.example"], "expires_in": 3600})
     (change, *_) = client.get("/v1/audit").json()["items"]
     assert now + 3600 <= change["expires_at"] <= clock.now() + 3600
+    first, second = client.get("/v1/blocklist").json()["items"]
+    assert (first["reason"], first["expires_at"]) == ("a complaint", None)
+    assert (second["actor"], second["reason"]) == ("token:generated", "")
+    assert second["expires_at"] == change["expires_at"]
     never = client.post(f"{CRAWL}/retry", json={"urls": [URL], "expires_in": 3600})
     assert never.status_code == 400 and "expires_in" in never.text
 

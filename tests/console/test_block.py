@@ -48,6 +48,14 @@ def test_rules_are_added_listed_and_lifted(command: Commands) -> None:
     assert "is not on the blocklist" in command("unblock", "*.b.example", status=1)
 
 
+def test_list_says_who_added_a_rule_until_when_and_why(command: Commands) -> None:
+    command("block", "a.example", "--for", "1h", "--reason", "complaint 4711")
+    command("block", "b.example")
+    first, second = command("blocklist").splitlines()
+    assert ", until 20" in first and ", by " in first and first.endswith(": complaint 4711")
+    assert ", by " in second and "until" not in second
+
+
 @pytest.mark.slow
 def test_rules_are_read_from_a_file(command: Commands, tmp_path: Path) -> None:
     given = tmp_path / "rules.txt"

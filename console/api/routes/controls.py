@@ -43,8 +43,8 @@ Search = Annotated[str, QueryParameter(description="A part of the rule.", max_le
 async def get_blocklist(
     reader: FromCrawl, search: Search = "", cursor: Cursor = None, limit: Limit = 100
 ) -> Page[BlockedRule]:
-    """The rules of the blocklist, sorted."""
-    return await reader.read(lambda crawl: read_blocklist(crawl.log, search, cursor, limit))
+    """The rules of the blocklist, sorted: who added each, why, and when it expires."""
+    return await reader.scan(lambda crawl: read_blocklist(crawl.log, search, cursor, limit))
 
 
 @get(
