@@ -68,6 +68,8 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     key at that age."""
     tombstone_retention: int = 0
     """Seconds for which Kafka keeps a tombstone of a compacted topic."""
+    read_first: bool = False
+    """Whether a reader of several topics returns the records of this one before all others."""
     segment: int = 0
     """Seconds after which Kafka may compact a record."""
     segment_bytes: int = 0

@@ -141,6 +141,9 @@ class Reader(Protocol):
     ) -> Sequence[Record]:
         """Return the next records, at most *most*, oldest first within a partition, or none.
 
+        Those of topics that are read first (`Topic.read_first`) precede all others, however many
+        records of other topics wait.
+
         Records of a *paused* partition are not returned until the partition is not paused any more.
         No record is skipped: a group that has never advanced starts with the oldest retained
         record, and GossamerError is raised if records that the group has not moved past are

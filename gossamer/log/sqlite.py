@@ -247,7 +247,7 @@ class SqliteTail:
         """Stop reading. A reader leaves its group."""
 
     def _behind(self, ends: Iterable[tuple[str, int, int]]) -> list[tuple[str, int]]:
-        return [
+        behind = [
             (topic, partition)
             for topic, partition, end in ends
             if topic in self._topics
@@ -255,6 +255,7 @@ class SqliteTail:
             and partition not in self._paused
             and end > self._positions[topic, partition]
         ]
+        return sorted(behind, key=lambda at: not topic_named(at[0]).read_first)
 
 
 class SqliteReader(SqliteTail):

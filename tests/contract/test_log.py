@@ -22,6 +22,7 @@ ORDERED, ENDED, FETCHED, PAGES, ARCHIVED = (
     "pages",
     "pages.archived",
 )
+ADMITTED = "urls.admitted"
 QUIET, FAR = 0.05, 0.3
 """Seconds without a record after which none is expected, on this machine and across a network."""
 SITES = [f"site{i}.example" for i in range(40)]
@@ -55,6 +56,16 @@ def drain(source: Reader | Tail, least: int = 0) -> list[Record]:
     while (records := source.poll(quiet)) or len(found) < least:
         found += records
         assert time.monotonic() < until, f"{len(found)} records of {least}"
+    return found
+
+
+def drain_some(consumer: Reader, count: int) -> list[Record]:
+    """Read *count* records that have been appended."""
+    found: list[Record] = []
+    until = time.monotonic() + 60
+    while len(found) < count:
+        found += consumer.poll(FAR, count - len(found))
+        assert time.monotonic() < until, f"{len(found)} records of {count}"
     return found
 
 
@@ -229,6 +240,27 @@ def test_records_of_a_resumed_partition_arrive_in_order(ports: Ports) -> None:
     )
     assert [v for v in values(found) if "slow" in v] == [f"slow {n}" for n in range(5)]
     reader.close()
+
+
+def test_records_of_a_topic_that_is_read_first_precede_the_backlog_of_another(ports: Ports) -> None:
+    waiting = 50_000
+    ports.log.append(make_messages(ADMITTED, waiting))
+    consumer = reader(ports, "frontier", ADMITTED, ENDED)
+    found, until = list[Record](), time.monotonic() + 60
+    for value in ("one", "two", "three"):
+        # The client has fetched as much of the backlog as it likes to.
+        found += drain_some(consumer, 1000)
+        ports.log.append([message(ENDED, value)])
+        while ENDED not in {one.topic for one in found[-1:]}:
+            found += consumer.poll(FAR, 1)
+            assert time.monotonic() < until
+        assert found.pop().value.decode() == value
+        assert len(found) < waiting, "it has waited for the whole backlog"
+    found += drain(consumer, waiting - len(found))
+    assert len(found) == waiting
+    for part in by_partition(found).values():
+        assert [one.offset for one in part] == [*range(len(part))]
+    consumer.close()
 
 
 def test_records_after_the_committed_offset_are_redelivered(ports: Ports) -> None:

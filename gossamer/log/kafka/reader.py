@@ -5,6 +5,10 @@ all data of a site. No cooperative assignor guarantees that. The group therefore
 topic only, to one that is keyed by site if possible. The owner of a partition of this topic also
 reads the partitions with this number of the other topics. If another topic, such as `seeds`, has
 more partitions than the subscribed one, their numbers are taken modulo the smaller number.
+
+The client returns records in the order of their arrival, and fetches megabytes ahead. A record of a
+topic that is read first would wait behind all of them. So the reader empties the client, and stops
+fetching the other topics while it holds enough of their records itself.
 """
 
 from collections.abc import Iterable, Mapping, Set
@@ -16,7 +20,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from gossamer import clock
 from gossamer.errors import Unavailable
-from gossamer.events.topics import CONTROL, SITE_KEYED
+from gossamer.events.topics import CONTROL, SITE_KEYED, topic_named
 from gossamer.log import MAX_POLL_RECORDS, NO_PARTITIONS, Log, Message, Record
 from gossamer.log.kafka.client import (
     ConnectionErrors,
@@ -31,6 +35,8 @@ from gossamer.settings.servers import KafkaSettings
 from gossamer.store import Store
 
 BATCH_BYTES = 8 << 20
+MAX_AHEAD = 10 * MAX_POLL_RECORDS
+"""Buffered records at which only the topics that are read first are fetched."""
 MAX_WAIT = 0.1
 """Maximum seconds of one wait in librdkafka, since an exception in a callback does not interrupt
 it."""
@@ -137,8 +143,15 @@ class KafkaReader:
         self._bytes = 0
         self._paused_records: list[Record] = []
         """Fetched records of partitions that the caller has paused."""
-        self._paused = self._not_fetched = NO_PARTITIONS
-        """The partitions paused by the caller, and the partitions not fetched by the client."""
+        self._paused = NO_PARTITIONS
+        """The partitions paused by the caller."""
+        self._not_fetched: frozenset[At] = frozenset()
+        """The full names of topics, with partitions, that the client does not fetch."""
+        first = {name for name, topic in self._names.items() if topic_named(topic).read_first}
+        self._others = frozenset(self._names.keys() - first if first else ())
+        """The full names of the topics whose records follow those of the others."""
+        self._is_ahead = False
+        """Whether so many records are buffered that `_others` are not fetched."""
         self._polling = self._closed = False
         self._confirm_at = float("inf")
         self._check_at = clock.steady() + CHECK_INTERVAL
@@ -197,6 +210,7 @@ class KafkaReader:
         # With *most* = 0, records that arrive while callbacks are served are buffered. Fetching is
         # paused only if the buffer is full, because a pause makes the client discard its records.
         self._pause(paused)
+        self._is_ahead &= len(self._buffered) > most
         self._fetch_all_but(
             paused if most or self._has_room(MAX_POLL_RECORDS) else self._partitions
         )
@@ -205,12 +219,22 @@ class KafkaReader:
         elif self._has_room(most):
             self._fill(timeout, most)
         self._errors.check()
+        if self._others:
+            self._buffered.sort(key=self._is_other)
         found, self._buffered = self._buffered[:most], self._buffered[most:]
         self._bytes -= sum(one.size for one in found)
         return found
 
     def _has_room(self, most: int) -> bool:
-        return len(self._buffered) < most and self._bytes < BATCH_BYTES
+        """Return whether the client may be asked for more records.
+
+        While other topics are not fetched, there is room again for those that are read first.
+        """
+        limit, parts = MAX_AHEAD if self._others else most, 1 + self._is_ahead
+        return len(self._buffered) < parts * limit and self._bytes < parts * BATCH_BYTES
+
+    def _is_other(self, record: Record) -> bool:
+        return self._settings.prefix + record.topic in self._others
 
     def _pause(self, paused: Set[int]) -> None:
         if paused != self._paused:
@@ -220,11 +244,17 @@ class KafkaReader:
             self._buffer([one for one in fetched if self._home(one.partition) not in paused])
 
     def _fetch_all_but(self, partitions: Set[int]) -> None:
-        before, self._not_fetched = self._not_fetched, frozenset(partitions & self._partitions)
+        before, others = self._not_fetched, self._others if self._is_ahead else ()
+        self._not_fetched = frozenset(
+            (one.topic, one.partition)
+            for one in self._of_all_topics(self._partitions if others else partitions)
+            if self._home(one.partition) in self._partitions
+            and (one.topic in others or self._home(one.partition) in partitions)
+        )
         if stopped := self._not_fetched - before:
-            self._consumer.pause(self._of_all_topics(stopped))
+            self._consumer.pause([TopicPartition(*at) for at in sorted(stopped)])
         if resumed := before - self._not_fetched:
-            self._consumer.resume(self._of_all_topics(resumed))
+            self._consumer.resume([TopicPartition(*at) for at in sorted(resumed)])
 
     def _fill(self, timeout: float, most: int) -> None:
         poll, accept = self._consumer.poll, self._accept
@@ -234,6 +264,7 @@ class KafkaReader:
             while message is not None:
                 accept(message)
                 if not self._has_room(most):
+                    self._is_ahead = bool(self._others)
                     return
                 message = poll(0)
         except PartitionsChanged:
@@ -316,7 +347,9 @@ class KafkaReader:
         self._unchecked = (self._unchecked | fresh) & partitions
         if fresh and len(self._names) > 1:
             self._confirm_at = clock.steady()
-        self._not_fetched &= partitions
+        self._not_fetched = frozenset(
+            at for at in self._not_fetched if self._home(at[1]) in partitions
+        )
         self._paused_records = [
             one for one in self._paused_records if self._home(one.partition) in partitions
         ]
@@ -344,7 +377,8 @@ class KafkaReader:
         behind = {
             at: position.next
             for at, position in self._positions.items()
-            if position.next < ends[at] and self._home(at[1]) not in self._not_fetched
+            if position.next < ends[at]
+            and (self._settings.prefix + at[0], at[1]) not in self._not_fetched
         }
         for at, offset in behind.items() & self._behind.items():
             self._seek(at, offset)
