@@ -159,7 +159,6 @@ class CrawlRemoval:
         """Stop all visits of the crawl to *site*, in pieces with the erasures for other
         services."""
         crawl, orders = partition.crawl, partition.shared.tally.orders
-        self._awaited.add((crawl, site))
         at = self._definitions[crawl].at
         erasure = Erasure(site, at, f"removal of crawl {crawl}", key_group_of(site), orders)
 
@@ -179,6 +178,7 @@ class CrawlRemoval:
             while len(urls) >= MAX_URLS_PER_EVENT:
                 yield make_events(urls[:MAX_URLS_PER_EVENT], False)
                 del urls[:MAX_URLS_PER_EVENT]
+        self._awaited.add((crawl, site))
         yield make_events(urls, True)
 
     def _find_urls(self, partition: Partition, site: str) -> Iterator[Iterable[str]]:

@@ -20,7 +20,7 @@ from gossamer.events import (
 )
 from gossamer.web.url import host_key
 from services.frontier.conditions import Condition
-from services.frontier.removal import MAX_SITES, MAX_SITES_PER_STEP
+from services.frontier.removal import MAX_PIECES_PER_STEP, MAX_SITES
 from services.frontier.rows import (
     HostRow,
     PartitionPlansRow,
@@ -316,10 +316,10 @@ def test_sites_of_a_removed_crawl_are_erased_a_few_at_a_time() -> None:
     run_until_visits(sim, 30)
     sim.define("b", removed=True)
     begun = list[ErasureBegun]()
-    for _ in range(MAX_SITES):
+    for _ in range(2 * MAX_SITES):
         before = len(begun)
         begun += [event for event in sim.frontier.wake(sim.now) if isinstance(event, ErasureBegun)]
-        assert len(begun) - before <= MAX_SITES_PER_STEP
+        assert len(begun) - before <= MAX_PIECES_PER_STEP
     assert len(begun) == MAX_SITES
     assert all(event.removal and event.crawl == "b" for event in begun)
     # All processes crash before dedup has answered.
