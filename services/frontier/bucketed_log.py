@@ -1,7 +1,8 @@
 """Rows in numbered buckets of a table: appended, read by a cursor, and dropped a bucket at a time.
 
-Rows are never deleted from a bucket one by one, because Cassandra pays for deleted rows at every
-later read. Host queues, parked URLs, calendars and the directory are stored in this way.
+Rows are not deleted from a bucket one by one, unless their crawl is removed, because Cassandra pays
+for deleted rows at every later read. Host queues, parked URLs, calendars and the directory are
+stored in this way.
 
 **Which buckets exist** is stored in another row, so nothing searches for buckets. Queues and parked
 URLs are appended to: their rows have positions, and another row has the ends (`BucketEnds`). A
@@ -167,6 +168,16 @@ class GroupedLog(BucketedLog[R]):
     def keys(self, number: int) -> list[Partition]:
         """Return the partition keys of a bucket's rows, of all groups."""
         return [log.key(number) for log in self.logs.values()]
+
+    def read_ahead(self, first: int, last: int) -> None:
+        """Read the first rows of the buckets *first* to *last* together."""
+        keys = [key for number in range(first, last + 1) for key in self.keys(number)]
+        self._table.scan_ahead(keys, PAGE_SIZE)
+
+    def erase(self, row: R) -> None:
+        """Remove *row*, which was read from its bucket, because its crawl is removed."""
+        bucket: str = row.bucket  # type: ignore[attr-defined]
+        self._table.erase(bucket, _sort_key(row))
 
     def drop(self, number: int) -> None:
         """Remove all rows of a bucket."""

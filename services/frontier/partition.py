@@ -504,6 +504,10 @@ class Partition:
         """Remove and return at most *limit* due entries of URLs and hosts."""
         return self._calendar.pop_due(now, limit)
 
+    def erase_retries(self) -> Iterator[None]:
+        """Erase the entries of the crawl in the calendar of retries, in pieces."""
+        return self._calendar.erase(self.crawl)
+
     def end_backoffs(self, dues: Sequence[DueRow]) -> None:
         """End the backoffs of the hosts in *dues*, and remove erased hosts whose delay is over.
 

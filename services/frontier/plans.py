@@ -18,7 +18,7 @@ step, and each page is planned again.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 
 from msgspec.structs import replace
@@ -142,7 +142,7 @@ class Calendar:
         popped: list[DueRow] = []
         while self._is_due(now) and len(popped) < limit:
             position = heappop(self._order)
-            self._popped_at = float(position[1].partition(" ")[0])
+            self._popped_at = _time_of(position[1])
             popped.append(self._entries.pop(position))
         self._drop(now)
         return popped
@@ -163,6 +163,18 @@ class Calendar:
             self._stored_buckets.remove(bucket)
         self.log.skip_to(over)
 
+    def erase(self, crawl: str) -> Iterator[None]:
+        """Erase the entries of URLs of *crawl*, in pieces of some buckets."""
+        end = self.log.last + 1
+        for first in range(self.log.first, end, MAX_BUCKETS_PER_READ):
+            last = min(first + MAX_BUCKETS_PER_READ, end) - 1
+            self.log.read_ahead(first, last)
+            for row in [row for row in self.log.rows(first, last) if row.crawl == crawl]:
+                self.log.erase(row)
+                self._entries.pop((_bucket(_time_of(row.key)), row.key), None)
+            self._order = sorted(self._entries)
+            yield
+
     def _load(self, now: float) -> None:
         """Move the horizon to the end of the lookahead, or until memory is full."""
         self._lookahead_end = _bucket(now) + LOOKAHEAD_BUCKETS
@@ -178,6 +190,11 @@ class Calendar:
                 self._bucket, self._last = self._bucket + 1, None
         if self._bucket > self.log.last:
             self._bucket = max(self._bucket, self._lookahead_end)
+
+
+def _time_of(key: str) -> float:
+    """Return the time in the key of an entry."""
+    return float(key.partition(" ")[0])
 
 
 def _bucket(at: float) -> int:

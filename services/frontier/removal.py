@@ -233,6 +233,7 @@ class CrawlRemoval:
         for partition in self._left:
             while not partition.plans.drop_buckets(MAX_DROPPED_BUCKETS):
                 yield
+            yield from partition.erase_retries()
         yield
         for partition in self._left:
             partition.parked.drop_limits()

@@ -17,7 +17,8 @@ from gossamer.log.codec import decode, encode, split_key
 from gossamer.log.control import ControlRow
 from gossamer.web.url import host_key
 from services.fetcher.outcome import Failure, Reply
-from services.frontier.rows import HostRow, PartitionTallyRow, SiteRow, UrlRow
+from services.frontier.plans import HOSTS
+from services.frontier.rows import DueRow, HostRow, PartitionTallyRow, SiteRow, UrlRow
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import VirtualCrawl, Web
 
@@ -311,6 +312,25 @@ def test_removed_crawl_leaves_no_plans(tmp_path: Path, seconds: float) -> None:
     assert visited(crawl) == {A: {url for url in expected(12)[A] if not url.endswith("/7")}}
     totals = [*crawl._store().table(PartitionTallyRow).everything()]
     assert sum(row.due_count for row in totals) == 0
+
+
+def retries_of(crawl: VirtualCrawl, name: str) -> list[DueRow]:
+    """Return the entries of the crawl *name* in the calendar of hosts."""
+    found = rows_of(crawl, name).get("due", [])
+    return [row for row in found if row.bucket.startswith(f"{HOSTS}/")]
+
+
+def test_retries_of_a_removed_crawl_leave_the_calendar_of_hosts_at_once(tmp_path: Path) -> None:
+    crawl = VirtualCrawl(tmp_path, web(12, failing="/7"), None, **OPTIONS)
+    crawl.define(f"{SHARED}/0", f"{OF_A}/0", scope=SCOPES[A])
+    crawl.define(f"{SHARED}/0", f"{OF_B}/0", scope=SCOPES[B], crawl=B)
+    crawl.run(until=crawl.now + 40.0)
+    retries = {name: retries_of(crawl, name) for name in (A, B)}
+    assert retries[A] and min(row.at for row in retries[B]) > crawl.now + 20.0
+    remove(crawl, B)
+    crawl.run(until=crawl.now + 15.0)
+    assert rows_of(crawl, B) == {}
+    assert retries_of(crawl, A) == retries[A]
 
 
 @settings(deadline=None, max_examples=10)
