@@ -14,7 +14,7 @@ Sarma, *Detecting near-duplicates for web crawling*, 2007). Each row belongs to 
 million pages of all sites, hundreds would share a band. The number of pages in a row is limited.
 Boilerplate may fill a row. A page that is not added to a full row is still added to the rows of its
 other bands. A near duplicate is not added to the rows, so a family of pages has only its first page
-there.
+there. A page is in the rows of its present text alone, so that its erasure finds them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
@@ -159,6 +159,7 @@ class Content:
         is_unchanged = change == 0.0
         leader = self._find_leader(linked, is_unchanged)
         verdict, original = self._decide_verdict(page, leader, change)
+        self._near.leave_former_text(page)
         score = score_by(verdict)
         duplicates = page.visit.duplicates + 1 if original or is_known else 0
         # A list of known pages has no new text, but it may lead to new pages.
@@ -375,12 +376,22 @@ class Near:
         self._rows, self._documents = store.table(NearRow), store.table(DocumentRow)
 
     def reads_of(self, pages: Sequence[PageParsed]) -> list[Key]:
-        """Return the keys of the bands of *pages*, which `find_leader` reads."""
-        return [(NearRow, *key) for page in pages for key in _band_keys(page)]
+        """Return the keys of the bands of *pages* and of their former texts."""
+        return [
+            (NearRow, *key)
+            for page in pages
+            for key in (*_band_keys(page, page.simhash), *_band_keys(page, self._former(page)))
+        ]
+
+    def _former(self, page: PageParsed) -> str:
+        """Return the simhash of the text that *page* had before, if it has changed; "" without
+        one."""
+        row = self._documents.get((page.crawl, page.visit.url))
+        return row.simhash if row and row.simhash != page.simhash and _is_later(page, row) else ""
 
     def candidate_urls(self, page: PageParsed) -> set[str]:
         """Return the URLs with documents that `find_leader` may read."""
-        rows = self._rows.get_all(_band_keys(page)) if page.simhash else []
+        rows = self._rows.get_all(_band_keys(page, page.simhash)) if page.simhash else []
         return {candidate.url for candidate in self._find_candidates(page, rows)}
 
     def _find_candidates(self, page: PageParsed, rows: Iterable[NearRow]) -> set[NearCandidate]:
@@ -399,15 +410,29 @@ class Near:
         """
         if not page.simhash:
             return ""
-        rows = {row.band: row for row in self._rows.get_all(_band_keys(page))}
+        rows = {row.band: row for row in self._rows.get_all(_band_keys(page, page.simhash))}
         candidates, url = self._find_candidates(page, rows.values()), page.visit.url
-        if any(candidate.url == url for candidate in candidates):
-            return ""
+        own = {candidate.simhash for candidate in candidates if candidate.url == url}
         earlier = {candidate for candidate in candidates if candidate.at <= page.fetched_at}
-        leader = self._nearest(earlier, page)
-        if not leader and not page.noindex:
-            self._add_candidate(page, rows)
+        leader = "" if own else self._nearest(earlier, page)
+        if not (leader or page.noindex or page.simhash in own):
+            document = self._documents.get((page.crawl, url))
+            if document is None or _is_later(page, document):
+                self._add_candidate(page, rows)
         return leader
+
+    def leave_former_text(self, page: PageParsed) -> None:
+        """Remove *page* from the rows of the text that it had before. So the row of its document
+        leads to all rows that name it, and an erasure is complete."""
+        former = self._former(page)
+        for row in self._rows.get_all(_band_keys(page, former)):
+            pages = tuple(
+                one for one in row.pages if (one.url, one.simhash) != (page.visit.url, former)
+            )
+            if not pages:
+                self._rows.erase((row.crawl, row.band))
+            elif len(pages) < len(row.pages):
+                self._rows.put(replace(row, pages=pages))
 
     def _nearest(self, candidates: set[NearCandidate], page: PageParsed) -> str:
         def rank(candidate: NearCandidate) -> tuple[int, float, str]:
@@ -432,7 +457,12 @@ class Near:
                 self._rows.put(NearRow(page.crawl, band, (*pages, added), added.at))
 
 
-def _band_keys(page: PageParsed) -> list[tuple[tuple[str, str], str]]:
-    """Return the keys of the bands of *page*; none if it has no simhash."""
-    found = bands(page.site, page.simhash) if page.simhash else []
+def _is_later(page: PageParsed, row: DocumentRow) -> bool:
+    """Return whether *page* was visited after the visit that *row* is from, or by it."""
+    return page.fetched_at >= row.at
+
+
+def _band_keys(page: PageParsed, simhash: str) -> list[tuple[tuple[str, str], str]]:
+    """Return the keys of the bands of *page* with *simhash*; none if that is ""."""
+    found = bands(page.site, simhash) if simhash else []
     return [((page.crawl, band), "") for band in found]

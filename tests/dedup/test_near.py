@@ -16,6 +16,7 @@ from gossamer.store import Store
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_key, site_of
 from services.dedup.content import MAX_PAGES_PER_BAND, NearRow, bands, distance
+from services.dedup.rows import DocumentRow
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
 from tests.support.kinds import with_kind
@@ -161,6 +162,31 @@ def test_page_with_another_text_no_longer_leads() -> None:
     site.visit("http://a.test/1", SIMHASH ^ (1 << 64) - 1, digest="of another text")
     assert not site.visit("http://a.test/2", SIMHASH ^ 1)
     assert site.visit("http://a.test/3", SIMHASH) == "http://a.test/2"
+
+
+TEXTS = st.sampled_from([None, 0, 1, 2, 1 << 20, 3 << 20, 0xFFFF, (1 << 64) - 1])
+VISITS = st.lists(st.tuples(st.integers(0, 3), TEXTS, st.booleans(), st.integers(-2, 0)))
+
+
+@given(VISITS)
+@settings(max_examples=100, deadline=None)
+def test_rows_have_a_page_with_its_present_text_only(
+    visits: list[tuple[int, int | None, bool, int]],
+) -> None:
+    site = Site()
+    for number, flipped, noindex, late in visits:
+        simhash = None if flipped is None else SIMHASH ^ flipped
+        page = site.page(f"http://a.test/{number}", simhash, noindex=noindex, digest=f"{flipped}")
+        page = replace(page, fetched_at=page.fetched_at + late)
+        for _ in range(1 + (late == -1)):  # Some records are redelivered.
+            site.verdict(page)
+    site.store.flush()
+    present = {row.url: row.simhash for row in site.store.table(DocumentRow).everything()}
+    for row in site.store.table(NearRow).everything():
+        assert row.pages
+        assert {(page.url, present[page.url]) for page in row.pages} == {
+            (page.url, page.simhash) for page in row.pages
+        }
 
 
 def test_unpublished_page_does_not_lead() -> None:
