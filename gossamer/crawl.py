@@ -260,11 +260,14 @@ def check_not_removed(crawl: CrawlDefined | None) -> None:
         )
 
 
-def accept(event: CrawlDefined | SeedAdded) -> None:
-    """Raise Poison if *event* has an invalid crawl id, scope, policy, strategy or purpose."""
+def accept(event: CrawlDefined | SeedAdded, before: CrawlDefined | None = None) -> None:
+    """Raise Poison if *event* has an invalid crawl id, scope, policy, strategy or purpose, or if it
+    defines a removed crawl again. *before*: the crawl's last definition."""
     try:
         check_id(event.crawl)
         if isinstance(event, CrawlDefined):
+            if not event.removed:
+                check_not_removed(before)
             parse_scope(event.scope)
             parse_policy(event.revisit)
             parse_strategy(event.strategy)

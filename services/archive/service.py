@@ -10,6 +10,7 @@ from pathlib import Path
 import structlog
 from msgspec.structs import replace
 
+from gossamer.crawl import accept
 from gossamer.erasures import Erasures
 from gossamer.events import (
     CrawlDefined,
@@ -142,6 +143,7 @@ class Archive(Processor):
         return []
 
     def _define(self, crawl: CrawlDefined) -> None:
+        accept(crawl, self._definitions.get(crawl.crawl))
         self._definitions[crawl.crawl] = crawl
         self._exclusions.define(crawl)
         if crawl.removed and (segment := self._open.pop(crawl.crawl, None)):

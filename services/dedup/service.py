@@ -95,6 +95,8 @@ class Dedup(Processor):
         self._requisites = Requisites(archive or ArchiveSettings(), seen, settings.url_limit)
         self._crawls = dict[str, CrawlDefined]()
         """The definitions of all crawls by their ids; removed crawls too."""
+        self._removing = set[str]()
+        """The crawls with an erasure that removes them."""
         self._pages = Pages(
             settings,
             store,
@@ -163,7 +165,8 @@ class Dedup(Processor):
     def _is_dropped(self, event: Event) -> bool:
         """Return whether *event* belongs to a removed crawl, and concerns nobody else."""
         crawl = self._crawls.get(event.crawl)
-        if crawl is None or not crawl.removed or not isinstance(event, EVENTS_OF_CRAWLS):
+        is_removed = event.crawl in self._removing or (crawl is not None and crawl.removed)
+        if not is_removed or not isinstance(event, EVENTS_OF_CRAWLS):
             return False
         return not isinstance(event, PageParsed) or event.kind is not PageKind.PROBE
 
@@ -347,10 +350,10 @@ class Dedup(Processor):
 
     def _begin_erasure(self, event: ErasureBegun, now: float) -> Iterator[Event | Tombstone]:
         crawl = self._crawls.get(event.crawl)
-        if event.removal and crawl is not None:
+        if event.removal:
             # The definition may arrive after this event. Until then, results of visits in flight
             # would be stored again.
-            self._crawls[event.crawl] = crawl = replace(crawl, removed=True)
+            self._removing.add(event.crawl)
         for output in self._erasing.begin(event, now):
             # The topic of a removed crawl is deleted as a whole, and may be gone already.
             is_needless = event.removal and crawl is not None and crawl.own_topic
@@ -358,7 +361,7 @@ class Dedup(Processor):
                 yield output
 
     def _define_crawl(self, event: CrawlDefined, now: float) -> None:
-        accept(event)
+        accept(event, self._crawls.get(event.crawl))
         self._crawls[event.crawl] = event
         if event.removed:
             # Nobody answers for its guesses in flight, which would use up the limits of hosts.

@@ -163,7 +163,7 @@ class Fetcher:
             cookie_size=settings.cookie_size,
             blocklist=web.blocklist,
         )
-        self._pauses = Pauses()
+        self._pauses, self._crawls = Pauses(), dict[str, CrawlDefined]()
         self._open = 0
 
     def control(self, event: Event) -> None:
@@ -184,7 +184,8 @@ class Fetcher:
                 self._web.trust.change_host(event.host, event.certificate)
                 self._limits.overridden[event.host] = self._set_at(event)
             case CrawlDefined():
-                accept(event)
+                accept(event, self._crawls.get(event.crawl))
+                self._crawls[event.crawl] = event
                 self._limits.usage[event.crawl] = policy_of(event)
                 self._pauses.pause(event.crawl, event.paused)
             case FleetPaused():

@@ -161,6 +161,9 @@ class Frontier(Processor):
         self._shares = Shares()
         self._definitions = dict[str, CrawlDefined]()
         """Crawl → its newest definition."""
+        self._replaced = dict[str, CrawlDefined]()
+        """The definitions of removed crawls that refused ones have replaced on `control`. They are
+        appended again, because Kafka keeps the newest alone."""
         self._requested_at = self._read_until = 0.0
         """When `must_catch_up` last requested all earlier outcomes, and the time up to which all
         outcomes were applied."""
@@ -265,9 +268,10 @@ class Frontier(Processor):
         of another partition.
         """
         if control := self._controls.get(type(event)):
+            outputs = control(event, now) or ()
             self._control_rows.put(control_row(event))
             self._expiries.apply(event)
-            return control(event, now) or ()
+            return outputs
         if (handler := self._handlers.get(type(event))) is None:
             return ()
         site = event.site  # type: ignore[attr-defined]
@@ -411,7 +415,10 @@ class Frontier(Processor):
             partition.end_site_backoffs(site, now)
 
     def _define_crawl(self, event: CrawlDefined, now: float) -> None:
-        accept(event)
+        before = self._definitions.get(event.crawl)
+        if before and before.removed and not event.removed:
+            self._replaced[event.crawl] = before
+        accept(event, before)
         self._revisits.define(event)
         self._partitions.define(event, now)
         self._removal.define(event)
@@ -425,6 +432,8 @@ class Frontier(Processor):
 
     def due(self) -> float | None:
         """Return when the next delay, lease or backoff ends; 0 if there is work now."""
+        if self._replaced and self._restores_settings:
+            return 0.0
         present = (crawl for crawl in self._definitions.values() if not crawl.removed)
         if any(map(self._refusals.must_evaluate, present)):
             return 0.0
@@ -447,6 +456,8 @@ class Frontier(Processor):
         """Update hosts and URLs that are due, then yield orders: at most *limit* of each."""
         if self._restores_settings:
             yield from self._expiries.pop_due(now)
+            yield from self._replaced.values()
+            self._replaced.clear()
         for partition in self._partitions.of_all_crawls():
             partition.tally.daily.open_day(now)
         read_until = self._leases_may_end_until(now)

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.tables import TABLES
-from gossamer.events import DEFAULT_CRAWL, BlocklistChanged, ErasureRequested, Page
-from gossamer.events.topics import PAGES
+from gossamer.crawl import definitions_of
+from gossamer.events import DEFAULT_CRAWL, BlocklistChanged, DeadLetter, ErasureRequested, Page
+from gossamer.events.topics import DEAD_LETTERS, PAGES
 from gossamer.log.codec import decode, encode, split_key
 from gossamer.log.control import ControlRow
 from gossamer.web.url import host_key
@@ -261,6 +262,30 @@ def test_removed_crawl_leaves_no_rows_and_the_other_is_complete(
     requests = Counter(url for _, _, url in crawl.requests)
     assert requests[f"{SHARED}/robots.txt"] == 1
     assert crawl.lag() == 0
+
+
+@pytest.mark.parametrize("crashes", [False, True])
+def test_definition_of_a_removed_crawl_is_refused_by_all_services(
+    tmp_path: Path, crashes: bool
+) -> None:
+    crawl = two_crawls(tmp_path, 6)
+    crawl.run(until=crawl.now + 10.0)
+    remove(crawl, B)
+    assert crawl.run()
+    visits = len(crawl.requests)
+    crawl.define(f"{SHARED}/0", f"{OF_B}/0", scope=SCOPES[B], crawl=B)
+    crawl.run(until=crawl.now + 5.0)
+    if crashes:
+        crawl.crash()
+    assert crawl.run()
+    assert_removed(crawl, B)
+    assert len(crawl.requests) == visits
+    letters = [decode(one) for one in crawl.log.tail([DEAD_LETTERS.name]).poll(0)]
+    of_control = [one for one in letters if isinstance(one, DeadLetter) and one.topic == "control"]
+    assert {one.service for one in of_control} >= {"frontier", "dedup", "archive"}
+    assert all("b was removed, and an id is used only once" in one.reason for one in of_control)
+    # Kafka keeps the newest definition alone.
+    assert definitions_of(crawl.log)[B].removed
 
 
 def test_site_whose_hosts_were_forgotten_is_still_one_of_other_crawls(tmp_path: Path) -> None:
