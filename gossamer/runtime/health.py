@@ -130,7 +130,7 @@ class Health:
     def metrics(self) -> bytes:
         """Return all metrics in Prometheus's text format."""
         set_gauge("gossamer_ready", not self.why_not_ready())
-        set_gauges("gossamer_consumer_lag", "topic", self._servers.read())
+        set_gauges("gossamer_consumer_lag", self._servers.read())
         return generate_latest()
 
     def listen(self, settings: ServiceSettings) -> int:

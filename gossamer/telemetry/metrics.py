@@ -1,8 +1,10 @@
 """The register of all metrics. A metric without an entry cannot be used.
 
 Names contain their unit (`_seconds`, `_bytes`, `_ratio`), and names of counters end in `_total`.
-The label `crawl` has one value for each defined crawl. So metrics about records of any program, as
-dead letters are, do not have it: a seed may name any crawl. A process that serves metrics calls
+The label `crawl` has one value for each crawl that was ever defined, at most 200. So metrics about
+records of any program, as dead letters are, do not have it: a seed may name any crawl. Metrics
+about hosts, leases and fetchers, which all crawls share, do not have it either. The gauges of a
+removed crawl disappear, and its counters end with the process. A process that serves metrics calls
 `show_counters`, so that counters without labels are shown from the start. A
 gauge or a histogram is shown once its process has a value for it, because the 0 of a process that
 measures nothing would look like a measurement.
@@ -11,10 +13,10 @@ prometheus_client is imported with the first metric, so commands that use no met
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gossamer import clock
 
@@ -50,8 +52,9 @@ COUNTERS: dict[str, Metric] = {
         ("hazard",),
     ),
     "gossamer_outcomes_total": Metric(
-        "Completed visits, by outcome and crawl.",
-        ("outcome", "crawl"),
+        "Completed visits, by outcome and crawl, and by whether the page is a capture that another "
+        "crawl has made, so that no request was needed (`shared`: true or false).",
+        ("outcome", "crawl", "shared"),
     ),
     "gossamer_received_bytes_total": Metric(
         "Bytes of response bodies that the fetcher received, as sent by the servers, by crawl.",
@@ -75,16 +78,21 @@ COUNTERS: dict[str, Metric] = {
         ("crawl",),
     ),
     "gossamer_urls_promoted_total": Metric(
-        "Waiting URLs that were queued again because a later link gave them a better rank."
+        "Waiting URLs that were queued again because a later link gave them a better rank, by "
+        "crawl.",
+        ("crawl",),
     ),
     "gossamer_long_links_total": Metric(
         "Links of more than 200 characters, which are an early sign of ever-growing URLs."
     ),
     "gossamer_urls_refused_total": Metric(
-        "Admitted URLs that the frontier refused to queue, by the rule that refused them.",
-        ("rule",),
+        "Admitted URLs that the frontier refused to queue, by the rule that refused them, and by "
+        "crawl.",
+        ("rule", "crawl"),
     ),
-    "gossamer_orders_total": Metric("Hosts that were checked out to a fetcher."),
+    "gossamer_orders_total": Metric(
+        "Hosts that were checked out to a fetcher, by the crawl of the order.", ("crawl",)
+    ),
     "gossamer_signed_requests_total": Metric("Requests that were signed (Web Bot Auth)."),
     "gossamer_signing_hosts_total": Metric(
         "Hosts that asked for signatures, by what became of it.", ("state",)
@@ -97,8 +105,9 @@ COUNTERS: dict[str, Metric] = {
         "Orders whose lease expired without an answer, usually because a fetcher crashed."
     ),
     "gossamer_revisits_total": Metric(
-        "Visits that were ordered to pages visited before, by the basis of their plan.",
-        ("basis",),
+        "Visits that were ordered to pages visited before, by the basis of their plan and by "
+        "crawl.",
+        ("basis", "crawl"),
     ),
     "gossamer_distrusted_validators_total": Metric(
         "Hosts whose ETag or Last-Modified proved wrong and is not sent any more."
@@ -131,45 +140,57 @@ COUNTERS: dict[str, Metric] = {
     ),
 }
 GAUGES: dict[str, Metric] = {
-    "gossamer_hosts_loaded": Metric("Hosts in the frontier's memory."),
+    "gossamer_hosts_loaded": Metric(
+        "Hosts in the frontier's memory, by the crawl in whose part of the memory they are.",
+        ("crawl",),
+    ),
     "gossamer_hosts": Metric(
         "Hosts of this frontier's partitions, loaded or not, by condition.",
         ("condition",),
     ),
-    "gossamer_urls_queued": Metric("URLs in the host queues of this frontier's partitions."),
+    "gossamer_urls_queued": Metric(
+        "URLs in the host queues of this frontier's partitions, by crawl.", ("crawl",)
+    ),
     "gossamer_oldest_order_seconds": Metric(
         "Age of the oldest order of this frontier that has not been answered completely, in "
         "seconds. 0 means no such order. It stays below the lease."
     ),
     "gossamer_revisit_policy": Metric(
-        "Always 1. The label is the revisit policy.",
-        ("policy",),
+        "Always 1. The labels are the crawl and its revisit policy.",
+        ("policy", "crawl"),
     ),
     "gossamer_revisit_budget": Metric(
         "Maximum number of revisits a day in this frontier's partitions, as their part of the "
-        "crawl's budget. 0 means that only politeness limits them."
+        "crawl's budget, by crawl. 0 means that only politeness limits them.",
+        ("crawl",),
     ),
     "gossamer_revisits_planned": Metric(
-        "Pages of this frontier's partitions with a planned visit."
+        "Pages of this frontier's partitions with a planned visit, by crawl.", ("crawl",)
     ),
     "gossamer_new_urls_waiting": Metric(
-        "URLs of this frontier's partitions that were never visited and wait for the budget."
+        "URLs of this frontier's partitions that were never visited and wait for the budget, by "
+        "crawl.",
+        ("crawl",),
     ),
     "gossamer_revisits_late_seconds": Metric(
-        "Seconds for which the oldest due revisit has waited for the budget or for politeness. 0 "
-        "if none is due."
+        "Seconds for which the oldest due revisit has waited for the budget or for politeness, by "
+        "crawl. 0 if none is due.",
+        ("crawl",),
     ),
     "gossamer_expected_freshness_ratio": Metric(
         "Expected share of this frontier's pages with a planned visit whose copy is up to date, "
-        "by weight."
+        "by weight and crawl.",
+        ("crawl",),
     ),
     "gossamer_expected_age_seconds": Metric(
         "Expected mean age of the copies of this frontier's pages with a planned visit, in "
-        "seconds. Age is the time for which a copy has been out of date."
+        "seconds, by crawl. Age is the time for which a copy has been out of date.",
+        ("crawl",),
     ),
     "gossamer_visit_price_seconds": Metric(
         "Minimum freshness, in seconds for a page of weight 1, that a visit must yield to be made "
-        "within the budget, by the policy `optimal`."
+        "within the budget of its crawl, by the policy `optimal`.",
+        ("crawl",),
     ),
     "gossamer_fetches_open": Metric("Orders in flight in the fetcher."),
     "gossamer_smallest_gap_ratio": Metric(
@@ -249,10 +270,15 @@ HISTOGRAMS: dict[str, Metric] = {
 }
 
 M = TypeVar("M", "Counter", "Gauge", "Histogram")
+V = TypeVar("V")
+L = TypeVar("L", bound=str | tuple[str, ...])
+"""The values of a metric's labels, in the order of the register; a string if it has one label."""
 
 _counters: "dict[str, Counter]" = {}
 _gauges: "dict[str, Gauge]" = {}
 _histograms: "dict[str, Histogram]" = {}
+_shown: dict[str, dict[Any, Any]] = {}
+"""Gauge → its values by labels, if they are set together."""
 _creation_lock = threading.Lock()
 
 
@@ -289,16 +315,40 @@ def set_gauge(name: str, value: float, **labels: str) -> None:
     _with_labels(_gauge(name), labels).set(value)
 
 
-def set_gauges(name: str, label: str, values: Mapping[str, float]) -> None:
-    """Set a registered gauge for each value of *label*, and remove the label's other values."""
-    _gauge(name).clear()
-    for value, number in values.items():
-        set_gauge(name, number, **{label: value})
+def set_gauges(name: str, values: Mapping[L, float]) -> None:
+    """Set a registered gauge with labels to *values*, and remove all others. Raise KeyError for an
+    unregistered name."""
+    _show_all(name, values, lambda gauge, value: gauge.set(value))
 
 
 def set_age_gauge(name: str, since: float | None) -> None:
     """Set a registered gauge to the age of *since*, computed at each scrape; 0 for None."""
-    _gauge(name).set_function(lambda: 0.0 if since is None else max(0.0, clock.now() - since))
+    _set_age(_gauge(name), since)
+
+
+def set_age_gauges(name: str, since: Mapping[L, float | None]) -> None:
+    """Set a registered gauge with labels as `set_age_gauge` does, and remove all other values."""
+    _show_all(name, since, _set_age)
+
+
+def _set_age(gauge: "Gauge", since: float | None) -> None:
+    gauge.set_function(lambda: 0.0 if since is None else max(0.0, clock.now() - since))
+
+
+def _show_all(name: str, values: Mapping[L, V], show: "Callable[[Gauge, V], None]") -> None:
+    """*show* the changed ones of all *values* of a gauge: a frontier sets those of 200 crawls in
+    each step."""
+    gauge, before = _gauge(name), _shown.get(name, {})
+    for labels in before.keys() - values.keys():
+        gauge.remove(*_as_tuple(labels))
+    for labels, value in values.items():
+        if labels not in before or before[labels] != value:
+            show(gauge.labels(*_as_tuple(labels)), value)
+    _shown[name] = dict(values)
+
+
+def _as_tuple(labels: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (labels,) if isinstance(labels, str) else labels
 
 
 def observe(name: str, value: float, **labels: str) -> None:

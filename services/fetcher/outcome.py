@@ -439,7 +439,8 @@ def kept_page(events: Iterable[Event]) -> PageFetched | None:
 
 def count_visit(event: VisitEnded) -> None:
     """Count *event* in the metrics, after it was appended to the log."""
-    count("gossamer_outcomes_total", outcome=event.outcome, crawl=event.crawl)
+    shared = "true" if event.visit.shared else "false"
+    count("gossamer_outcomes_total", outcome=event.outcome, crawl=event.crawl, shared=shared)
     count("gossamer_received_bytes_total", event.received, crawl=event.crawl)
     count_hazards("fetcher", event.hazards)
     if event.wall:

@@ -181,7 +181,7 @@ class Admission:
                 row = partition.queues.add_surplus(host.row, len(urls))
                 partition.queue(host, replace(row, applied=applied), urls, now)
                 promoted += len(urls)
-        count("gossamer_urls_promoted_total", promoted)
+        count("gossamer_urls_promoted_total", promoted, crawl=partition.crawl)
         return promoted
 
     def _select_waiting(

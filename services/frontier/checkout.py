@@ -209,7 +209,7 @@ class CheckOut:
         counts = self._balance.answers_since_expiry(row)
         row = _charge(row, event, crawl.weight, open_crawls)
         partition.update(host, _with_lease(row, event, counts), Trigger.ORDERED)
-        count("gossamer_orders_total")
+        count("gossamer_orders_total", crawl=partition.crawl)
         if host.row.lease.sent_to is not None:
             count("gossamer_orders_moved_total")
         return event

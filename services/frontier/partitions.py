@@ -3,8 +3,8 @@
 The gauges are computed from the totals (`tally.py`), so no step iterates over all hosts.
 """
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from gossamer.erasures import ErasureRow
@@ -18,7 +18,7 @@ from gossamer.settings import FrontierSettings
 from gossamer.store import Partition as StorePartition
 from gossamer.store import Row, Store
 from gossamer.store.claims import Claimant
-from gossamer.telemetry import set_age_gauge, set_gauge, set_gauges
+from gossamer.telemetry import set_age_gauge, set_age_gauges, set_gauge, set_gauges
 from services.frontier.bucketed_log import PAGE_SIZE as CALENDAR_PAGE_SIZE
 from services.frontier.conditions import Condition
 from services.frontier.daily import day_of
@@ -88,6 +88,15 @@ class Partitions:
     def of_all_crawls(self) -> Iterator[Partition]:
         """Yield the claimed partitions as each of their crawls sees them."""
         return (each for one in self._claimed.values() for each in [*one.by_crawl.values()])
+
+    def of_present_crawls(self) -> dict[str, list[Partition]]:
+        """Return the claimed partitions as each crawl that is not removed sees them, by its id.
+
+        Before the first definition this is the crawl `default`, whose seeds may wait already.
+        """
+        crawls = [crawl for crawl in self._strategies if crawl not in self.removed]
+        crawls = crawls if self._strategies else [DEFAULT_CRAWL]
+        return {crawl: [*self.of_crawl(crawl)] for crawl in crawls}
 
     def write(self) -> None:
         """Put changed totals and cursors of all partitions into the store."""
@@ -272,34 +281,26 @@ class Gauges:
 
     def update(self) -> None:
         """Set all gauges."""
-        tallies = [partition.tally for partition in self._partitions.of_all_crawls()]
+        of_crawls = self._partitions.of_present_crawls()
         shared = [partition.shared.tally for partition in self._partitions]
-        set_gauge(
-            "gossamer_hosts_loaded", sum(len(partition.bench) for partition in self._partitions)
+        loaded = Counter[str]()
+        for partition in self._partitions:
+            loaded.update(partition.bench.loaded)
+        set_gauges("gossamer_hosts_loaded", {crawl: loaded[crawl] for crawl in of_crawls})
+        set_gauges(
+            "gossamer_urls_queued",
+            {crawl: sum(one.tally.queued for one in found) for crawl, found in of_crawls.items()},
         )
-        set_gauge("gossamer_urls_queued", sum(tally.queued for tally in tallies))
         for condition in Condition:
             hosts = sum(tally.conditions[condition] for tally in shared)
             set_gauge("gossamer_hosts", hosts, condition=condition)
         set_age_gauge("gossamer_oldest_order_seconds", self._oldest_order_at())
-        self._update_revisits()
-
-    def _update_revisits(self) -> None:
-        totals = RevisitTotals()
-        for partition in self._partitions.of_all_crawls():
-            totals.add(partition.plans.row, partition.plans.crawl)
-        set_gauges("gossamer_revisit_policy", "policy", {totals.policy: 1})
-        set_gauge("gossamer_revisit_budget", totals.budget)
-        set_gauge("gossamer_revisits_planned", totals.planned if totals.active else 0)
-        set_gauge("gossamer_new_urls_waiting", totals.waiting)
-        set_age_gauge("gossamer_revisits_late_seconds", totals.next_at)
-        for name, value in (
-            ("gossamer_expected_freshness_ratio", totals.expected_freshness),
-            ("gossamer_expected_age_seconds", totals.expected_age),
-            ("gossamer_visit_price_seconds", totals.mean_price),
-        ):
-            if value is not None:
-                set_gauge(name, value)
+        totals = dict[str, RevisitTotals]()
+        for crawl, found in of_crawls.items():
+            totals[crawl] = RevisitTotals()
+            for partition in found:
+                totals[crawl].add(partition.plans.row, partition.plans.crawl)
+        _set_revisit_gauges(totals)
 
     def _oldest_order_at(self) -> float | None:
         while self._orders and not self._is_open(self._orders[0]):
@@ -312,3 +313,21 @@ class Gauges:
         if host is None or host.row.lease.order != order.order:
             return False
         return host.row.condition is Condition.CHECKED_OUT
+
+
+def _set_revisit_gauges(totals: Mapping[str, RevisitTotals]) -> None:
+    """Set the gauges of the revisits of each crawl."""
+    set_gauges("gossamer_revisit_policy", {(one.policy, id): 1 for id, one in totals.items()})
+    next_at = {id: one.next_at for id, one in totals.items()}
+    set_age_gauges("gossamer_revisits_late_seconds", next_at)
+    values: dict[str, Callable[[RevisitTotals], float | None]] = {
+        "gossamer_revisit_budget": lambda one: one.budget,
+        "gossamer_revisits_planned": lambda one: one.planned if one.active else 0,
+        "gossamer_new_urls_waiting": lambda one: one.waiting,
+        "gossamer_expected_freshness_ratio": lambda one: one.expected_freshness,
+        "gossamer_expected_age_seconds": lambda one: one.expected_age,
+        "gossamer_visit_price_seconds": lambda one: one.mean_price,
+    }
+    for name, value in values.items():
+        known = {id: found for id, one in totals.items() if (found := value(one)) is not None}
+        set_gauges(name, known)

@@ -308,7 +308,7 @@ class Plans:
         for visit in visits:
             if visit.basis:
                 self.spent[visit.basis] += 1
-                count("gossamer_revisits_total", basis=visit.basis)
+                count("gossamer_revisits_total", basis=visit.basis, crawl=self._crawl_id)
 
     def refund_excluded(self, visits: Iterable[QueuedUrl]) -> None:
         """Refund the tokens of *visits* that are not made."""

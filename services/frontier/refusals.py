@@ -272,7 +272,7 @@ class Refusals:
             partition.parts.park(site, name, rule, origin.via, found, now)
         if is_again:
             return
-        count("gossamer_urls_refused_total", rule=rule)
+        count("gossamer_urls_refused_total", rule=rule, crawl=partition.crawl)
         count_hazards("frontier", [rule])
         partition.count_refused(rule, site, found.url)
         if rule in PARKING_RULES and rule not in SITE_RULES and not earlier:
@@ -306,7 +306,7 @@ class Refusals:
     ) -> None:
         """Record that a requisite is refused. It is not parked: its page finds it again."""
         rule, reason = refused
-        count("gossamer_urls_refused_total", rule=rule)
+        count("gossamer_urls_refused_total", rule=rule, crawl=partition.crawl)
         count_hazards("frontier", [rule])
         partition.count_hazard(rule, site, found.url)
         if rule in PERMANENT_RULES and partition.sites.count_refusal(site, rule):

@@ -25,6 +25,7 @@ from tests.fetcher.orders import order, pause_crawl, settings
 from tests.fetcher.servers import hanging, page, serving
 
 ALONE = fixed_epoch(1)
+PAGES = {"outcome": "page", "crawl": "default", "shared": "false"}
 TOPICS = [VISITS_ENDED.name, PAGES_FETCHED.name, DEAD_LETTERS.name]
 
 
@@ -76,7 +77,7 @@ def metric(name: str, **labels: str) -> float:
 
 async def test_orders_yield_outcomes_and_pages(log: SqliteLog, store: SqliteStore) -> None:
     log.append([Message(VISITS_ORDERED.name, "x", b"no order", "x")])
-    before = metric("gossamer_outcomes_total", outcome="page", crawl="default")
+    before = metric("gossamer_outcomes_total", **PAGES)
     received = metric("gossamer_received_bytes_total", crawl="default")
     async with serving(a=page(b"one"), b=page(b"two")) as server:
         put(log, order(f"{server.root}/a", f"{server.root}/b"))
@@ -87,7 +88,7 @@ async def test_orders_yield_outcomes_and_pages(log: SqliteLog, store: SqliteStor
     assert [one.body for one in out.pages] == [b"one", b"two"]
     assert len(out.events) == 5, "the unreadable record is in the dead letters"
     assert log.lag("fetcher", VISITS_ORDERED.name) == 0
-    assert metric("gossamer_outcomes_total", outcome="page", crawl="default") == before + 2
+    assert metric("gossamer_outcomes_total", **PAGES) == before + 2
     assert metric("gossamer_received_bytes_total", crawl="default") == received + 6
     assert metric("gossamer_fetches_open") == 0
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from prometheus_client import REGISTRY
 
 from gossamer.events import (
     BlocklistChanged,
@@ -20,6 +21,7 @@ from gossamer.volumes import Volume
 from gossamer.web.robots import RobotsRules
 from services.fetcher.http.client import Web
 from services.fetcher.limitations import ClockSkew, Limitations, LocalBackoff
+from services.fetcher.outcome import count_visit
 from services.fetcher.service import BlobStore, Fetcher
 from services.fetcher.wiring import fixed_epoch
 from tests.fetcher.orders import Emitted, order, settings
@@ -87,6 +89,9 @@ async def test_capture_is_taken_without_a_request(crawler: Crawler) -> None:
     assert outcome.captured_at == ended.started_at and outcome.last
     assert outcome.reason.startswith("taken from the capture of crawl default at 20")
     assert shared.visit == outcome.visit and shared.visit.shared
+    count_visit(outcome)
+    labels = {"outcome": "page", "crawl": "b", "shared": "true"}
+    assert REGISTRY.get_sample_value("gossamer_outcomes_total", labels)
 
 
 async def test_visits_after_a_shared_one_need_no_pause(crawler: Crawler) -> None:

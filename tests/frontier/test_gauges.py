@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from gossamer import clock
-from gossamer.events import Outcome
+from gossamer.events import DEFAULT_CRAWL, Outcome
 from services.frontier.conditions import Condition
 from services.frontier.rows import HostRow, PartitionTallyRow, TallyRow
 from tests.frontier.simulation import START, Simulation, crawl
@@ -17,6 +17,10 @@ def gauge_value(name: str, **labels: str) -> float:
     value = REGISTRY.get_sample_value(f"gossamer_{name}", labels)
     assert value is not None, name
     return value
+
+
+def of_crawl(name: str, crawl: str = DEFAULT_CRAWL, **labels: str) -> float:
+    return gauge_value(name, crawl=crawl, **labels)
 
 
 def conditions() -> dict[str, float]:
@@ -41,16 +45,16 @@ def sim(monkeypatch: pytest.MonkeyPatch) -> Simulation:
 def test_gauges_of_queue_and_hosts_match_the_store(sim: Simulation) -> None:
     hosts = ("down.test", "a.test", "b.test", "c.test")
     sim.admit(*(url for host in hosts for url in urls(host, 5)))
-    assert gauge_value("urls_queued") == 20
+    assert of_crawl("urls_queued") == 20
     assert conditions() == {condition: 4.0 * (condition == "ready") for condition in Condition}
     for _ in range(12):
         sim.run(steps=1)
         rows = [sim.store.table(HostRow).get(host, f"http://{host}") for host in hosts]
-        assert gauge_value("urls_queued") == sum(row.queued for row in rows if row)
+        assert of_crawl("urls_queued") == sum(row.queued for row in rows if row)
         for condition, count in conditions().items():
             assert count == sum(row.condition == condition for row in rows if row)
     assert gauge_value("hosts", condition="backing off") == 1
-    assert gauge_value("hosts_loaded") == 3
+    assert of_crawl("hosts_loaded") == 3
 
 
 def test_age_of_oldest_order_grows_until_its_outcome(sim: Simulation) -> None:
@@ -85,8 +89,32 @@ def test_gauges_exclude_lost_partitions(sim: Simulation) -> None:
     sim.step()
     sim.frontier.assign(frozenset(), sim.now)
     sim.frontier.settle()
-    assert gauge_value("urls_queued") == gauge_value("oldest_order_seconds") == 0
+    assert of_crawl("urls_queued") == gauge_value("oldest_order_seconds") == 0
     assert set(conditions().values()) == {0.0}
+
+
+def test_each_crawl_has_its_gauges_until_it_is_removed(sim: Simulation) -> None:
+    sim.define("b", revisit="fixed:1d", budget=24.0)
+    sim.admit(*urls("a.test", 5))
+    sim.admit(*urls("b.test", 3), crawl="b")
+    sim.run(steps=1)
+    queued = [row.queued for row in sim.store.table(HostRow).everything()]
+    assert of_crawl("urls_queued") == 5 and of_crawl("urls_queued", "b") == 3
+    assert sum(queued) == 8 and of_crawl("hosts_loaded") == of_crawl("hosts_loaded", "b") == 1
+    assert of_crawl("revisit_policy", "b", policy="fixed:1d") == 1
+    assert of_crawl("revisit_budget") == 0 < of_crawl("revisit_budget", "b")
+    assert gauge_value("orders_total", crawl="b") > 0
+    sim.define("b", removed=True, paused=True)
+    sim.run(steps=1)
+    assert of_crawl("urls_queued") == 5
+    left = {
+        sample.name
+        for family in REGISTRY.collect()
+        if family.type == "gauge"
+        for sample in family.samples
+        if sample.labels.get("crawl") == "b"
+    }
+    assert not left
 
 
 def test_totals_match_visits_and_refusals(sim: Simulation) -> None:
@@ -110,24 +138,23 @@ def test_totals_match_visits_and_refusals(sim: Simulation) -> None:
 
 
 def test_revisit_gauges_are_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun = REGISTRY.get_sample_value("gossamer_revisits_total", {"basis": "interval"}) or 0.0
+    labels = {"basis": "interval", "crawl": DEFAULT_CRAWL}
+    begun = REGISTRY.get_sample_value("gossamer_revisits_total", labels) or 0.0
     sim = Simulation()
     sim.give_verdict = Changing(HOUR)
     sim.handle(crawl(revisit="fixed:1d", budget=24.0))
     monkeypatch.setattr(clock, "now", lambda: sim.now)
     sim.admit(*urls("a.test", 3))
     sim.run(START + 2.5 * DAY)
-    assert gauge_value("revisit_policy", policy="fixed:1d") == 1
-    assert gauge_value("revisit_budget") == pytest.approx(24.0)
-    assert gauge_value("revisits_planned") == 3 and gauge_value("revisits_late_seconds") == 0
-    assert gauge_value("revisits_total", basis="interval") - begun == 6
-    assert 0 < gauge_value("expected_freshness_ratio") < 0.9
-    assert 0 < gauge_value("expected_age_seconds") < DAY
+    assert of_crawl("revisit_policy", policy="fixed:1d") == 1
+    assert of_crawl("revisit_budget") == pytest.approx(24.0)
+    assert of_crawl("revisits_planned") == 3 and of_crawl("revisits_late_seconds") == 0
+    assert gauge_value("revisits_total", **labels) - begun == 6
+    assert 0 < of_crawl("expected_freshness_ratio") < 0.9
+    assert 0 < of_crawl("expected_age_seconds") < DAY
     sim.handle(crawl(revisit="none"))
     sim.run(START + 2.6 * DAY)
-    assert (
-        gauge_value("revisits_planned") == 0 and gauge_value("revisit_policy", policy="none") == 1
-    )
+    assert of_crawl("revisits_planned") == 0 and of_crawl("revisit_policy", policy="none") == 1
 
 
 def test_pages_are_counted_by_hour_for_one_day() -> None:

@@ -106,7 +106,7 @@ def test_endpoint_has_the_metrics_of_each_process(endpoint: int) -> None:
         samples = scrape(endpoint)
         assert_counted(samples, "one", 3)
         assert_counted(samples, "two", 5)
-        assert ("gossamer_orders_total", "parent") in samples
+        assert ("gossamer_leases_expired_total", "parent") in samples
         assert samples["process_start_time_seconds", "one"] > 0
 
 
@@ -160,4 +160,4 @@ def test_used_port_is_reported_and_a_closed_one_is_free() -> None:
     ):
         pass
     with serve_metrics(port, ()):
-        assert ("gossamer_orders_total", "parent") in scrape(port)
+        assert ("gossamer_leases_expired_total", "parent") in scrape(port)

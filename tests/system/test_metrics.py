@@ -73,7 +73,7 @@ class Watched:
         )
         tallied = (
             self.value("smallest_gap_ratio", process="fetcher") >= 0,
-            self.value("urls_queued", process="processors") > 0,
+            self.value("urls_queued", process="processors", crawl="default") > 0,
             self.value("consumer_lag", process="parent", topic="pages.fetched") >= 0,
         )
         return counted == before == self._server_counts() and all(tallied)

@@ -9,7 +9,15 @@ from prometheus_client import REGISTRY, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gossamer import clock
-from gossamer.telemetry import count, observe, set_age_gauge, set_gauge, set_gauges, show_counters
+from gossamer.telemetry import (
+    count,
+    observe,
+    set_age_gauge,
+    set_age_gauges,
+    set_gauge,
+    set_gauges,
+    show_counters,
+)
 from gossamer.telemetry.metrics import COUNTERS, GAUGES, HISTOGRAMS
 from gossamer.telemetry.timing import observe_duration
 from schemas.reference import METRICS
@@ -26,8 +34,8 @@ def test_count_and_gauge_are_shown() -> None:
     count("gossamer_hazards_total", hazard="redirect")
     count("gossamer_hazards_total", 2, hazard="redirect")
     assert metric_value("gossamer_hazards_total", hazard="redirect") == before + 3
-    set_gauge("gossamer_hosts_loaded", 7)
-    assert metric_value("gossamer_hosts_loaded") == 7
+    set_gauge("gossamer_ready", 1)
+    assert metric_value("gossamer_ready") == 1
 
 
 def test_unregistered_metric_raises_key_error() -> None:
@@ -85,12 +93,18 @@ def test_age_is_computed_at_each_scrape(monkeypatch: pytest.MonkeyPatch) -> None
     assert metric_value(name) == 0.0
 
 
-def test_missing_label_value_is_removed() -> None:
-    name = "gossamer_consumer_lag"
-    set_gauges(name, "topic", {"seeds": 3, "pages": 1})
-    set_gauges(name, "topic", {"seeds": 2})
-    assert metric_value(name, topic="seeds") == 2
-    assert metric_value(name, topic="pages") is None
+def test_missing_label_values_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "gossamer_revisit_policy"
+    set_gauges(name, {("none", "news"): 3, ("optimal", "blogs"): 1})
+    set_gauges(name, {("none", "news"): 2})
+    assert metric_value(name, policy="none", crawl="news") == 2
+    assert metric_value(name, policy="optimal", crawl="blogs") is None
+    monkeypatch.setattr(clock, "now", lambda: 1000.0)
+    name = "gossamer_revisits_late_seconds"
+    set_age_gauges(name, {"news": 990.0, "blogs": 900.0})
+    set_age_gauges(name, {"news": 980.0, "old": None})
+    assert [metric_value(name, crawl=crawl) for crawl in ("news", "blogs", "old")] == [20, None, 0]
+    set_age_gauges(name, {})
 
 
 def test_threads_share_a_metric_that_they_create_concurrently() -> None:
