@@ -167,10 +167,8 @@ def _budgets(
     from gossamer.settings import FrontierSettings
 
     settings = crawl.settings.frontier if crawl.settings else FrontierSettings()
-    totals = worth.totals
-    usage = Usage(
-        row.hosts, totals.admitted, totals.new_depth + 1, totals, row.of(crawl.id).has_seed
-    )
+    totals, own = worth.totals, row.of(crawl.id)
+    usage = Usage(own.hosts, totals.admitted, totals.new_depth + 1, totals, own.has_seed)
     for hazard, budget in BUDGETS.items():
         waiting = parts.get(hazard)
         yield SiteBudget(

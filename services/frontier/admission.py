@@ -299,7 +299,9 @@ class Admission:
             number = request_number(rank, moment + len(urls))
             urls.append(_make_queued_url(found, origin, event, linking, number))
         if self._revisits.allocation(event.crawl).limited:
-            partition.update(host, row)
+            # The host is one of the crawl's hosts before its first URL is queued.
+            own = row.of(partition.crawl)
+            partition.update(host, row.with_crawl(partition.crawl, own))
             for url in urls:
                 self._revisits.plan_first_visit(partition, row, url, now)
         else:

@@ -225,7 +225,7 @@ class Partition:
         if cached := self._caches.hosts.get(key):
             return self._relist(cached)
         # A site without hosts has no rows.
-        if self.sites.hosts(site) and (row := self._host_rows.get(site, key)):
+        if self.sites.all_hosts(site) and (row := self._host_rows.get(site, key)):
             return self._relist(Host(row))
         self._caches.robots.put(key, CachedRobots(None), site)
         return Host(HostRow(site, key), stored=False)
@@ -302,7 +302,7 @@ class Partition:
         # A site without hosts has no host rows, so `find` reads none. After a step has added the
         # first host of a site, `find` reads the rows of the other hosts in this step.
         counts = Counter(hosts.values())
-        missing = [at for at in missing if self.sites.hosts(at[0]) or counts[at[0]] > 1]
+        missing = [at for at in missing if self.sites.all_hosts(at[0]) or counts[at[0]] > 1]
         yield [(HostRow, site, key) for site, key in missing]
         without_robots = [
             key for key, host in cached.items() if host and key not in self._caches.robots
@@ -353,8 +353,11 @@ class Partition:
             if own is not (before_update := host.row.of(crawl)):
                 self.of(crawl).tally.queued += own.queued_urls - before_update.queued_urls
         self._host_rows.put(row, last=row.host in self.shared.hosts_without_queues)
-        if not host.stored and self.sites.count_host(row.site):
-            self.tally.daily.count_site()
+        for crawl in row.crawls.keys() - (host.row.crawls.keys() if host.stored else ()):
+            if self.of(crawl).sites.count_host(row.site):
+                self.of(crawl).tally.daily.count_site()
+        if not host.stored:
+            self.sites.count_row(row.site)
         host.stored = True
         if row.host in self.bench.hosts:
             self.bench.update(host, row)
@@ -681,7 +684,7 @@ class Partition:
 
     def was_visited_before(self, row: HostRow) -> bool:
         """Return whether the last visit to a host's server may have been before the claim."""
-        hosts = self.sites.hosts(row.site) if row.lease.order is None else 0
+        hosts = self.sites.all_hosts(row.site) if row.lease.order is None else 0
         had_orders = self.shared.tally.orders_before_claim > 0
         return was_visited_before_claim(row, self.epoch, had_orders, hosts)
 

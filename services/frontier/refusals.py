@@ -100,7 +100,8 @@ def _is_free(one: AdmissionCandidate) -> bool:
 
 def _check_budget(hazard: Hazard, one: AdmissionCandidate) -> str:
     row, found = one.host.row, one.found
-    if _is_free(one) or (hazard is Hazard.TRAP_HOSTS and (one.host.stored or one.ahead)):
+    is_host_counted = one.partition.crawl in row.crawls or one.ahead
+    if _is_free(one) or (hazard is Hazard.TRAP_HOSTS and is_host_counted):
         return ""
     totals = one.partition.parts.worth(row.site).totals
     sites, admitted = one.partition.sites, totals.admitted + one.ahead

@@ -443,6 +443,8 @@ class HostRow(Row, frozen=True):
 class SiteCrawl(Struct, frozen=True, omit_defaults=True, gc=False):
     """What one crawl has met at a site."""
 
+    hosts: int = 0
+    """Hosts of the site at which URLs of the crawl were admitted."""
     refused: dict[str, int] = field(default_factory=dict)
     """Rule → the number of URLs that it has refused permanently; the first hundred are in `urls`.
     """
@@ -474,6 +476,7 @@ class SiteRow(Row, frozen=True):
 
     site: str
     hosts: int = 0
+    """Hosts of the site with a row, of all crawls."""
     crawls: dict[str, SiteCrawl] = field(default_factory=dict)
     """Crawl → what it has met at the site."""
     unreadable: dict[str, UnreadablePages] = field(default_factory=dict)
@@ -485,7 +488,8 @@ class SiteRow(Row, frozen=True):
     cookies: tuple[Cookie, ...] = ()
     """Cookies that go to all hosts of the site, or of a domain in it."""
     applied: AppliedRecords = AppliedRecords()
-    """The records of `urls.admitted` that are in `hosts`, and in the counts of each crawl."""
+    """The records of `urls.admitted` that are in the counts of hosts, and in those of each crawl.
+    """
 
     def of(self, crawl: str) -> SiteCrawl:
         """Return what *crawl* has met at the site."""

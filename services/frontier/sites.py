@@ -96,9 +96,13 @@ class Sites:
         row = self._row(site)
         self._put(row.without_crawl(self._crawl), last=True)
 
-    def hosts(self, site: str) -> int:
-        """Return the number of admitted hosts of *site*."""
+    def all_hosts(self, site: str) -> int:
+        """Return the number of hosts of *site* with a row, of all crawls."""
         return self._row(site).hosts
+
+    def hosts(self, site: str) -> int:
+        """Return the number of hosts of *site* at which URLs of the crawl were admitted."""
+        return self._own(site).hosts
 
     def has_seed(self, site: str) -> bool:
         """Return whether a seed of *site* was admitted."""
@@ -110,16 +114,24 @@ class Sites:
             self._change(site, has_seed=True)
 
     def is_new(self, site: str) -> bool:
-        """Return whether no host was admitted and the crawl met no hazard on *site* so far."""
-        return not self._row(site).hosts and not self._own(site).hazards
+        """Return whether the crawl has no host and has met no hazard on *site* so far."""
+        own = self._own(site)
+        return not own.hosts and not own.hazards
+
+    def count_row(self, site: str) -> None:
+        """Count one more host of *site* with a row."""
+        if not self.is_counted:
+            row = self._row(site)
+            self._put(replace(row, hosts=row.hosts + 1, applied=self._including_record(row)))
 
     def count_host(self, site: str) -> bool:
-        """Count one more host of *site*; return whether the site was new."""
-        row = self._row(site)
+        """Count one more host of the crawl on *site*; return whether the site was new."""
         if self.is_counted:
             return False
         is_new = self.is_new(site)
-        self._put(replace(row, hosts=row.hosts + 1, applied=self._including_record(row)))
+        self._change(site, hosts=self._own(site).hosts + 1)
+        row = self._row(site)
+        self._put(replace(row, applied=self._including_record(row)))
         return is_new
 
     def add_hazards(self, site: str, hazards: Sequence[str]) -> list[str]:
@@ -154,7 +166,12 @@ class Sites:
         hosts = max(0, row.hosts - 1)
         others = {crawl: own for crawl, own in row.crawls.items() if crawl not in crawls}
         if hosts:
-            self._put(replace(row, hosts=hosts, unreadable=unreadable, validators=trust))
+            left = {
+                crawl: replace(own, hosts=max(0, own.hosts - (crawl in crawls)))
+                for crawl, own in row.crawls.items()
+            }
+            row = replace(row, hosts=hosts, crawls=left, unreadable=unreadable, validators=trust)
+            self._put(row)
         elif others:
             self._put(SiteRow(site, crawls=others))
         else:
@@ -162,9 +179,13 @@ class Sites:
             self._rows.erase(site)
 
     def erase(self, site: str) -> None:
-        """Erase the row of *site*, except for the number of its hosts if it has any."""
-        if hosts := self._row(site).hosts:
-            self._put(SiteRow(site, hosts=hosts))
+        """Erase the row of *site*, except for the numbers of its hosts if it has any."""
+        row = self._row(site)
+        if row.hosts:
+            crawls = {
+                crawl: SiteCrawl(hosts=own.hosts) for crawl, own in row.crawls.items() if own.hosts
+            }
+            self._put(SiteRow(site, row.hosts, crawls))
         else:
             self._cache.remove(site)
             self._rows.erase(site)
@@ -209,10 +230,10 @@ class Sites:
     def update_visit_limit(self, site: str, delay: float) -> None:
         """Update the visits per day to *site* that politeness allows, for the revisit policies.
 
-        The limit is one visit per *delay*, outside quiet hours, to each of the hosts that may be
-        visited at once, but at most the sum of the daily budgets of all hosts.
+        The limit is one visit per *delay*, outside quiet hours, to each of the crawl's hosts that
+        may be visited at once, but at most the sum of the daily budgets of these hosts.
         """
-        state, hosts = self.revisit_state(site), max(1, self._row(site).hosts)
+        state, hosts = self.revisit_state(site), max(1, self.hosts(site))
         rate = (DAY - quiet_time(state)) / delay if delay else inf
         limit = min(rate * min(hosts, self._at_once), self.overrides.budget(site) * hosts)
         limit = 0.0 if limit == inf else limit

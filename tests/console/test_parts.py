@@ -16,6 +16,7 @@ from services.frontier.rows import (
     NewQueues,
     ParkedPart,
     ParkedPartsRow,
+    SiteCrawl,
     SiteRow,
     SiteWorthRow,
     UrlRow,
@@ -39,7 +40,7 @@ def store_site(command: RequestCommand) -> None:
     parked = {CALENDAR: ParkedPart("low_worth", 1.0, urls=7)}
     parked["trap_urls"] = ParkedPart("trap_urls", 1.0, urls=3)
     command.store_rows(
-        SiteRow(SITE, hosts=1),
+        SiteRow(SITE, 1, {DEFAULT_CRAWL: SiteCrawl(hosts=1)}),
         HostRow(
             SITE,
             HOST,

@@ -22,6 +22,7 @@ from gossamer.web.url import host_key
 from services.frontier.conditions import Condition
 from services.frontier.removal import MAX_PIECES_PER_STEP, MAX_SITES
 from services.frontier.rows import (
+    DailyTallyRow,
     HostRow,
     PartitionPlansRow,
     QueuedUrl,
@@ -331,6 +332,33 @@ def test_sites_of_a_removed_crawl_are_erased_a_few_at_a_time() -> None:
     for kind in of_crawl:
         assert not [row for row in sim.store.table(kind).everything() if row.crawl == "b"]
     assert visits_by_crawl(sim)[DEFAULT_CRAWL] == 100
+
+
+@pytest.mark.parametrize("fields", [{}, {"revisit": "fixed:1d", "budget": 1e6}])
+def test_hosts_of_a_site_are_counted_for_each_crawl(fields: dict[str, object]) -> None:
+    """Also if the first visits of a crawl wait for its budget, and after a restart."""
+    sim = two_crawls(host_budget=2)
+    sim.define("b", **fields)
+    for number in range(5):
+        sim.admit(f"http://{number}.a.test/", depth=1)
+    for number in (0, 3, 4, 5):
+        sim.admit(f"http://{number}.a.test/b", depth=1, crawl="b")
+        sim.start()
+    sim.run(START + 600.0)
+    assert {host_key(url) for url in sim.pages() if not url.endswith("/b")} == {
+        "http://0.a.test", "http://1.a.test"
+    }  # fmt: skip
+    assert {host_key(url) for url in sim.pages() if url.endswith("/b")} == {
+        "http://0.a.test", "http://3.a.test"
+    }  # fmt: skip
+    [row] = sim.store.table(SiteRow).everything()
+    assert row.hosts == 3
+    assert {crawl: own.hosts for crawl, own in row.crawls.items()} == {DEFAULT_CRAWL: 2, "b": 2}
+    assert [sum(row.sites for row in daily(sim, crawl)) for crawl in (DEFAULT_CRAWL, "b")] == [1, 1]
+
+
+def daily(sim: Simulation, crawl: str) -> list[DailyTallyRow]:
+    return [row for row in sim.store.table(DailyTallyRow).everything() if row.crawl == crawl]
 
 
 def test_crawl_without_work_writes_nothing() -> None:
