@@ -93,10 +93,15 @@ class Gate:
         if host not in self._hosts:
             raise BadSettings(f"host {host[:100]!r} is not in api.names")
 
-    def is_identified(self, connection: Connection) -> bool:
-        """Return whether the identity of a request that lasts long is still valid."""
+    def may_still_read(self, connection: Connection, crawl: str | None) -> bool:
+        """Return whether the sender of a request that lasts long still has rights on *crawl*; None
+        means all crawls."""
         try:
-            self.identities.identify(_credentials(connection), self._now())
+            actor = self.identities.identify(_credentials(connection), self._now())
+            if crawl is None:
+                actor.check_shared()
+            else:
+                actor.check_crawl(crawl)
         except GossamerError:
             return False
         return True

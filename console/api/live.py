@@ -6,7 +6,7 @@ reads slowly gets the newest data, and not the data in between.
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 
 import msgspec
@@ -40,8 +40,7 @@ class Live:
         """End all streams, because the server stops. They would last for ever."""
         self._stopping.set()
 
-    def check(self, actor: Actor) -> None:
-        """Raise Busy if the actor, or all actors together, have too many streams."""
+    def _check(self, actor: Actor) -> None:
         if self._streams[actor.name] >= MAX_ACTOR_STREAMS or self._streams.total() >= MAX_STREAMS:
             raise Busy("too many streams of live data at once; close another page")
 
@@ -53,12 +52,14 @@ class Live:
         sample: Sample,
         interval: float,
         is_valid: Callable[[], bool] = lambda: True,
-    ) -> AsyncIterator[ServerSentEventMessage]:
+    ) -> AsyncGenerator[ServerSentEventMessage, None]:
         """Yield the data of *sample* whenever it changes, as events of *topic*.
 
         Streams with the same *key* share one sampler, which reads every *interval* seconds. The
-        stream ends when *is_valid* does not hold for the *actor* any more, and at `stop`.
+        stream ends when *is_valid* does not hold for the *actor* any more, and at `stop`. Raise
+        Busy if the actor, or all actors together, have too many streams.
         """
+        self._check(actor)
         self._streams[actor.name] += 1
         feed = self._feeds.setdefault(key, _Feed(sample, interval, self._stopping))
         feed.clients += 1

@@ -5,7 +5,9 @@ import signal
 import socket
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -75,6 +77,26 @@ def test_streams_of_one_actor_are_limited(client: httpx.Client) -> None:
         response.close()
 
 
+def test_streams_that_begin_at_once_are_limited(client: httpx.Client) -> None:
+    def begin(_: int) -> httpx.Response:
+        return client.send(client.build_request("GET", LIVE), stream=True)
+
+    with ThreadPoolExecutor(3 * MAX_ACTOR_STREAMS) as threads:
+        responses = [*threads.map(begin, range(3 * MAX_ACTOR_STREAMS))]
+    found = Counter(response.status_code for response in responses)
+    assert found == {200: MAX_ACTOR_STREAMS, 503: 2 * MAX_ACTOR_STREAMS}
+    for response in responses:
+        response.close()
+
+
+def test_stream_of_several_crawls_is_refused_with_the_reason(
+    client: httpx.Client, data: Path
+) -> None:
+    assert main(["seed", "--data", str(data), "--crawl", "news", "http://b.example/"]) == 0
+    refused = client.get("/v1/live")
+    assert refused.status_code == 400 and "default, news" in refused.text
+
+
 def test_stream_needs_an_identity_and_a_known_topic(client: httpx.Client) -> None:
     assert client.get(LIVE, headers={"Authorization": "Bearer x"}).status_code == 401
     assert client.get(f"{LIVE}&topics=odd").status_code == 400
@@ -91,6 +113,24 @@ def test_stream_ends_when_its_token_is_revoked(data: Path, tmp_path: Path) -> No
         found = overviews(response)
         assert next(found)["admitted"] == 0
         file.write_text("")
+        opened = Folder(data).open()
+        opened.store.table(TallyRow).put(TallyRow(DEFAULT_CRAWL, "0/4", admitted=9))
+        opened.store.flush()
+        opened.database.close()
+        assert [*found] == []
+
+
+def test_stream_ends_when_its_token_loses_the_crawl(data: Path, tmp_path: Path) -> None:
+    file = tmp_path / "tokens.toml"
+    headers = {"Authorization": f"Bearer {add_token(file, 'ann', Grant('view'), None)}"}
+    with (
+        serving(data, Tokens(file)) as url,
+        httpx.Client(base_url=url, headers=headers, timeout=TIMEOUT) as client,
+        client.stream("GET", LIVE) as response,
+    ):
+        found = overviews(response)
+        assert next(found)["admitted"] == 0
+        file.write_text(f'{file.read_text()}crawls = ["news"]\n')
         opened = Folder(data).open()
         opened.store.table(TallyRow).put(TallyRow(DEFAULT_CRAWL, "0/4", admitted=9))
         opened.store.flush()

@@ -1,11 +1,13 @@
 """The stream of live data."""
 
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from typing import Annotated, Any, Literal
 
 from litestar import Request, get
 from litestar.datastructures import State
 from litestar.params import QueryParameter
-from litestar.response import ServerSentEvent
+from litestar.response import ServerSentEvent, ServerSentEventMessage
 from msgspec.structs import replace
 
 from console.api.gate import ROLE, Gate, actor_in
@@ -30,7 +32,6 @@ async def get_live(
     gate: Gate = state.gate
     lags: LagSampler = state.lags
     actor = actor_in(request.scope)
-    live.check(actor)
     is_fleet = await reader.read(lambda crawl: crawl.fleet)
 
     def read(crawl: OpenCrawl) -> tuple[bytes, bytes]:
@@ -45,9 +46,22 @@ async def get_live(
     key = f"{topics}/{reader.crawl or ''}"
 
     def is_valid() -> bool:
-        return gate.is_identified(request)
+        return gate.may_still_read(request, reader.crawl)
 
-    return ServerSentEvent(live.follow(actor, key, topics, sample, interval, is_valid))
+    stream = live.follow(actor, key, topics, sample, interval, is_valid)
+    # Awaited here, so that an error becomes the status of the response.
+    first = await anext(stream, None)
+    return ServerSentEvent(_continued(first, stream))
+
+
+async def _continued(
+    first: ServerSentEventMessage | None, stream: AsyncGenerator[ServerSentEventMessage, None]
+) -> AsyncIterator[ServerSentEventMessage]:
+    async with aclosing(stream):
+        if first is not None:
+            yield first
+        async for message in stream:
+            yield message
 
 
 ROUTES = (get_live,)
