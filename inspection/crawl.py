@@ -13,7 +13,7 @@ from gossamer.events import CrawlDefined
 from gossamer.log import Log
 from gossamer.runtime.backends import open_blobs, open_log, open_store
 from gossamer.runtime.identity import check_topics
-from gossamer.store import Store
+from gossamer.store import Row, Store
 from inspection.folder import Folder, Opened
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class OpenCrawl:
     store: Callable[[], Store]
     """Opens the store at its first call: some commands need the log alone."""
     reading: Callable[[], AbstractContextManager[object]] = nullcontext
-    """In a folder, all reads in its block have one consistent view."""
+    """In a folder, all reads in its block have one consistent view. Callers use `view`."""
     is_running: Callable[[], bool | None] = lambda: None
     """Returns whether a crawl runs in the folder; None for a fleet, whose processes have probes."""
     fleet: bool = False
@@ -70,10 +70,24 @@ class OpenCrawl:
         """Return the active definition of the crawl; None if it was never defined."""
         return self.crawls().get(self.id)
 
+    @contextmanager
+    def view(self, *rows: type[Row]) -> Iterator[Store]:
+        """Yield the store. In a folder, all reads in the block have one consistent view of the
+        tables *rows*."""
+        store = self.store()
+        for row in rows:
+            store.table(row)  # A missing table is created before the read transaction.
+        with self.reading():
+            yield store
+
     def of(self, crawl: str) -> "OpenCrawl":
         """Return the crawl with the id *crawl* in this folder or fleet, on the same log and
         store."""
         return replace(self, named=crawl)
+
+
+Viewed = OpenCrawl | Opened
+"""A log, and a store of which a consistent view can be read."""
 
 
 @contextmanager

@@ -193,10 +193,7 @@ class FailureGroup(Struct, frozen=True, kw_only=True):
 
 def read_failure_groups(crawl: OpenCrawl) -> tuple[FailureGroup, ...]:
     """Return the failures and refusals of *crawl*, the most frequent first."""
-    store = crawl.store()
-    for table in READ_TABLES:
-        store.table(table)  # A missing table is created before the read transaction.
-    with crawl.reading():
+    with crawl.view(*READ_TABLES) as store:
         progress = read_totals(crawl.log, store, crawl.id)
         counted = failures(progress.outcomes, progress.hazards)
         known, hosts = _candidates(crawl, store), _backing_off(crawl, store, progress)

@@ -48,8 +48,8 @@ class Fetched(Struct, frozen=True, kw_only=True):
 
 def note_before(crawl: OpenCrawl, urls: Sequence[str]) -> list[Before]:
     """Return *urls* in the form of *crawl*, as they are before a request."""
-    rows = crawl.store().table(UrlRow)
-    with crawl.reading():
+    with crawl.view(UrlRow) as store:
+        rows = store.table(UrlRow)
         return [Before(url, rows.get((crawl.id, host_key(url)), url)) for url in urls]
 
 

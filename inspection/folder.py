@@ -3,6 +3,8 @@
 import errno
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +12,7 @@ from gossamer import clock
 from gossamer.errors import GossamerError, Locked
 from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database, no_space
+from gossamer.store import Row, Store
 from gossamer.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -134,3 +137,11 @@ class Opened:
         limit, blobs = (settings.records_limit, folder.open_blobs()) if settings else (0, None)
         self.log = SqliteLog(self.database, limit, blobs)
         self.store = SqliteStore(self.database)
+
+    @contextmanager
+    def view(self, *rows: type[Row]) -> Iterator[Store]:
+        """Yield the store. All reads in the block have one consistent view of the tables *rows*."""
+        for row in rows:
+            self.store.table(row)  # A missing table is created before the read transaction.
+        with self.database.reading():
+            yield self.store

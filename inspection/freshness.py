@@ -41,10 +41,8 @@ def read_freshness(
 ) -> tuple[DayFreshness, ...]:
     """Return the days of *crawl* in the last *weeks* until *now*, the oldest first. None: the
     present time. Days on which nothing was visited are missing."""
-    store = crawl.store()
     since = (clock.now() if now is None else now) - weeks * WEEK
-    store.table(DailyTallyRow)  # A missing table is created before the read transaction.
-    with crawl.reading():
+    with crawl.view(DailyTallyRow) as store:
         rows = [
             scan_days(store, crawl.id, key, since) for key in partition_keys(crawl.log.partitions)
         ]

@@ -110,10 +110,8 @@ def explain_host(crawl: OpenCrawl, text: str, now: float | None = None) -> HostE
     Raise NotFound if no URL of it was admitted, and BadSettings if *text* is not a host or a URL.
     """
     now = clock.now() if now is None else now
-    key, store = host_of_typed(crawl, text), crawl.store()
-    for table in READ_TABLES:
-        store.table(table)  # A missing table is created before the read transaction.
-    with crawl.reading():
+    key = host_of_typed(crawl, text)
+    with crawl.view(*READ_TABLES) as store:
         row = _row(crawl, key)
         robots = store.table(RobotsRow).get(key)
         overridden = (
@@ -176,10 +174,8 @@ def read_queue(
     *after*: the cursor of the page before. Raise NotFound if no URL of the host was admitted, and
     BadSettings for an invalid host or cursor.
     """
-    key, store = host_of_typed(crawl, text), crawl.store()
-    for table in (HostRow, QueuedUrl, UrlRow):
-        store.table(table)  # A missing table is created before the read transaction.
-    with crawl.reading():
+    key = host_of_typed(crawl, text)
+    with crawl.view(HostRow, QueuedUrl, UrlRow):
         found = [*islice(_queue(crawl, _row(crawl, key), after), limit + 1)]
     items = tuple(item for item, _ in found[:limit])
     return Page(items, found[limit - 1][1] if len(found) > limit else None)

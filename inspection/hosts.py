@@ -13,6 +13,7 @@ from msgspec.structs import asdict, replace
 from gossamer.crawl import host_overrides_of, overrides_of
 from gossamer.events import HostOverridden, SiteOverridden
 from gossamer.overrides import merge_overrides, site_of_host
+from gossamer.store import Store
 from gossamer.web.url import host_name, site_of
 from inspection.crawl import OpenCrawl
 from inspection.figures import times
@@ -255,17 +256,15 @@ def read_hosts(crawl: OpenCrawl, query: HostQuery = ALL_HOSTS, limit: int = 100)
 
     Without a site the whole table of hosts is read.
     """
-    store = crawl.store()
-    table, robots = store.table(HostRow), store.table(RobotsRow)
-    with crawl.reading():
-        rows = iterate_hosts(crawl, query.site) if query.site else table.everything()
+    with crawl.view(HostRow, RobotsRow) as store:
+        everything = store.table(HostRow).everything
+        rows = iterate_hosts(crawl, query.site) if query.site else everything()
         chosen = (row for row in rows if is_chosen(row, query))
         value: Callable[[HostRow], Any] = lambda row: (  # noqa: E731
             getattr(host_of(row), query.sort.value),
             row.host,
         )
-        found = _first(limit, chosen, value, query.is_ascending)
-        return _hosts_of(crawl, found, robots.get_all([(row.host, "") for row in found]))
+        return _hosts_of(crawl, store, _first(limit, chosen, value, query.is_ascending))
 
 
 def is_chosen(row: HostRow, query: HostQuery) -> bool:
@@ -288,17 +287,15 @@ def _first(
 
 def read_some_hosts(crawl: OpenCrawl, keys: Sequence[tuple[str, str]]) -> list[Host]:
     """Return the hosts with these sites and host keys, in their order, without missing ones."""
-    store = crawl.store()
-    hosts, robots = store.table(HostRow), store.table(RobotsRow)
-    with crawl.reading():
-        rows = {row.host: row for row in hosts.get_all(keys)}
-        found = [rows[key] for _, key in keys if key in rows]
-        return _hosts_of(crawl, found, robots.get_all([(row.host, "") for row in found]))
+    with crawl.view(HostRow, RobotsRow) as store:
+        rows = {row.host: row for row in store.table(HostRow).get_all(keys)}
+        return _hosts_of(crawl, store, [rows[key] for _, key in keys if key in rows])
 
 
-def _hosts_of(crawl: OpenCrawl, rows: list[HostRow], robots: list[RobotsRow]) -> list[Host]:
+def _hosts_of(crawl: OpenCrawl, store: Store, rows: list[HostRow]) -> list[Host]:
     """Return the data of the hosts in *rows*, with the rules that explain their delays."""
     sites, of_hosts = overrides_of(crawl.log), host_overrides_of(crawl.log)
+    robots = store.table(RobotsRow).get_all([(row.host, "") for row in rows])
     rules = {row.host: row for row in robots}
     return [
         host_of(
@@ -315,11 +312,10 @@ def read_sites(crawl: OpenCrawl, query: SiteQuery = ALL_SITES, limit: int = 100)
 
     A site that has settings and no host yet is included. The tables of hosts and sites are read.
     """
-    hosts, sums, visited = crawl.store().table(HostRow), dict[str, SiteSums](), set[str]()
-    crawl.store().table(SiteRow)
-    with crawl.reading():
+    sums, visited = dict[str, SiteSums](), set[str]()
+    with crawl.view(HostRow, SiteRow) as store:
         found: Iterator[tuple[SiteSums, Iterable[str]]] = chain(
-            ((sums_of_host(row), row.crawls) for row in hosts.everything()),
+            ((sums_of_host(row), row.crawls) for row in store.table(HostRow).everything()),
             ((sums_of_site(row), row.crawls) for row in iterate_sites(crawl)),
         )
         for one, its_crawls in found:
@@ -391,10 +387,10 @@ def _add(one: SiteSums, other: SiteSums) -> SiteSums:
 
 def read_some_sites(crawl: OpenCrawl, sums: Sequence[SiteSums]) -> list[Site]:
     """Return the sites with these *sums*, in their order."""
-    table = crawl.store().table(SiteRow)
-    with crawl.reading():
+    with crawl.view(SiteRow) as store:
         of_sites, of_hosts = overrides_of(crawl.log), host_overrides_of(crawl.log)
-        rows = {row.site: row for row in table.get_all([(one.site, "") for one in sums])}
+        found = store.table(SiteRow).get_all([(one.site, "") for one in sums])
+    rows = {row.site: row for row in found}
     return [_site(rows.get(one.site) or SiteRow(one.site), one, of_sites, of_hosts) for one in sums]
 
 

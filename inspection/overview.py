@@ -15,7 +15,7 @@ from inspection.lag_times import GroupLag, LagTimes
 from inspection.limits import Limit, find_limit, seconds_left
 from inspection.progress import Progress
 from inspection.status import CrawlStatus, Failure, read_status
-from inspection.workload import Workload, read_crawl_workload
+from inspection.workload import Workload, read_workload
 from services.frontier.conditions import Condition
 
 HOUR = 3600.0
@@ -144,7 +144,7 @@ def read_overview(
     *times*: the lags over time, if the caller samples them. Without them all lags have no seconds.
     """
     now = clock.now() if now is None else now
-    return make_overview(read_status(crawl), read_crawl_workload(crawl, now), times, now)
+    return make_overview(read_status(crawl), read_workload(crawl, now), times, now)
 
 
 def make_overview(

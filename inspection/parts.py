@@ -109,24 +109,16 @@ def site_of_typed(text: str) -> str:
 
 def read_parts(crawl: OpenCrawl, site: str) -> SiteParts:
     """Return the parts and budgets of *site*."""
-    store = crawl.store()
-    # A missing table is created before the read transaction.
-    worth_rows, parked_rows = store.table(SiteWorthRow), store.table(ParkedPartsRow)
-    sites, host_rows = store.table(SiteRow), store.table(HostRow)
-    plans = store.table(PartitionPlansRow)
-    with crawl.reading():
-        row, parked = worth_rows.get((crawl.id, site)), parked_rows.get((crawl.id, site))
-        site_row = sites.get(site) or SiteRow(site)
-        admitted = waiting = 0
-        for host in host_rows.scan(site):
-            admitted, waiting = (
-                admitted + host.totals.admitted,
-                waiting + host.of(crawl.id).new.queued,
-            )
-        partitions = partition_keys(crawl.log.partitions)
-        postponed = sum(
-            one.waiting for one in plans.get_all([((crawl.id, p), "") for p in partitions])
-        )
+    rows = (SiteWorthRow, ParkedPartsRow, SiteRow, HostRow, PartitionPlansRow)
+    with crawl.view(*rows) as store:
+        row = store.table(SiteWorthRow).get((crawl.id, site))
+        parked = store.table(ParkedPartsRow).get((crawl.id, site))
+        site_row = store.table(SiteRow).get(site) or SiteRow(site)
+        hosts = [*store.table(HostRow).scan(site)]
+        keys = [((crawl.id, key), "") for key in partition_keys(crawl.log.partitions)]
+        postponed = sum(one.waiting for one in store.table(PartitionPlansRow).get_all(keys))
+    admitted = sum(host.totals.admitted for host in hosts)
+    waiting = sum(host.of(crawl.id).new.queued for host in hosts)
     worth = unpack_worth(row.counters if row else b"")
     parts = dict(parked.parts) if parked else {}
     return SiteParts(

@@ -13,7 +13,7 @@ from gossamer.log import KEY_GROUPS, Log
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.store import Store
 from gossamer.store.claims import ClaimRow
-from inspection.crawl import OpenCrawl
+from inspection.crawl import Viewed
 from inspection.folder import Opened
 from services.frontier.completeness import Completeness, estimate
 from services.frontier.conditions import LISTED_CONDITIONS, Condition
@@ -115,23 +115,10 @@ class Progress:
         return not any(self.lag.values()) and not self.checked_out
 
 
-def read_progress(opened: Opened, crawls: Iterable[str]) -> Progress:
-    """Return the progress of *crawls* in a folder, together."""
-    for row in (TallyRow, PartitionTallyRow, PartitionPlansRow):
-        opened.store.table(row)  # A missing table is created before the read transaction.
-    with opened.database.reading():
-        return read_totals(opened.log, opened.store, *crawls)
-
-
-def read_active_totals(crawl: OpenCrawl) -> tuple[dict[str, CrawlDefined], Progress]:
-    """Return the definitions of all crawls that are not removed, by id, and their progress
-    together."""
-    store = crawl.store()
-    for row in (TallyRow, PartitionTallyRow, PartitionPlansRow):
-        store.table(row)  # A missing table is created before the read transaction.
-    with crawl.reading():
-        definitions = {id: one for id, one in crawl.crawls().items() if not one.removed}
-        return definitions, read_totals(crawl.log, store, *definitions)
+def read_progress(opened: Viewed, crawls: Iterable[str]) -> Progress:
+    """Return the progress of *crawls* together."""
+    with opened.view(TallyRow, PartitionTallyRow, PartitionPlansRow) as store:
+        return read_totals(opened.log, store, *crawls)
 
 
 def read_totals(log: Log, store: Store, *crawls: str) -> Progress:

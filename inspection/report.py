@@ -212,10 +212,7 @@ def read_period(crawl: OpenCrawl, first_day: str, last_day: str) -> Report:
 
 def _read(crawl: OpenCrawl) -> tuple[list[DailyTallyRow], dict[str, tuple[str, ...]]]:
     """Return the sums of each day, the oldest first, and the examples of hazards."""
-    store = crawl.store()
-    for row in (DailyTallyRow, HazardExamplesRow):
-        store.table(row)  # A missing table is created before the read transaction.
-    with crawl.reading():
+    with crawl.view(DailyTallyRow, HazardExamplesRow) as store:
         partitions = partition_keys(crawl.log.partitions)
         return (
             _read_days(store, crawl.id, partitions),

@@ -265,11 +265,8 @@ class CrawlStatus:
 
 def read_status(crawl: OpenCrawl) -> CrawlStatus:
     """Return the status of *crawl*."""
-    store = crawl.store()
-    for row in READ_TABLES:
-        store.table(row)  # A missing table is created before the read transaction.
-    buffers = read_buffers(store)
-    with crawl.reading():
+    buffers = read_buffers(crawl.store())
+    with crawl.view(*READ_TABLES) as store:
         progress = read_totals(crawl.log, store, crawl.id)
         backing_off = progress.conditions[Condition.BACKING_OFF]
         waiting = Waiting() if crawl.fleet else read_waiting(store, backing_off, progress.due_count)

@@ -200,10 +200,8 @@ class UrlFacts:
 
 def read_facts(crawl: OpenCrawl, url: str, now: float) -> UrlFacts:
     """Return the facts about a canonical *url*."""
-    store = crawl.store()
-    for row in READ_TABLES if crawl.fleet else (*READ_TABLES, SeenRow):
-        store.table(row)  # A missing table is created before the read transaction.
-    with crawl.reading():
+    rows = READ_TABLES if crawl.fleet else (*READ_TABLES, SeenRow)
+    with crawl.view(*rows) as store:
         return _facts(crawl, store, url, now)
 
 

@@ -16,8 +16,7 @@ from gossamer.log.sqlite import PARTITIONS
 from gossamer.speed import Speeds
 from gossamer.store import Store
 from gossamer.web.url import site_of
-from inspection.crawl import OpenCrawl
-from inspection.folder import Opened
+from inspection.crawl import OpenCrawl, Viewed
 from inspection.hosts import Host, host_of
 from inspection.labels import plain_reason
 from services.frontier.bucketed_log import GroupedLog, RangedLog, merge_ranges
@@ -87,35 +86,34 @@ class Waiting(Struct, frozen=True):
     """The URLs that are tried again first."""
 
 
-def read_workload(opened: Opened, now: float) -> Workload:
-    """Return the workload of the crawl in a folder *now*."""
-    _create_tables(opened.store)
-    with opened.database.reading():
-        return _workload(opened.log, opened.store, now)
-
-
-def read_crawl_workload(crawl: OpenCrawl, now: float) -> Workload:
-    """Return the workload of *crawl*, in a folder or a fleet, *now*.
+def read_workload(opened: Viewed, now: float) -> Workload:
+    """Return the workload of all crawls *now*.
 
     At most `MAX_READ_ENTRIES` hosts are read, many of them concurrently.
     """
-    store = crawl.store()
-    _create_tables(store)
-    with crawl.reading():
-        return _workload(crawl.log, store, now)
+    with opened.view(PartitionRow, ListedHost, HostRow, RobotsRow) as store:
+        rows = [*islice(_listed_hosts(opened.log, store), MAX_READ_HOSTS)]
+        hosts = sorted(map(host_of, rows), key=lambda host: host.seconds_left, reverse=True)
+        if hosts:
+            first = next(row for row in rows if row.host == hosts[0].host)
+            hosts[0] = host_of(first, store.table(RobotsRow).get(first.host))
+        speed = Speeds(speed_of(opened.log)).at(now)
+    return Workload(
+        hosts=tuple(hosts), is_standstill=0 in (speed.pages, speed.bytes), speed=speed.pages
+    )
 
 
-def next_visit_at(opened: Opened, crawls: Collection[str], now: float) -> float | None:
+def next_visit_at(opened: Viewed, crawls: Collection[str], now: float) -> float | None:
     """Return when a URL of *crawls* may be visited next: *now* if one waits at a host that is ready
     or in its delay; else the first end of a wait; None if no URL waits. Planned revisits are not
     read.
     """
-    _create_tables(opened.store)
-    with opened.database.reading():
-        if any(_listed_hosts(opened.log, opened.store, crawls)):
+    rows = (PartitionRow, ListedHost, HostRow, DueRow, PlanRow, ParkedPartsRow)
+    with opened.view(*rows) as store:
+        if any(_listed_hosts(opened.log, store, crawls)):
             return now
-        dues = _calendar(opened.store, opened.log.partitions)
-        return next((due.at for due in dues if _is_wait_of(crawls, due, opened.store)), None)
+        dues = _calendar(store, opened.log.partitions)
+        return next((due.at for due in dues if _is_wait_of(crawls, due, store)), None)
 
 
 def _is_wait_of(crawls: Collection[str], due: DueRow, store: Store) -> bool:
@@ -130,24 +128,6 @@ def _is_wait_of(crawls: Collection[str], due: DueRow, store: Store) -> bool:
         case HostRow() as host:
             return any(host.of(crawl).queued for crawl in crawls)
     return False
-
-
-def _create_tables(store: Store) -> None:
-    """Create missing tables, which must exist before a read transaction."""
-    for row in (PartitionRow, ListedHost, HostRow, RobotsRow, DueRow, PlanRow, ParkedPartsRow):
-        store.table(row)
-
-
-def _workload(log: Log, store: Store, now: float) -> Workload:
-    rows = [*islice(_listed_hosts(log, store), MAX_READ_HOSTS)]
-    hosts = sorted(map(host_of, rows), key=lambda host: host.seconds_left, reverse=True)
-    if hosts:
-        first = next(row for row in rows if row.host == hosts[0].host)
-        hosts[0] = host_of(first, store.table(RobotsRow).get(first.host))
-    speed = Speeds(speed_of(log)).at(now)
-    return Workload(
-        hosts=tuple(hosts), is_standstill=0 in (speed.pages, speed.bytes), speed=speed.pages
-    )
 
 
 def _listed_hosts(
@@ -240,10 +220,8 @@ def read_lost_hosts(crawl: OpenCrawl, failures: int, also: Iterable[str] = ()) -
     The first `MAX_LOST_ENTRIES` entries of the calendar are searched, and the hosts of the keys
     *also*, whose entries may be later.
     """
-    store = crawl.store()
-    _create_tables(store)
-    hosts = store.table(HostRow)
-    with crawl.reading():
+    with crawl.view(PartitionRow, DueRow, HostRow) as store:
+        hosts = store.table(HostRow)
         dues = islice(_calendar(store, crawl.log.partitions), MAX_LOST_ENTRIES)
         found = dict.fromkeys((due.site, due.host) for due in dues if not due.plan)
         found |= dict.fromkeys((site_of(f"{host}/"), host) for host in also)

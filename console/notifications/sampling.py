@@ -12,7 +12,7 @@ from gossamer.settings import NotifySettings
 from inspection.crawl import OpenCrawl
 from inspection.figures import instant, percent, plural
 from inspection.freshness import DayFreshness, read_freshness
-from inspection.progress import CrawlTotals, read_active_totals
+from inspection.progress import CrawlTotals, read_progress
 from inspection.workload import read_lost_hosts
 
 BASELINE_DAYS = 7
@@ -63,7 +63,8 @@ class Sampler:
     def read(self, crawl: OpenCrawl, lost_before: Collection[str], now: float) -> Situation:
         """Return the state of all crawls at *now*, except removed ones. *lost_before* are the hosts
         of the last notice."""
-        definitions, progress = read_active_totals(crawl)
+        definitions = {id: one for id, one in crawl.crawls().items() if not one.removed}
+        progress = read_progress(crawl, definitions)
         is_settled = progress.drained and not crawl.fleet
         # Waiting hosts and URLs are not counted by crawl.
         due_at = progress.next_due_at if len(definitions) == 1 else None
