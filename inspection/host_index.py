@@ -116,7 +116,7 @@ INSERT INTO hosts ({_COLUMNS}) SELECT {_COLUMNS} FROM staged ORDER BY host;
 CREATE INDEX by_condition ON hosts (condition);
 CREATE INDEX by_cause ON hosts (cause) WHERE cause IS NOT NULL;
 CREATE INDEX by_site ON hosts (site);
-CREATE TABLE hosts_crawls (crawl, id, PRIMARY KEY (crawl, id)) WITHOUT ROWID;
+CREATE TABLE hosts_crawls (crawl TEXT, id INTEGER, PRIMARY KEY (crawl, id)) WITHOUT ROWID;
 INSERT INTO hosts_crawls SELECT one.value, hosts.id
     FROM staged CROSS JOIN hosts USING (host), json_each(staged.crawls) one;
 CREATE VIRTUAL TABLE hosts_names USING fts5(
@@ -133,7 +133,7 @@ INSERT INTO sites ({_SUMS})
         UNION ALL SELECT site, 0, 0, 0, 0, 0, 0, refused_urls FROM staged_sites
     ) GROUP BY site ORDER BY site;
 {_INDEXES}
-CREATE TABLE sites_crawls (crawl, id, PRIMARY KEY (crawl, id)) WITHOUT ROWID;
+CREATE TABLE sites_crawls (crawl TEXT, id INTEGER, PRIMARY KEY (crawl, id)) WITHOUT ROWID;
 INSERT INTO sites_crawls SELECT one.value, sites.id
     FROM staged CROSS JOIN sites USING (site), json_each(staged.crawls) one WHERE true
     ON CONFLICT DO NOTHING;

@@ -274,3 +274,21 @@ def test_invalid_cursors_are_refused(tmp_path: Path, cursor: str) -> None:
         HostIndex(tmp_path / "hosts").find_hosts(HostQuery(), cursor)
     with pytest.raises(BadSettings, match="cursor"):
         HostIndex(tmp_path / "hosts").find_sites(after=cursor)
+
+
+def test_work_of_a_search_is_linear_in_the_number_of_hosts(tmp_path: Path) -> None:
+    path, index, size = tmp_path / "hosts.db", HostIndex(tmp_path / "hosts.db"), 1500
+    sites = [SiteRow(f"{n}.example", crawls={DEFAULT_CRAWL: SiteCrawl()}) for n in range(size)]
+    write_index(path, (host(f"{n}.example", n) for n in range(size)), 1.0, sites)
+    index.summarize()
+    thousands = 0
+
+    def count() -> None:
+        nonlocal thousands
+        thousands += 1
+
+    index._open().set_progress_handler(count, 1000)
+    _, found = index.find_hosts(HostQuery(crawl=DEFAULT_CRAWL))
+    assert found.total == index.find_sites(SiteQuery(crawl=DEFAULT_CRAWL)).total == size
+    assert thousands < size / 5, "at most 100 steps for each host and site"
+    index.close()
