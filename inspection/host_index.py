@@ -14,16 +14,16 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from gossamer import clock
 from gossamer.errors import BadSettings, Unavailable
 from inspection.crawl import open_crawl
 from inspection.hosts import (
     ALL_SITES,
-    Host,
     HostQuery,
     HostSort,
     SiteQuery,
@@ -39,6 +39,8 @@ from services.frontier.rows import HostRow, SiteRow
 if TYPE_CHECKING:
     from gossamer.settings import Settings
 
+T = TypeVar("T")
+Other = TypeVar("Other")
 MAX_COUNT = 100_000
 """Hosts that are counted for a search; if there are more, the total is a lower bound."""
 MAX_MATCHES = 20_000
@@ -51,32 +53,23 @@ MIN_TRIGRAM = 3
 """Characters of a search that the index of names can answer."""
 
 
-class HostPage(Struct, frozen=True, kw_only=True):
-    """Some hosts of a sorted list."""
+class IndexPage(Struct, Generic[T], frozen=True, kw_only=True):
+    """Some hosts or sites of a sorted list."""
 
-    hosts: tuple[Host, ...]
+    items: tuple[T, ...]
+    """As they are now, except for the sums of a site's hosts."""
     next: str | None
-    """The cursor of the next page; null after the last host."""
+    """The cursor of the next page; null after the last item."""
     total: int
-    """Hosts in the whole list."""
-    is_total_least: bool
-    """Whether the list has more than `total` hosts."""
-    as_of: float
-    """When the order was read, in epoch seconds. The hosts themselves are current."""
+    """Items in the whole list."""
+    is_total_least: bool = False
+    """Whether the list has more than `total` items."""
+    as_of: float | None = None
+    """When the order and the sums were read, in epoch seconds; null for now."""
 
-
-class SitePage(Struct, frozen=True, kw_only=True):
-    """Some sites of a sorted list."""
-
-    sites: tuple[SiteSums, ...]
-    next: str | None
-    """The cursor of the next page; null after the last site."""
-    total: int
-    """Sites in the whole list."""
-    is_total_least: bool
-    """Whether the list has more than `total` sites."""
-    as_of: float
-    """When the sums were read, in epoch seconds."""
+    def with_items(self, items: Iterable[Other]) -> "IndexPage[Other]":
+        """Return this page of the list with other *items*."""
+        return IndexPage(**{**asdict(self), "items": tuple(items)})
 
 
 class IndexSummary(Struct, frozen=True, kw_only=True):
@@ -269,8 +262,8 @@ class HostIndex:
 
     def find_hosts(
         self, query: HostQuery, after: str | None = None, limit: int = 100
-    ) -> tuple[list[tuple[str, str]], HostPage]:
-        """Return site and key of *limit* hosts, and their page without the hosts.
+    ) -> IndexPage[tuple[str, str]]:
+        """Return site and key of *limit* hosts in the order of *query*.
 
         *after*: the cursor of the page before. Raise BadSettings for an invalid cursor, and
         Unavailable before the first scan has ended.
@@ -282,33 +275,18 @@ class HostIndex:
             "site": query.site or None,
         }
         searched = _conditions(db, chosen, query.search, query.crawl, conditions)
-        rows, cursor, total, as_of = _find(db, chosen, "site, host", searched, after, limit)
-        page = HostPage(
-            hosts=(),
-            next=cursor,
-            total=min(total, MAX_COUNT),
-            is_total_least=total > MAX_COUNT,
-            as_of=as_of,
-        )
-        return [(site, host) for site, host, _ in rows], page
+        page = _find(db, chosen, "site, host", searched, after, limit)
+        return page.with_items((site, host) for site, host, _ in page.items)
 
     def find_sites(
         self, query: SiteQuery = ALL_SITES, after: str | None = None, limit: int = 100
-    ) -> SitePage:
-        """Return *limit* sites in the order of *query*.
-
-        Raise BadSettings for an invalid cursor, and Unavailable before the first scan has ended.
-        """
+    ) -> IndexPage[SiteSums]:
+        """Return *limit* sites in the order of *query*, as `find_hosts` returns hosts."""
         db, chosen = self._open(), _List("sites", "site", query.sort.value, query.is_ascending)
         searched = _conditions(db, chosen, query.search, query.crawl, {})
-        rows, cursor, total, as_of = _find(db, chosen, _SUMS, searched, after, limit)
-        names = SiteSums.__struct_fields__
-        return SitePage(
-            sites=tuple(SiteSums(**dict(zip(names, row, strict=False))) for row in rows),
-            next=cursor,
-            total=min(total, MAX_COUNT),
-            is_total_least=total > MAX_COUNT,
-            as_of=as_of,
+        page, names = _find(db, chosen, _SUMS, searched, after, limit), _SUMS.split(", ")
+        return page.with_items(
+            SiteSums(**dict(zip(names, row, strict=False))) for row in page.items
         )
 
 
@@ -366,9 +344,8 @@ def _find(
     searched: _Conditions,
     after: str | None,
     limit: int,
-) -> tuple[list[Any], str | None, int, float]:
-    """Return the *columns* and the sort values of *limit* items beyond the cursor *after*, the
-    cursor of the next page, the total, and the time of the scan."""
+) -> IndexPage[Any]:
+    """Return the *columns* and the sort values of *limit* items beyond the cursor *after*."""
     where, values, is_selective = searched
     total = _count(db, chosen.table, where, values)
     name = "id" if chosen.sort == chosen.name else chosen.sort
@@ -387,7 +364,13 @@ def _find(
         *_, value, last = rows[limit - 1]
         cursor = json.dumps([value if name != "id" else None, last])
     (as_of,) = db.execute("SELECT as_of FROM about").fetchone()
-    return [row[:-1] for row in rows[:limit]], cursor, total, as_of
+    return IndexPage(
+        items=tuple(row[:-1] for row in rows[:limit]),
+        next=cursor,
+        total=min(total, MAX_COUNT),
+        is_total_least=total > MAX_COUNT,
+        as_of=as_of,
+    )
 
 
 def _phrase(search: str) -> str:

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from litestar import Litestar
-from msgspec.structs import replace
 
 from console.api.readers import Busy, CrawlReader
 from gossamer import clock
 from gossamer.errors import Unavailable
-from inspection.host_index import HostIndex, HostPage, SitePage
+from inspection.host_index import HostIndex, IndexPage
 from inspection.host_scans import HostScans
-from inspection.hosts import HostQuery, Site, SiteQuery, read_some_hosts, read_some_sites
+from inspection.hosts import Host, HostQuery, Site, SiteQuery, read_some_hosts, read_some_sites
 
 if TYPE_CHECKING:
     from gossamer.settings import Settings
@@ -53,19 +52,17 @@ class Hosts:
 
     async def search(
         self, reader: CrawlReader, query: HostQuery, after: str | None, limit: int
-    ) -> HostPage:
+    ) -> IndexPage[Host]:
         """Return hosts in the order of *query*. Raise Busy if the first scan takes too long."""
-        keys, page = await self._find(lambda index: index.find_hosts(query, after, limit))
-        hosts = await reader.read(lambda crawl: [*read_some_hosts(crawl, keys)])
-        return replace(page, hosts=tuple(hosts))
+        page = await self._find(lambda index: index.find_hosts(query, after, limit))
+        return page.with_items(await reader.read(lambda crawl: read_some_hosts(crawl, page.items)))
 
     async def search_sites(
         self, reader: CrawlReader, query: SiteQuery, after: str | None, limit: int
-    ) -> tuple[list[Site], SitePage]:
-        """Return sites in the order of *query*, and their page. Raise Busy if the first scan takes
-        too long."""
+    ) -> IndexPage[Site]:
+        """Return sites in the order of *query*. Raise Busy if the first scan takes too long."""
         page = await self._find(lambda index: index.find_sites(query, after, limit))
-        return await reader.read(lambda crawl: read_some_sites(crawl, page.sites)), page
+        return page.with_items(await reader.read(lambda crawl: read_some_sites(crawl, page.items)))
 
     async def _find(self, find: Callable[[HostIndex], Found]) -> Found:
         loop = asyncio.get_running_loop()

@@ -109,9 +109,9 @@ site_queries = st.builds(
 def walk(index: HostIndex, query: HostQuery, limit: int) -> list[str]:
     found, after = list[str](), None
     while True:
-        keys, page = index.find_hosts(query, after, limit)
-        assert len(keys) <= limit
-        found += [key for _, key in keys]
+        page = index.find_hosts(query, after, limit)
+        assert len(page.items) <= limit
+        found += [key for _, key in page.items]
         if (after := page.next) is None:
             assert page.total == len(found)
             return found
@@ -170,7 +170,7 @@ def test_pages_of_sites_together_are_the_list_that_the_store_has(
         index = HostIndex(tmp_path / "hosts")
         while True:
             page = index.find_sites(query, after, 2)
-            found += page.sites
+            found += page.items
             if (after := page.next) is None:
                 break
         index.close()
@@ -219,8 +219,8 @@ def make_crawl(rows: Iterable[HostRow | SiteRow]) -> OpenCrawl:
 def test_shown_hosts_are_current_and_erased_ones_are_left_out(tmp_path: Path) -> None:
     write_index(tmp_path / "hosts", [host("a.example", 9), host("b.example", 5)], 5.0)
     crawl = make_crawl([host("a.example", 1, BUSY)])
-    keys, page = HostIndex(tmp_path / "hosts").find_hosts(HostQuery())
-    hosts = read_some_hosts(crawl, keys)
+    page = HostIndex(tmp_path / "hosts").find_hosts(HostQuery())
+    hosts = read_some_hosts(crawl, page.items)
     assert [(one.host, one.queued, one.condition) for one in hosts] == [
         ("https://a.example", 1, BUSY)
     ]
@@ -231,16 +231,16 @@ def test_search_goes_on_in_the_index_of_a_newer_scan(tmp_path: Path) -> None:
     rows = [host(f"{n:02}.example", n) for n in range(20)]
     write_index(tmp_path / "hosts", rows, 5.0)
     index, query = HostIndex(tmp_path / "hosts"), HostQuery()
-    first, page = index.find_hosts(query, None, 10)
+    first = index.find_hosts(query, None, 10)
     # The last host of the page and one of the next page were erased, and another one was found.
     kept = [row for n, row in enumerate(rows) if n not in (10, 7)]
     write_index(tmp_path / "hosts", [*kept, host("new.example", 99)], 6.0)
-    rest, last = index.find_hosts(query, page.next, 100)
-    assert [key for _, key in first] == [f"https://{n:02}.example" for n in range(19, 9, -1)]
-    assert [key for _, key in rest] == [
+    rest = index.find_hosts(query, first.next, 100)
+    assert [key for _, key in first.items] == [f"https://{n:02}.example" for n in range(19, 9, -1)]
+    assert [key for _, key in rest.items] == [
         f"https://{n:02}.example" for n in (9, 8, 6, 5, 4, 3, 2, 1, 0)
     ]
-    assert (last.next, last.as_of) == (None, 6.0)
+    assert (rest.next, rest.as_of) == (None, 6.0)
 
 
 def test_summary_counts_conditions_and_causes(tmp_path: Path) -> None:
@@ -262,7 +262,7 @@ def test_index_of_a_folder_is_filled_from_its_table(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="being read"):
         index.find_hosts(HostQuery())
     fill_index(tmp_path / "hosts", folder.path, None)
-    assert index.find_hosts(HostQuery())[0] == [("a.example", "https://a.example")]
+    assert index.find_hosts(HostQuery()).items == (("a.example", "https://a.example"),)
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_work_of_a_search_is_linear_in_the_number_of_hosts(tmp_path: Path) -> No
         thousands += 1
 
     index._open().set_progress_handler(count, 1000)
-    _, found = index.find_hosts(HostQuery(crawl=DEFAULT_CRAWL))
+    found = index.find_hosts(HostQuery(crawl=DEFAULT_CRAWL))
     assert found.total == index.find_sites(SiteQuery(crawl=DEFAULT_CRAWL)).total == size
     assert thousands < size / 5, "at most 100 steps for each host and site"
     index.close()

@@ -41,7 +41,7 @@ def scans(opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 def hosts(scans: HostScans, now: float) -> list[str]:
-    return [site for site, _ in scans.look(now).find_hosts(HostQuery())[0]]
+    return [site for site, _ in scans.look(now).find_hosts(HostQuery()).items]
 
 
 def test_first_look_starts_a_scan_and_an_old_one_is_repeated(

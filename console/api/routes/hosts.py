@@ -1,11 +1,10 @@
 """Hosts, sites, and the parts of a site."""
 
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated
 
 from litestar import get
 from litestar.datastructures import State
 from litestar.params import QueryParameter
-from msgspec import Struct
 
 from console.api.gate import ROLE
 from console.api.hosts_index import Hosts
@@ -27,6 +26,7 @@ from inspection.host_details import (
     read_queue,
     read_timeline,
 )
+from inspection.host_index import IndexPage
 from inspection.hosts import Host, HostQuery, HostSort, Site, SiteQuery, SiteSort, read_site
 from inspection.paging import Page
 from inspection.parts import SiteParts, read_parts
@@ -34,7 +34,6 @@ from inspection.robots import RobotsView, read_robots
 from inspection.visits import LastOutcome, parse_outcome
 from services.frontier.conditions import Condition
 
-T = TypeVar("T")
 Search = Annotated[str, QueryParameter(description="A part of the name.", max_length=300)]
 Cause = Annotated[str, QueryParameter(description="Only hosts that back off for this outcome.")]
 Sorting = Annotated[HostSort, QueryParameter(description="The column that sorts the hosts.")]
@@ -45,21 +44,6 @@ OfOutcome = Annotated[
 ]
 ForUrl = Annotated[str, QueryParameter(description="The URL whose deciding line is shown.")]
 Chosen = Annotated[Condition | None, QueryParameter(description="Only hosts in this condition.")]
-
-
-class IndexPage(Struct, Generic[T], frozen=True, kw_only=True):
-    """Some hosts or sites of a list that an index has sorted."""
-
-    items: tuple[T, ...]
-    """As they are now, except for the sums of a site's hosts."""
-    next: str | None
-    """The cursor of the next page; null after the last item."""
-    total: int | None
-    """Items in the whole list; null if they are not counted."""
-    is_total_least: bool = False
-    """Whether the list has more than `total` items."""
-    as_of: float | None = None
-    """When the order and the sums were read, in epoch seconds; null for now."""
 
 
 @get("/v1/hosts", summary="Hosts", opt={ROLE: "view"}, dependencies=FILTERED_READER)
@@ -87,14 +71,7 @@ async def get_hosts(
         sort=sort,
         is_ascending=ascending,
     )
-    page = await hosts.search(reader, query, cursor, limit)
-    return IndexPage(
-        items=page.hosts,
-        next=page.next,
-        total=page.total,
-        is_total_least=page.is_total_least,
-        as_of=page.as_of,
-    )
+    return await hosts.search(reader, query, cursor, limit)
 
 
 @get("/v1/sites", summary="Sites", opt={ROLE: "view"}, dependencies=FILTERED_READER)
@@ -116,14 +93,7 @@ async def get_sites(
         return IndexPage(items=(found,), next=None, total=1)
     hosts: Hosts = state.hosts
     query = SiteQuery(search=search, crawl=reader.crawl, sort=sort, is_ascending=ascending)
-    sites, page = await hosts.search_sites(reader, query, cursor, limit)
-    return IndexPage(
-        items=tuple(sites),
-        next=page.next,
-        total=page.total,
-        is_total_least=page.is_total_least,
-        as_of=page.as_of,
-    )
+    return await hosts.search_sites(reader, query, cursor, limit)
 
 
 @get("/v1/crawls/{crawl:str}/parts", summary="The parts of a site", opt={ROLE: "view"})
