@@ -18,7 +18,7 @@ from inspection.folder import Folder, Opened
 
 if TYPE_CHECKING:
     # A folder is opened without settings: importing them takes longer than the rest.
-    from gossamer.settings import Settings
+    from gossamer.settings import FrontierSettings, Settings
     from gossamer.volumes import Volume
 
 DEFAULT_FOLDER = Path("gossamer-data")
@@ -61,6 +61,16 @@ class OpenCrawl:
         is named. Commands that concern all crawls do not read the id.
         """
         return choose_crawl(definitions_of(self.log), self.named, self.name)
+
+    @property
+    def frontier(self) -> "FrontierSettings":
+        """The settings of the frontier."""
+        if self.settings:
+            return self.settings.frontier
+        # Imported here, because the import takes longer than most commands.
+        from gossamer.settings import FrontierSettings
+
+        return FrontierSettings()
 
     def crawls(self) -> dict[str, CrawlDefined]:
         """Return the definitions of all crawls by id, sorted; removed crawls too."""

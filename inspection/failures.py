@@ -24,8 +24,7 @@ from inspection.labels import (
     LABELS,
     failures,
     is_failure,
-    outcome_label,
-    plain_reason,
+    outcome_text,
 )
 from inspection.paging import Page
 from inspection.progress import Progress, read_totals
@@ -306,8 +305,7 @@ def _examples(
 def _example_of(url: str, row: UrlRow | None) -> FailureExample:
     if row is None:
         return FailureExample(url=url, host=host_key(url), at=None, status=0, text="")
-    label, reason = outcome_label(row.outcome, row.status), plain_reason(row.reason)
-    text = f"{label} ({reason})" if reason and reason != label else label
+    text = outcome_text(row.outcome, row.status, row.reason)
     return FailureExample(url=url, host=row.host, at=row.at, status=row.status, text=text)
 
 

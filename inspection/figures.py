@@ -42,10 +42,15 @@ def instant(at: float) -> str:
     return datetime.fromtimestamp(within, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
+def date_of(at: float) -> str:
+    """Return the date of epoch seconds as `2026-11-22`, in UTC."""
+    return instant(at)[:10]
+
+
 def moment(at: float, now: float) -> str:
     """Return epoch seconds as `08:00:00 UTC` on the day of *now*, with the date on other days."""
     shown = instant(at)
-    return shown[11:] if shown[:10] == instant(now)[:10] else shown
+    return shown[11:] if date_of(at) == date_of(now) else shown
 
 
 def about(seconds: float) -> str:

@@ -1,13 +1,13 @@
 """The expected freshness of a crawl's copies, day by day."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 
 from msgspec import Struct
 
 from gossamer import clock
 from gossamer.events import Verdict
 from inspection.crawl import OpenCrawl
+from inspection.figures import date_of
 from services.frontier.daily import DAY, add_days, add_freshness, scan_days
 from services.frontier.rows import DailyTallyRow, FreshnessSums, partition_keys
 from services.frontier.tally import RevisitTotals
@@ -83,7 +83,7 @@ def _day(row: DailyTallyRow, sums: FreshnessSums) -> DayFreshness:
         unseen=sums.unseen,
     )
     return DayFreshness(
-        day=datetime.fromtimestamp(row.at, UTC).strftime("%Y-%m-%d"),
+        day=date_of(row.at),
         expected_freshness=totals.expected_freshness,
         expected_age=totals.expected_age,
         planned=sums.planned,

@@ -15,7 +15,7 @@ from gossamer.web.url import host_key, host_name, site_of
 from inspection.crawl import NotFound, OpenCrawl
 from inspection.figures import moment, plural
 from inspection.hosts import Host, effective_override, host_of
-from inspection.labels import outcome_label, plain_reason
+from inspection.labels import outcome_text, plain_reason
 from inspection.paging import Page
 from inspection.robots import RobotsSummary, summarize_robots
 from inspection.url_forms import crawl_form
@@ -234,7 +234,5 @@ def read_timeline(crawl: OpenCrawl, text: str, limit: int = 200) -> Timeline:
 
 
 def _visit_of(row: UrlRow) -> HostVisit:
-    reason = plain_reason(row.reason)
-    label = outcome_label(row.outcome, row.status)
-    text = f"{label} ({reason})" if reason and reason != label else label
+    text = outcome_text(row.outcome, row.status, row.reason)
     return HostVisit(url=row.url, at=row.at, outcome=row.outcome, status=row.status, text=text)

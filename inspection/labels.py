@@ -194,6 +194,12 @@ def outcome_label(outcome: str, status: int = 0) -> str:
     return f"{label} ({status})" if status and not label.startswith(str(status)) else label
 
 
+def outcome_text(outcome: str, status: int, reason: str) -> str:
+    """Return a visit's outcome in words, with its reason: `no connection (timed out)`."""
+    label, plain = outcome_label(outcome, status), plain_reason(reason)
+    return f"{label} ({plain})" if plain and plain != label else label
+
+
 def status_label(status: int) -> str:
     """Return `404 Not Found`; the number alone if the status is not registered."""
     try:

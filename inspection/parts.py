@@ -155,10 +155,6 @@ def _completeness(
 def _budgets(
     crawl: OpenCrawl, worth: SiteWorth, row: SiteRow, parts: dict[str, ParkedPart]
 ) -> Iterator[SiteBudget]:
-    # Importing settings takes longer than the other commands.
-    from gossamer.settings import FrontierSettings
-
-    settings = crawl.settings.frontier if crawl.settings else FrontierSettings()
     totals, own = worth.totals, row.of(crawl.id)
     usage = Usage(own.hosts, totals.admitted, totals.new_depth + 1, totals, own.has_seed)
     for hazard, budget in BUDGETS.items():
@@ -168,7 +164,7 @@ def _budgets(
             unit=budget.unit,
             setting=f"frontier.{budget.setting}",
             used=budget.used(usage),
-            limit=limit_of(hazard, usage, settings),
+            limit=limit_of(hazard, usage, crawl.frontier),
             parked=waiting.urls if waiting else 0,
         )
 

@@ -20,7 +20,7 @@ from gossamer.events import Verdict
 from gossamer.events.hazards import HAZARDS, Hazard, is_limit
 from gossamer.store import Store
 from inspection.crawl import OpenCrawl
-from inspection.figures import percent, plural
+from inspection.figures import date_of, percent, plural
 from inspection.labels import HAZARD_LABELS
 from services.frontier.daily import COPY_VERDICTS, DAY, MAX_EXAMPLES, Stage, add_days, scan_days
 from services.frontier.rows import (
@@ -257,8 +257,8 @@ def make_report(
     total = reduce(add_days, rows) if rows else DailyTallyRow("", "", 0.0)
     report = Report(
         crawl=name,
-        first_day=_day_text(rows[0].at) if rows else "",
-        last_day=_day_text(rows[-1].at) if rows else "",
+        first_day=date_of(rows[0].at) if rows else "",
+        last_day=date_of(rows[-1].at) if rows else "",
         totals=_totals(total),
         hazards=_hazards(total, examples),
         statuses=_downloads(total.statuses),
@@ -266,7 +266,7 @@ def make_report(
         stages=_stages(total.seconds),
         days=tuple(
             DayReport(
-                day=_day_text(row.at),
+                day=date_of(row.at),
                 totals=_totals(row),
                 hazards={name: count.urls for name, count in sorted(row.hazards.items())},
             )
@@ -274,10 +274,6 @@ def make_report(
         ),
     )
     return replace(report, advice=tuple(advise(report)))
-
-
-def _day_text(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).date().isoformat()
 
 
 def _totals(row: DailyTallyRow) -> Totals:

@@ -4,7 +4,7 @@ They are read in one consistent view from the store and the log of a crawl, in a
 """
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gossamer.blocklist import Blocklist
 from gossamer.crawl import are_all_paused, blocklist_of, host_overrides_of, overrides_of, speed_of
@@ -49,9 +49,6 @@ from services.frontier.rows import (
     partition_key,
 )
 from services.frontier.sites import MAX_REFUSED_ROWS
-
-if TYPE_CHECKING:
-    from gossamer.settings import FrontierSettings
 
 MAX_VISITS = 10
 """Visits, and captures, that are read."""
@@ -269,16 +266,7 @@ def read_gate_inputs(
         definition,
         overrides,
         speeds,
-        lambda: _settings(crawl),
+        lambda: crawl.frontier,
         now,
         are_all_paused(crawl.log),
     )
-
-
-def _settings(crawl: OpenCrawl) -> "FrontierSettings":
-    if crawl.settings:
-        return crawl.settings.frontier
-    # Imported here, because the import takes longer than the rest of the command.
-    from gossamer.settings import FrontierSettings
-
-    return FrontierSettings()

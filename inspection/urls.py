@@ -18,7 +18,7 @@ from inspection.captures import CapturePosition, position_of, unarchived_reason
 from inspection.crawl import OpenCrawl
 from inspection.figures import about, moment, number, plural
 from inspection.hosts import Host, host_of
-from inspection.labels import LABELS, outcome_label, plain_reason
+from inspection.labels import LABELS, outcome_text, plain_reason
 from inspection.revisits import RevisitFacts, revisit_facts
 from inspection.url_forms import crawl_form, other_seen_form
 from inspection.url_rows import UrlFacts, read_facts
@@ -429,8 +429,8 @@ def _answer(facts: UrlFacts, now: float) -> tuple[UrlState, str]:
 def _requisite_answer(facts: UrlFacts, row: RequisiteRow, now: float) -> tuple[UrlState, str]:
     kind = f"a requisite of {page_of(row.origin.via)}"
     if not row.earlier or row.outcome in NOT_REQUESTED:
-        label = LABELS.get(row.outcome, row.outcome)
-        return UrlState.REFUSED, f"Not fetched, {kind}: {label} ({plain_reason(row.reason)})."
+        text = outcome_text(row.outcome, 0, row.reason)
+        return UrlState.REFUSED, f"Not fetched, {kind}: {text}."
     at = moment(row.at, now)
     if row.outcome in FETCHED:
         archived = ", archived" if facts.captures else ""
@@ -438,9 +438,10 @@ def _requisite_answer(facts: UrlFacts, row: RequisiteRow, now: float) -> tuple[U
     if row.outcome == Outcome.REDIRECT:
         answer = f"Redirected {at} ({row.status}) to {row.location}, {kind}."
         return UrlState.REDIRECTED, answer
-    reason = f" ({plain_reason(row.reason)})" if row.reason else ""
-    label = outcome_label(row.outcome, row.status)
-    return UrlState.FAILED, f"Failed {at}, {kind}: {label}{reason}."
+    return (
+        UrlState.FAILED,
+        f"Failed {at}, {kind}: {outcome_text(row.outcome, row.status, row.reason)}.",
+    )
 
 
 def _queued_answer(facts: UrlFacts, queued: Queued, now: float) -> str:
@@ -464,11 +465,10 @@ def _queued_answer(facts: UrlFacts, queued: Queued, now: float) -> str:
 def _visit_answer(facts: UrlFacts, visit: UrlRow, now: float) -> tuple[UrlState, str]:
     at, next_visit = moment(visit.at, now), _next_answer(facts, facts.plan, now)
     if not _was_visited(facts, visit):
-        label = LABELS.get(visit.outcome, visit.outcome)
-        reason = plain_reason(visit.reason)
+        reason = visit.reason
         if visit.outcome == Outcome.ROBOTS_EXCLUDED and facts.robots:
             reason = facts.robots.rules.explain(facts.url)
-        shown = f"{label} ({reason})" if reason and reason != label else label
+        shown = outcome_text(visit.outcome, 0, reason)
         state = UrlState.PARKED if visit.outcome in PARKING_RULES else UrlState.REFUSED
         return state, f"Not fetched: {shown}."
     if visit.outcome in FETCHED:
@@ -481,8 +481,7 @@ def _visit_answer(facts: UrlFacts, visit: UrlRow, now: float) -> tuple[UrlState,
     if visit.outcome == Outcome.REDIRECT:
         text = f"Redirected {at} ({visit.status}) to {visit.location}."
         return UrlState.REDIRECTED, f"{text} {next_visit}".rstrip()
-    reason = f" ({plain_reason(visit.reason)})" if visit.reason else ""
-    failed = f"Failed {at}: {outcome_label(visit.outcome, visit.status)}{reason}."
+    failed = f"Failed {at}: {outcome_text(visit.outcome, visit.status, visit.reason)}."
     if visit.outcome in WALLED and visit.reason:
         failed = f"Refused {at} ({visit.status}): {visit.reason}."
     if facts.plan is None or facts.plan.at is None:

@@ -10,7 +10,7 @@ from console.cli.options import add_config, seconds, settings_of
 from console.output import GREEN, RED, print_json, say
 from gossamer import clock
 from gossamer.errors import BadSettings
-from inspection.figures import instant, plural
+from inspection.figures import date_of, instant, plural
 
 if TYPE_CHECKING:
     from console.identity_check import Check
@@ -146,7 +146,7 @@ def _create_key(options: argparse.Namespace) -> int:
     if options.lifetime:
         jwk["exp"] = start + int(options.lifetime)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = folder / f"{instant(start)[:10]}-{jwk['kid']}.json"
+    file = folder / f"{date_of(start)}-{jwk['kid']}.json"
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
         json.dump(jwk, opened)
     say(f"{file}: key {jwk['kid']}, which signs from {instant(start)}")
