@@ -165,6 +165,8 @@ class ScanMemory(Thread):
 
 def measure(folder: Path, port: int, rounds: int) -> None:
     """Start a console for *folder*, and print the latencies and the memory."""
+    token = folder / "console-token"
+    token.unlink(missing_ok=True)
     command = [sys.executable, "-m", "console.cli.main", "console"]
     environment = {**os.environ, "GOSSAMER_API__READS": "100000"}
     server = subprocess.Popen(
@@ -173,7 +175,6 @@ def measure(folder: Path, port: int, rounds: int) -> None:
         env=environment,
     )
     try:
-        token = folder / "console-token"
         while not (token.exists() and token.read_text()):
             time.sleep(0.1)
         client, began = Client(port, token.read_text()), time.perf_counter()

@@ -11,6 +11,7 @@ from gossamer.events.hazards import Hazard
 from inspection.archives import ArchiveBuffer
 from inspection.crawl import OpenCrawl
 from inspection.figures import about, duration, number, plural, size
+from inspection.labels import is_failure, outcome_label
 from inspection.lag_times import GroupLag, LagTimes
 from inspection.limits import Limit, find_limit, seconds_left
 from inspection.progress import Progress
@@ -124,8 +125,11 @@ class Overview(Struct, frozen=True, kw_only=True):
     manners: Manners
     outcomes: dict[str, int]
     """Outcome → visits."""
+    dead_letters: int
+    failed: int
+    """Visits that failed."""
     failures: tuple[Failure, ...]
-    """The most frequent few."""
+    """The most frequent few, of visits and of refused URLs."""
     expected_freshness: float | None
     """The expected share of copies that equal their pages, by weight; null if it is not known."""
     expected_age: float | None
@@ -175,6 +179,8 @@ def make_overview(
         conditions=dict(progress.conditions),
         manners=_manners(progress, workload),
         outcomes=dict(progress.outcomes),
+        dead_letters=progress.dead_letters,
+        failed=sum(count for name, count in progress.outcomes.items() if is_failure(name)),
         failures=status.failures[:MAX_FAILURES],
         expected_freshness=progress.revisiting.expected_freshness,
         expected_age=progress.revisiting.expected_age,
@@ -257,7 +263,8 @@ def _problems(
         yield Problem(ProblemKind.DEAD_LETTERS, text)
     yield from (_buffer_problem(buffer) for buffer in status.buffers if buffer.fault)
     for lag in lags:
-        if lag.seconds is not None and lag.seconds >= MAX_LAG:
+        # Nothing is consumed in a folder where no crawl runs.
+        if status.is_running is not False and lag.seconds is not None and lag.seconds >= MAX_LAG:
             least = "at least " if lag.is_at_least else ""
             behind = f"{least}{duration(lag.seconds)} behind on {lag.topic}"
             text = f"{lag.service} is {behind} ({plural(lag.records, 'record')})."
@@ -267,11 +274,11 @@ def _problems(
             text = f"The limit of {number(budget.limit)} pages is reached."
             yield Problem(ProblemKind.BUDGET, text)
     visits = sum(progress.outcomes[outcome] for outcome in Outcome)
-    for failure in status.failures:
-        if visits >= MIN_VISITS and failure.count >= MIN_FAILED_SHARE * visits:
-            share = f"{100 * failure.count / visits:.0f} %"
-            text = f"{share} of the visits ended with: {failure.label}."
-            yield Problem(ProblemKind.FAILURES, text, failure.label)
+    for outcome, count in progress.outcomes.items():
+        if is_failure(outcome) and visits >= MIN_VISITS and count >= MIN_FAILED_SHARE * visits:
+            label = outcome_label(outcome)
+            text = f"{100 * count / visits:.0f} % of the visits ended with: {label}."
+            yield Problem(ProblemKind.FAILURES, text, label)
 
 
 def _buffer_problem(buffer: ArchiveBuffer) -> Problem:

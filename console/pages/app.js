@@ -1,12 +1,15 @@
 /** The shell: pages by the fragment of the address, the session, the crawl, and the theme. */
 
 import { ApiError, get, getIfPresent, send } from "./api.js";
-import { announce, requireReason } from "./dialog.js";
+import { announce, may, setSession } from "./dialog.js";
 import { field, h, link, replace, select } from "./dom.js";
 import { capital } from "./format.js";
 import { heading, problem } from "./parts.js";
 
-/** Route → module and its name in the navigation; "" for pages that others link to. */
+/**
+ * Route → module, its name in the navigation ("" for pages that others link to), and the rights without
+ * which the API refuses its data, as `may` takes them.
+ */
 const PAGES = {
   overview: ["./overview.js", "Overview"],
   crawls: ["./crawls.js", "Crawls"],
@@ -16,16 +19,14 @@ const PAGES = {
   failures: ["./failures.js", "Failures"],
   speed: ["./speed.js", "Speed"],
   blocklist: ["./blocklist.js", "Blocklist"],
-  "dead-letters": ["./letters.js", "Dead letters"],
+  "dead-letters": ["./letters.js", "Dead letters", "view all"],
   audit: ["./audit.js", "Audit"],
-  notifications: ["./notifications.js", "Notifications"],
-  erasures: ["./erasures.js", "Erasures"],
+  notifications: ["./notifications.js", "Notifications", "view all"],
+  erasures: ["./erasures.js", "Erasures", "admin all"],
   report: ["./report.js", "Report"],
   host: ["./host.js", ""],
   site: ["./site.js", ""],
 };
-/** Pages whose data the API gives to administrators of all crawls alone. */
-const ADMIN_PAGES = ["erasures"];
 const THEMES = ["auto", "light", "dark"];
 const main = document.getElementById("main");
 const navigation = document.getElementById("navigation");
@@ -102,7 +103,7 @@ function showLogin(reason) {
   main.removeAttribute("aria-busy");
   logOut.hidden = true;
   closeMenu();
-  for (const part of [navigation, document.getElementById("crawl-choice")]) replace(part);
+  for (const part of [navigation, ...["crawl-choice", "user"].map((id) => document.getElementById(id))]) replace(part);
   const token = h("input", { type: "password", name: "token", autocomplete: "current-password", required: true });
   const alert = h("p", { class: "alert", role: "alert", hidden: true });
   const login = async (event) => {
@@ -176,10 +177,10 @@ function target(text) {
 /** Offer the pages that the user may see, and the end of the session if it has one. */
 async function offerPages() {
   const session = await getIfPresent("session").catch(() => null);
-  const isAdmin = session?.role === "admin" && session.crawls === null;
+  setSession(session);
+  replace(document.getElementById("user"), session ? `${session.name} (${session.role})` : "");
   logOut.hidden = !session?.expires_at;
-  requireReason(Boolean(session?.requires_reason));
-  const names = Object.keys(PAGES).filter((name) => PAGES[name][1] && (isAdmin || !ADMIN_PAGES.includes(name)));
+  const names = Object.keys(PAGES).filter((name) => PAGES[name][1] && may(PAGES[name][2] ?? "view"));
   replace(navigation, h("ul", {}, names.map((name) => h("li", {}, h("a", { href: link(name) }, PAGES[name][1])))));
 }
 

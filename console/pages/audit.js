@@ -25,6 +25,7 @@ export async function show({ params, crawl, signal, go }) {
     empty: "No change is recorded.",
   });
   await list.loadMore();
+  list.refresh(signal);
   const search = (label, name, value) => field(label, h("input", {
     type: "search", value, spellcheck: "false", on: { change: (event) => go({ [name]: event.target.value }) },
   }));

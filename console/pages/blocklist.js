@@ -1,36 +1,41 @@
 /** The blocklist: hosts, URLs and networks that are not visited. */
 
 import { get, getPage } from "./api.js";
-import { askChange } from "./dialog.js";
-import { button, field, h, remote, replace } from "./dom.js";
+import { changeButton, may } from "./dialog.js";
+import { field, h, remote, replace } from "./dom.js";
 import { distance, instant, moment } from "./format.js";
 import { filters, heading, problem, sentence } from "./parts.js";
 import { VirtualTable } from "./table.js";
 
+const CHANGE = "operate all";
+
 /** Return the page. */
 export async function show({ params, signal, go, reload }) {
   const { search = "" } = params;
-  const run = async (change) => (await askChange(change)) && reload();
   const list = new VirtualTable({
     label: "Rules of the blocklist",
     columns: [
-      { name: "Rule", cell: (rule) => remote(rule.rule) },
-      { name: "Effect", minor: true, cell: (rule) => rule.text },
+      { name: "Rule", cell: (rule) => h("span", { title: rule.rule }, remote(rule.rule)) },
+      { name: "Effect", minor: true, cell: (rule) => h("span", { title: rule.text }, rule.text) },
       { name: "Since", minor: true, cell: (rule) => h("span", { title: instant(rule.at) }, moment(rule.at)) },
       { name: "Expires", cell: (rule) => rule.expires_at ? h("span", { title: instant(rule.expires_at) }, distance(rule.expires_at)) : "never" },
       { name: "By", minor: true, cell: (rule) => h("span", { title: rule.actor }, remote(rule.actor)) },
       { name: "Reason", minor: true, cell: (rule) => h("span", { title: rule.reason }, remote(rule.reason)) },
-      { name: "Action", cell: (rule) => button("Unblock", () => run(unblock(rule.rule)), { "aria-label": `Unblock ${rule.rule}` }) },
-    ],
+      may(CHANGE) && {
+        name: "Action",
+        cell: (rule) => changeButton("Unblock", CHANGE, unblock(rule.rule), reload, { "aria-label": `Unblock ${rule.rule}` }),
+      },
+    ].filter(Boolean),
     load: (cursor) => getPage("blocklist", { search }, cursor, signal),
     empty: search ? "No rule matches." : "Nothing is blocked.",
   });
   await list.loadMore();
+  list.refresh(signal);
   const searched = h("input", {
     type: "search", value: search, spellcheck: "false", on: { change: (event) => go({ search: event.target.value }) },
   });
   return [
-    heading("Blocklist", button("Block…", () => run(block()), { class: "primary" })),
+    heading("Blocklist", changeButton("Block…", CHANGE, block, reload, { class: "primary" })),
     sentence("URLs, hosts and networks on the blocklist are not visited, by any crawl."),
     filters(h("div", { class: "wide" }, field("Part of a rule", searched))),
     matching(signal),

@@ -2,29 +2,30 @@
 
 import { crawlPath, get } from "./api.js";
 import { meter } from "./chart.js";
-import { askChange } from "./dialog.js";
-import { button, field, h, replace } from "./dom.js";
+import { changeButton } from "./dialog.js";
+import { field, h, replace } from "./dom.js";
 import { distance, instant, number, percent, plural } from "./format.js";
+import { live } from "./live.js";
 import { badge, details, heading, section, sentence } from "./parts.js";
 import { facts } from "./table.js";
 
 /** Return the page. */
 export async function show({ signal, reload }) {
-  const crawls = await get("crawls", {}, signal);
-  const run = async (change) => (await askChange(change)) && reload();
   return [
-    heading("Crawls", button("Apply a definition…", () => run(applying("", "")))),
-    sentence(`${plural(crawls.length, "crawl")}. Where crawls compete for a host or for speed, they share by weight.`),
-    crawls.map((one) => card(one, run, signal)),
+    heading("Crawls", changeButton("Apply a definition…", "admin", () => applying("", ""), reload)),
+    await live(() => get("crawls", {}, signal), (crawls) => [
+      sentence(`${plural(crawls.length, "crawl")}. Where crawls compete for a host or for speed, they share by weight.`),
+      crawls.map((one) => card(one, reload, signal)),
+    ], signal),
   ];
 }
 
-function card(one, run, signal) {
+function card(one, reload, signal) {
   const { crawl: name, state } = one;
   const limit = one.max_pages > 0 && [` of at most ${number(one.max_pages)} `, meter(one.pages / one.max_pages, percent(one.pages / one.max_pages))];
   const edit = async () => {
     const { text, at } = await get(crawlPath(name, "definition"), {}, signal);
-    await run(applying(name, text, at));
+    return applying(name, text, at);
   };
   const remove = {
     title: `Remove the crawl ${name}`, confirmation: name,
@@ -41,11 +42,11 @@ function card(one, run, signal) {
       ["Defined", `${instant(one.defined_at)} (${distance(one.defined_at)})`],
     ]),
     state !== "removed" && h("div", { class: "row" },
-      button("Edit…", edit),
+      changeButton("Edit…", "admin", edit, reload),
       state === "paused"
-        ? button("Resume", () => run(simple(name, "resume", "Resume")))
-        : button("Pause", () => run(simple(name, "pause", "Pause"))),
-      button("Remove", () => run(remove), { class: "danger" })),
+        ? changeButton("Resume", "operate", simple(name, "resume", "Resume"), reload)
+        : changeButton("Pause", "operate", simple(name, "pause", "Pause"), reload),
+      changeButton("Remove", "admin", remove, reload, { class: "danger" })),
     loadedDefinition(name, signal),
   );
 }

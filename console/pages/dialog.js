@@ -12,11 +12,38 @@ const EXPIRIES = [
 const SECONDS_BEFORE_PREVIEW = 0.4;
 const MAX_LINES = 20;
 
-let mustGiveReason = false;
+const ROLES = ["view", "operate", "admin"];
+const NOBODY = { role: "view", crawls: [], requires_reason: false };
 
-/** State whether each change needs a reason. */
-export function requireReason(isRequired) {
-  mustGiveReason = isRequired;
+let session = NOBODY;
+
+/** Use *found*, the user's session as the API has it, or null. */
+export function setSession(found) {
+  session = found ?? NOBODY;
+}
+
+/**
+ * Return whether the user may do what needs the role *needed*, such as `operate`. With `operate all`
+ * it concerns all crawls, so that rights on single ones do not suffice.
+ */
+export function may(needed) {
+  const [role, all] = needed.split(" ");
+  return ROLES.indexOf(session.role) >= ROLES.indexOf(role) && (!all || session.crawls === null);
+}
+
+/**
+ * Return the button that asks for a change, and calls *done* after it; null if the user may not make
+ * it. *change* is that of `askChange`, or a function that returns it or a promise of it.
+ */
+export function changeButton(text, needed, change, done, props = {}) {
+  if (!may(needed)) return null;
+  return button(text, async () => {
+    try {
+      if (await askChange(typeof change === "function" ? await change() : change)) await done();
+    } catch (error) {
+      announce(capital(error.message));
+    }
+  }, props);
 }
 
 /**
@@ -27,7 +54,8 @@ export function requireReason(isRequired) {
  * cannot be undone has a *confirmation*: the text that must be typed before. A setting that somebody
  * has changed after *replaces*, when the shown one was set, stays as it is.
  */
-export function askChange(change) {
+function askChange(change) {
+  const mustGiveReason = session.requires_reason;
   const reason = h("input", { type: "text", name: "reason", autocomplete: "off", maxlength: 500, required: mustGiveReason });
   const expiry = change.expires ? new Expiry() : null;
   const typed = h("input", { type: "text", autocomplete: "off", spellcheck: "false", required: true });

@@ -1,36 +1,40 @@
 /** Erasures: everything about a URL, a host or a site is erased, as its owner may demand. */
 
 import { get } from "./api.js";
-import { askChange } from "./dialog.js";
-import { button, field, h, remote } from "./dom.js";
+import { changeButton } from "./dialog.js";
+import { field, h, remote } from "./dom.js";
 import { distance, instant, moment, number } from "./format.js";
+import { live } from "./live.js";
 import { badge, heading, sentence } from "./parts.js";
 import { table } from "./table.js";
 
 /** Return the page. */
 export async function show({ signal }) {
-  const found = [...await get("erasures", {}, signal)].reverse();
   return [
     heading("Erasures"),
     sentence("Everything about a URL, a host or a site can be erased in all crawls: on its page, with “Erase…”. " +
       "A request is listed when the first service handles it, and stays for ever."),
-    table("Erasures", [
-      { name: "Time", cell: (one) => h("span", { title: instant(one.at) }, `${moment(one.at)} (${distance(one.at)})`) },
-      { name: "Erased", cell: (one) => remote(one.target) },
-      { name: "State", cell: (one) => state(one) },
-      { name: "Rows", minor: true, cell: (one) => Object.entries(one.rows).map(([name, count]) => `${name}: ${number(count)}`).join(", ") },
-      { name: "Requested by", minor: true, cell: (one) => remote(one.requested_by) },
-    ], found, "Nothing was erased on demand."),
+    await live(async () => [...await get("erasures", {}, signal)].reverse(), list, signal),
   ];
+}
+
+function list(found) {
+  return table("Erasures", [
+    { name: "Time", cell: (one) => h("span", { title: instant(one.at) }, `${moment(one.at)} (${distance(one.at)})`) },
+    { name: "Target", cell: (one) => remote(one.target) },
+    { name: "State", cell: (one) => state(one) },
+    { name: "Rows", minor: true, cell: (one) => Object.entries(one.rows).map(([name, count]) => `${name}: ${number(count)}`).join(", ") },
+    { name: "Requested by", minor: true, cell: (one) => remote(one.requested_by) },
+  ], found, "Nothing was erased on demand.");
 }
 
 function state(one) {
   return one.waiting_for.length ? [badge("being erased", "warn"), ` by ${one.waiting_for.join(", ")}`] : badge("erased", "good");
 }
 
-/** Return the button that erases everything about *target*: a URL, the key of a host, or a site. */
+/** Return the button that erases everything about *target*: a URL, the key of a host, or a site; null without the right. */
 export function eraseButton(kind, target, reload) {
-  return button("Erase…", async () => (await askChange(erasure(kind, target))) && reload(), { class: "danger" });
+  return changeButton("Erase…", "admin all", () => erasure(kind, target), reload, { class: "danger" });
 }
 
 function erasure(kind, target) {

@@ -2,8 +2,8 @@
 
 import { crawlPath, get } from "./api.js";
 import { meter } from "./chart.js";
-import { askChange } from "./dialog.js";
-import { button, h, hostLink, link, urlLink } from "./dom.js";
+import { changeButton, may } from "./dialog.js";
+import { h, hostLink, link, urlLink } from "./dom.js";
 import { capital, distance, number, percent, plural } from "./format.js";
 import { heading, section, sentence } from "./parts.js";
 
@@ -43,12 +43,12 @@ function action(group, crawl, reload) {
       title: `Retry: ${group.label}`, text: "The URLs with this outcome are queued again.", verb: "Retry",
       method: "POST", path: crawlPath(crawl, "retry"), body: () => ({ outcome: group.outcome }),
     };
-    parts.push(button("Retry these URLs", async () => (await askChange(change)) && reload()));
+    parts.push(changeButton("Retry these URLs", "operate", change, reload));
   }
   const host = group.examples[0]?.host;
-  if (host && ["slow down", "block"].includes(group.action)) {
+  if (host && ["slow down", "block"].includes(group.action) && may("operate all")) {
     const verb = group.action === "block" ? "Block a host" : "Slow a host down";
     parts.push(h("a", { href: link("host", { host }) }, verb));
   }
-  return parts.length ? h("div", { class: "row" }, parts) : null;
+  return parts.some(Boolean) ? h("div", { class: "row" }, parts) : null;
 }

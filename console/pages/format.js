@@ -51,12 +51,12 @@ export function instant(at) {
   return `${new Date(at * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 }
 
-/** `13:05:09` today, `2026-11-20 13:05` on other days, with how long ago or until. */
+/** `13:05:09 UTC` today, `2026-11-20 13:05 UTC` on other days. */
 export function moment(at, now = Date.now() / 1000) {
   const text = instant(at);
   if (!text) return "–";
   const today = instant(now).slice(0, 10);
-  return text.startsWith(today) ? text.slice(11, 19) : text.slice(0, 16);
+  return text.startsWith(today) ? text.slice(11) : `${text.slice(0, 16)} UTC`;
 }
 
 /** `3 min ago` or `in 3 min`. */

@@ -1,21 +1,41 @@
 /** One host: what it waits for and until when, its robots.txt, its queue, and its visits. */
 
 import { crawlPath, get, getPage } from "./api.js";
-import { askChange } from "./dialog.js";
-import { button, field, h, link, remote, siteLink, urlLink } from "./dom.js";
+import { changeButton } from "./dialog.js";
+import { field, h, link, remote, siteLink, urlLink } from "./dom.js";
 import { bytes, distance, duration, instant, moment, number, plural, words } from "./format.js";
 import { eraseButton } from "./erasures.js";
+import { live } from "./live.js";
 import { badge, heading, KINDS, loaded, section, sentence, tiles } from "./parts.js";
 import { facts, table, VirtualTable } from "./table.js";
+
+/** URLs of the queue that are shown. */
+const QUEUED = 15;
 
 /** Return the page. */
 export async function show({ params, crawl, signal, reload }) {
   const key = params.host ?? "";
   if (!key) return [heading("Host"), sentence("No host is named. ", h("a", { href: link("hosts") }, "Choose a host"), ".")];
-  const found = await get("host", { crawl, host: key }, signal);
+  const read = () => get("host", { crawl, host: key }, signal);
+  const found = await read();
   const { host } = found;
   return [
     heading(remote(key), ...actions(found, crawl, reload)),
+    await live(read, state, signal),
+    h("div", { class: "columns" },
+      section("Settings", settings(found, host)),
+      loaded("robots.txt", () => get("host/robots", { crawl, host: key, url: params.url }, signal), robots,
+        "robots.txt was not read yet."),
+      loaded("Queue", () => getPage(crawlPath(crawl, "queues"), { host: key, limit: QUEUED }, null, signal), queue),
+    ),
+    await timeline(key, crawl, signal),
+  ];
+}
+
+/** Return what the host waits for, and its figures. */
+function state(found) {
+  const { host } = found;
+  return [
     sentence(found.answer),
     tiles([
       ["Condition", words(host.condition), host.ready_at > found.at ? `until ${moment(host.ready_at)}` : ""],
@@ -24,14 +44,7 @@ export async function show({ params, crawl, signal, reload }) {
       ["Received", bytes(host.received)],
       ["Delay", host.delay ? duration(host.delay) : "–", host.delay_reason || "between two visits"],
     ]),
-    h("div", { class: "columns" },
-      section("Why it waits", gates(found)),
-      section("Settings", settings(found, host)),
-      loaded("robots.txt", () => get("host/robots", { crawl, host: key, url: params.url }, signal), robots,
-        "robots.txt was not read yet."),
-      loaded("Queue", () => getPage(crawlPath(crawl, "queues"), { host: key, limit: 50 }, null, signal), queue),
-    ),
-    await timeline(key, crawl, signal),
+    section("Why it waits", gates(found)),
   ];
 }
 
@@ -123,17 +136,16 @@ async function timeline(key, crawl, signal) {
 
 function actions(found, crawl, reload) {
   const { host } = found;
-  const run = async (change) => (await askChange(change)) && reload();
   return [
-    button("Retry", () => run({
+    changeButton("Retry", "operate", {
       title: "Retry the host", text: "Its failed URLs are queued again, and its backoff ends.",
       method: "POST", path: crawlPath(crawl, "retry"), body: () => ({ hosts: [host.host] }), verb: "Retry",
-    })),
-    button("Slow down", () => run(slowDown(host, found.host_override?.at ?? 0))),
-    button("Block", () => run({
+    }, reload),
+    changeButton("Slow down", "operate all", () => slowDown(host, found.host_override?.at ?? 0), reload),
+    changeButton("Block", "operate all", {
       title: "Block the host", text: "It is not visited, and its queued URLs are skipped.", danger: true, expires: true,
       method: "POST", path: "blocklist", body: () => ({ rules: [host.host] }), verb: "Block",
-    }), { class: "danger" }),
+    }, reload, { class: "danger" }),
     eraseButton("host", host.host, reload),
   ];
 }

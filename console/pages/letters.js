@@ -1,7 +1,7 @@
 /** Dead letters: records that could not be read or processed, with replay and discard. */
 
 import { crawlPath, getPage } from "./api.js";
-import { askChange } from "./dialog.js";
+import { changeButton, may } from "./dialog.js";
 import { button, field, h, remote, replace, select } from "./dom.js";
 import { bytes, instant, moment } from "./format.js";
 import { filters, heading, section, sentence } from "./parts.js";
@@ -14,28 +14,27 @@ export async function show({ params, crawl, signal, go, reload }) {
   const { service = "" } = params;
   const chosen = new Set();
   const count = h("span", { class: "hint" }, "None chosen.");
-  const replay = button("Replay…", () => run("replay"), { disabled: true });
-  const discard = button("Discard…", () => run("discard"), { disabled: true, class: "danger" });
+  const buttons = [
+    changeButton("Replay…", "operate all", () => change("replay"), reload, { disabled: true }),
+    changeButton("Discard…", "admin all", () => change("discard"), reload, { disabled: true, class: "danger" }),
+  ].filter(Boolean);
   const choose = (name, isChosen) => {
     if (isChosen) chosen.add(name);
     else chosen.delete(name);
     replace(count, chosen.size ? `${chosen.size} chosen.` : "None chosen.");
-    replay.disabled = discard.disabled = !chosen.size;
+    for (const one of buttons) one.disabled = !chosen.size;
   };
-  const run = async (verb) => {
-    const change = {
-      title: verb === "replay" ? "Replay dead letters" : "Discard dead letters", danger: verb === "discard",
-      text: verb === "replay" ? "The records are appended to their topics again." : "The records are deleted and cannot be replayed.",
-      method: "POST", path: crawlPath(crawl, `dead-letters/${verb}`), body: () => ({ letters: [...chosen] }),
-      verb: verb === "replay" ? "Replay" : "Discard",
-    };
-    if (await askChange(change)) reload();
-  };
+  const change = (verb) => ({
+    title: verb === "replay" ? "Replay dead letters" : "Discard dead letters", danger: verb === "discard",
+    text: verb === "replay" ? "The records are appended to their topics again." : "The records are deleted and cannot be replayed.",
+    method: "POST", path: crawlPath(crawl, `dead-letters/${verb}`), body: () => ({ letters: [...chosen] }),
+    verb: verb === "replay" ? "Replay" : "Discard",
+  });
   const content = h("div", { role: "region", "aria-label": "Record", class: "stack" });
   const list = new VirtualTable({
     label: "Dead letters",
     columns: [
-      {
+      may("operate all") && {
         name: "Choose",
         cell: (letter) => h("input", {
           type: "checkbox", checked: chosen.has(letter.name), "aria-label": `Choose ${letter.name}`,
@@ -48,16 +47,15 @@ export async function show({ params, crawl, signal, go, reload }) {
       { name: "Topic", minor: true, cell: (letter) => letter.topic },
       { name: "Key", minor: true, cell: (letter) => remote(letter.key) },
       { name: "Reason", cell: (letter) => h("span", { title: letter.reason }, remote(letter.reason)) },
-    ],
+    ].filter(Boolean),
     load: (cursor) => getPage(crawlPath(crawl, "dead-letters"), { service }, cursor, signal),
-    empty: "There are no dead letters.",
+    empty: "There are no dead letters: every record was read and processed.",
   });
   await list.loadMore();
+  list.refresh(signal);
   return [
-    heading("Dead letters", count, replay, discard),
-    sentence(list.items.length
-      ? "Records that could not be read or processed. Replay them once the cause is fixed."
-      : "Every record was read and processed."),
+    heading("Dead letters", buttons.length > 0 && count, buttons),
+    sentence("Records that could not be read or processed. Replay them once the cause is fixed."),
     filters(field("Service", select(SERVICES.map((name) => [name, name || "any"]), service, (value) => go({ service: value })))),
     list.element,
     content,

@@ -1,16 +1,21 @@
 /** Notifications: where notices go, which rules are on, the newest notices, and a test of each channel. */
 
 import { get, send } from "./api.js";
+import { may } from "./dialog.js";
 import { button, h, remote, replace } from "./dom.js";
 import { instant, moment, words } from "./format.js";
+import { live } from "./live.js";
 import { badge, heading, problem, section, sentence } from "./parts.js";
 import { table } from "./table.js";
 
 /** Return the page. */
 export async function show({ signal, reload }) {
-  const found = await get("notifications", {}, signal);
+  const read = () => get("notifications", {}, signal);
+  return [heading("Notifications"), await live(read, (found) => content(found, reload), signal)];
+}
+
+function content(found, reload) {
   return [
-    heading("Notifications"),
     sentence(describe(found)),
     found.channels.length > 0 && section("Channels", channels(found.channels, reload)),
     section("Rules", table("Rules", [
@@ -38,8 +43,8 @@ function channels(open, reload) {
     { name: "Name", cell: (one) => one.name },
     { name: "Kind", minor: true, cell: (one) => one.kind },
     { name: "Receiver", cell: (one) => remote(one.target) },
-    { name: "Action", cell: (one) => test(one.name, reload) },
-  ], open, "");
+    may("admin all") && { name: "Action", cell: (one) => test(one.name, reload) },
+  ].filter(Boolean), open, "");
 }
 
 /** Return the button that tests the channel *name*, and its answer. */

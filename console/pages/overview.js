@@ -2,42 +2,60 @@
 
 import { crawlPath, get } from "./api.js";
 import { bars, lines, meter } from "./chart.js";
-import { h, hostLink, link, replace, urlLink } from "./dom.js";
-import { bytes, distance, duration, number, percent, plural, words } from "./format.js";
-import { follow } from "./live.js";
-import { badge, details, heading, loaded, section, sentence, tiles } from "./parts.js";
+import { may } from "./dialog.js";
+import { h, hostLink, link, urlLink } from "./dom.js";
+import { bytes, distance, duration, instant, number, percent, plural, words } from "./format.js";
+import { follow, poll, redraw } from "./live.js";
+import { badge, heading, loaded, section, sentence, tiles } from "./parts.js";
 import { facts, table } from "./table.js";
+
+/** Sections with the data of the overview, which is live. */
+const LIVE = [
+  ["Pages by hour", pagesByHour], ["Failures", failures], ["Hosts", conditions], ["Politeness", politeness],
+  ["Lag of the services", lags], ["Budgets", budgets],
+];
+/** Sections with the data of the status, which is read every few seconds. */
+const READ = [["Limits", limits], ["Slowest and largest hosts", extremes], ["Last visits", latest]];
 
 /** Return the page. */
 export async function show({ crawl, signal }) {
-  const read = () => Promise.all([
-    get(crawlPath(crawl, "status"), {}, signal),
-    get(crawlPath(crawl, "overview"), {}, signal),
-  ]);
-  const [status, overview] = await read();
-  const live = h("div", { class: "stack" });
-  const draw = (found, more) => replace(live, summary(more), figures(found, more));
-  draw(status, overview);
-  // Figures that are replaced under the focus would take it away.
-  const redraw = (...found) => live.contains(document.activeElement) || draw(...found);
-  follow(
-    crawl, "overview", (changed) => redraw(status, changed), async () => redraw(...await read()), signal,
-  );
+  const read = (name) => get(crawlPath(crawl, name), {}, signal);
+  let [overview, status] = await Promise.all([read("overview"), read("status")]);
+  const top = new Place("", (found) => [summary(found), figures(found, status)]);
+  const live = LIVE.map(([title, render]) => new Place(title, render));
+  const others = READ.map(([title, render]) => new Place(title, render));
+  const draw = (places, found) => places.forEach((place) => place.draw(found));
+  draw([top, ...live], overview);
+  draw(others, status);
+  const update = (found) => {
+    overview = found;
+    draw([top, ...live], overview);
+  };
+  follow(crawl, "overview", update, async () => update(await read("overview")), signal);
+  poll(async () => {
+    status = await read("status");
+    draw(others, status);
+  }, signal);
   return [
     heading("Overview"),
-    live,
+    top.element,
     h("div", { class: "columns" },
-      section("Pages by hour", pagesByHour(status)),
+      live.map((place) => section(place.title, place.element)),
       loaded("Freshness", () => get(crawlPath(crawl, "freshness"), { weeks: 8 }, signal), freshness),
-      section("Failures", failures(status)),
-      section("Hosts", conditions(status)),
-      section("Politeness", manners(overview.manners)),
-      section("Lag of the services", lags(overview.lags)),
-      section("Budgets and limits", budgetUse(overview.budgets), budgets(status)),
-      section("Slowest and largest hosts", extremes(status)),
-      section("Last visits", latest(status)),
+      others.map((place) => section(place.title, place.element)),
     ),
   ];
+}
+
+/** A part of the page that is drawn again when its data changes. */
+class Place {
+  constructor(title, render) {
+    Object.assign(this, { title, render, element: h("div", { class: "stack" }) });
+  }
+
+  draw(found) {
+    redraw(this.element, this.render(found));
+  }
 }
 
 function summary(overview) {
@@ -50,28 +68,27 @@ function summary(overview) {
   ];
 }
 
-function figures(status, overview) {
+function figures(overview, status) {
   const visits = Object.values(overview.outcomes).reduce((sum, count) => sum + count, 0);
-  const failed = status.failures.reduce((sum, one) => sum + one.count, 0);
   const found = status.completeness;
   return tiles([
-    ["Pages a second", number(overview.rate), overview.limit.text],
+    ["Pages a second", number(overview.rate)],
     ["Pages", number(overview.pages), plural(visits, "visit")],
-    ["Queued", number(overview.queued),
-      overview.seconds_left ? `about ${duration(overview.seconds_left)}` : `${number(overview.admitted)} admitted`],
+    ["Queued URLs", number(overview.queued),
+      overview.seconds_left ? `about ${duration(overview.seconds_left)} left` : `${number(overview.admitted)} admitted`],
     ["Received", bytes(overview.received)],
-    ["Failures", percent(visits ? failed / visits : null), h("a", { href: link("failures") }, `${number(failed)} URLs`)],
+    ["Failed visits", percent(visits ? overview.failed / visits : null),
+      h("a", { href: link("failures") }, plural(overview.failed, "visit"))],
     found && ["Found", percent(found.found.value), `of about ${number(found.total)} URLs`],
-    ["Freshness", percent(overview.expected_freshness), "of copies, expected"],
-    ["Dead letters", h("a", { href: link("dead-letters") }, number(status.dead_letters))],
+    ["Freshness", percent(overview.expected_freshness),
+      overview.expected_freshness === null ? "no page was visited twice" : "of copies, expected"],
+    ["Dead letters", may("view all") ? h("a", { href: link("dead-letters") }, number(overview.dead_letters)) : number(overview.dead_letters)],
   ].filter(Boolean));
 }
 
-function pagesByHour(status) {
-  const hours = Object.entries(status.hours).sort(([a], [b]) => a - b).slice(-24);
-  const labels = hours.map(([hour]) => `${new Date(hour * 3600e3).toISOString().slice(5, 16).replace("T", " ")}`);
-  const series = ["new", "changed", "unchanged"].map((name, index) =>
-    ({ name, values: hours.map(([, counts]) => counts[index]) }));
+function pagesByHour({ hours }) {
+  const labels = hours.map((hour) => instant(hour.at).slice(5, 16));
+  const series = ["new", "changed", "unchanged"].map((name) => ({ name, values: hours.map((hour) => hour[name]) }));
   return hours.length ? bars("Pages an hour (UTC)", labels, series, number) : h("p", { class: "empty" }, "No page yet.");
 }
 
@@ -85,44 +102,39 @@ function freshness(found) {
   );
 }
 
-function failures(status) {
-  const total = status.failures.reduce((sum, one) => sum + one.count, 0);
+function failures({ failures: found }) {
   return [
     table("Failures", [
       { name: "Failure", cell: (one) => one.label },
-      { name: "Visits", numeric: true, cell: (one) => number(one.count) },
-      { name: "Share", minor: true, cell: (one) => meter(one.count / total, percent(one.count / total)) },
-    ], status.failures.slice(0, 8), "No visit has failed."),
-    total > 0 && h("p", {}, h("a", { href: link("failures") }, "Examples and actions")),
+      { name: "URLs", numeric: true, cell: (one) => number(one.count) },
+    ], found, "No visit has failed, and no URL was refused."),
+    found.length > 0 && h("p", {}, h("a", { href: link("failures") }, "Examples and actions")),
   ];
 }
 
-function conditions(status) {
-  const rows = Object.entries(status.conditions).filter(([, count]) => count);
-  return [
-    table("Hosts by condition", [
-      { name: "Condition", cell: ([name]) => h("a", { href: link("hosts", { condition: name }) }, words(name)) },
-      { name: "Hosts", numeric: true, cell: ([, count]) => number(count) },
-    ], rows, "No host yet."),
-    status.backing_off.length > 0 && details("First hosts that are visited again",
-      table("Hosts that back off", [
-        { name: "Host", cell: (host) => hostLink(host.host) },
-        { name: "Until", cell: (host) => distance(host.ready_at) },
-        { name: "Reason", cell: (host) => host.backoff_reason },
-      ], status.backing_off)),
-  ];
+function conditions({ conditions: found }) {
+  return table("Hosts by condition", [
+    { name: "Condition", cell: ([name]) => h("a", { href: link("hosts", { condition: name }) }, words(name)) },
+    { name: "Hosts", numeric: true, cell: ([, count]) => number(count) },
+  ], Object.entries(found), "No host yet.");
 }
 
-function lags(found) {
+function lags({ lags: found }) {
   return table("Lag", [
     { name: "Service", cell: (lag) => lag.service },
-    { name: "Topic", minor: true, cell: (lag) => h("code", {}, lag.topic) },
-    { name: "Records", numeric: true, cell: (lag) => number(lag.records) },
-    { name: "Behind", numeric: true, cell: (lag) => `${lag.is_at_least ? "over " : ""}${duration(lag.seconds)}` },
-  ], found.filter((lag) => lag.records), "Every service has consumed all records.");
+    { name: "Topic", cell: (lag) => h("code", {}, lag.topic) },
+    { name: "Records", numeric: true, minor: true, cell: (lag) => number(lag.records) },
+    { name: "Behind", numeric: true, cell: (lag) => behind(lag) },
+  ], found, "No service has consumed a record yet.");
 }
 
-function manners(found) {
+/** Return the age of the oldest record: a lower bound until the console has run for longer. */
+function behind(lag) {
+  if (lag.seconds === null || (lag.is_at_least && lag.seconds < 1)) return "not known yet";
+  return lag.is_at_least ? `over ${duration(lag.seconds)}` : duration(Math.round(lag.seconds));
+}
+
+function politeness({ manners: found }) {
   return facts([
     ["Courtesy delay", found.shortest_delay !== null && found.shortest_delay !== found.longest_delay
       ? `${duration(found.shortest_delay)} to ${duration(found.longest_delay)}` : duration(found.shortest_delay)],
@@ -133,17 +145,16 @@ function manners(found) {
   ]);
 }
 
-function budgetUse(found) {
-  if (!found.length) return null;
+function budgets({ budgets: found }) {
   return table("Budgets", [
     { name: "Budget", cell: (one) => one.name },
     { name: "Used", numeric: true, cell: (one) => number(one.used) },
     { name: "Limit", numeric: true, cell: (one) => number(one.limit) },
     { name: "Share", minor: true, cell: (one) => one.used !== null && meter(one.used / one.limit, percent(one.used / one.limit)) },
-  ], found);
+  ], found, "The crawl has no limit of pages, visits or speed.");
 }
 
-function budgets(status) {
+function limits(status) {
   const { definition, revisiting } = status;
   return facts([
     ["Scope", definition && h("code", { class: "remote" }, definition.scope)],
@@ -155,7 +166,6 @@ function budgets(status) {
     ["Blocklist", h("a", { href: link("blocklist") }, plural(status.blocklist_rules, "rule"))],
     ["Settings of sites", plural(status.overridden_sites, "site")],
     ["Age of copies", revisiting.expected_age !== null && duration(revisiting.expected_age)],
-    ["Refused URLs", Object.entries(status.refused).map(([rule, count]) => `${words(rule)}: ${number(count)}`).join(", ")],
   ]);
 }
 
@@ -170,8 +180,8 @@ function extremes(status) {
   ];
   const top = (found) => Object.entries(found).sort(([, a], [, b]) => b - a).slice(0, 5);
   return [
-    table("Longest visit", columns("Longest visit", duration), top(status.slowest), "No visit yet."),
-    table("Most bytes", columns("Received", bytes), top(status.largest), ""),
+    table("Hosts with the longest visits", columns("Longest visit", duration), top(status.slowest), "No visit yet."),
+    table("Hosts with the most bytes", columns("Received", bytes), top(status.largest), ""),
   ];
 }
 

@@ -2,8 +2,8 @@
 
 import { crawlPath, get, getPage } from "./api.js";
 import { meter } from "./chart.js";
-import { askChange } from "./dialog.js";
-import { button, field, h, hostLink, link, remote } from "./dom.js";
+import { changeButton } from "./dialog.js";
+import { field, h, hostLink, link, remote } from "./dom.js";
 import { bytes, distance, duration, number, percent, plural, words } from "./format.js";
 import { eraseButton } from "./erasures.js";
 import { override } from "./host.js";
@@ -20,10 +20,9 @@ export async function show({ params, crawl, signal, reload }) {
     getPage("sites", { crawl, site: name }, null, signal),
   ]);
   const site = page.items.find((one) => one.site === name) ?? { refused: {}, distrusted: {}, host_overrides: {} };
-  const run = async (change) => (await askChange(change)) && reload();
   return [
-    heading(remote(name), button("Settings", () => run(settings(name, site))),
-      button("Release parked URLs", () => run(release(name, parts, crawl)), { disabled: !parts.parked }),
+    heading(remote(name), changeButton("Settings…", "operate all", () => settings(name, site), reload),
+      parts.parked > 0 && changeButton("Release parked URLs…", "operate", () => release(name, parts, crawl), reload),
       eraseButton("site", name, reload)),
     sentence(describe(parts)),
     tiles([

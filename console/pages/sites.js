@@ -21,7 +21,10 @@ export async function show({ params, crawl, crawls, signal, go }) {
       { name: "Hosts", sort: "hosts", numeric: true, cell: (site) => number(site.hosts) },
       { name: "Queued", sort: "queued", numeric: true, cell: (site) => number(site.queued) },
       { name: "Pages", sort: "pages", numeric: true, minor: true, cell: (site) => number(site.pages) },
-      { name: "Refused URLs", sort: "refused_urls", minor: true, cell: (site) => refusals(site.refused) },
+      {
+        name: "Refused URLs", sort: "refused_urls", numeric: true, minor: true,
+        cell: (site) => h("span", { title: refusals(site.refused) }, number(sum(site.refused))),
+      },
       { name: "Settings", minor: true, cell: (site) => override(site.override) },
       { name: "Notes", minor: true, cell: (site) => site.has_wildcard && badge("any name resolves", "warn") },
     ],
@@ -37,6 +40,10 @@ export async function show({ params, crawl, crawls, signal, go }) {
     filters(h("div", { class: "wide" }, field("Part of the name", searched)), ofCrawl(crawl, crawls, of, go)),
     list.element,
   ];
+}
+
+function sum(refused) {
+  return Object.values(refused ?? {}).reduce((total, count) => total + count, 0);
 }
 
 /** Return refused URLs by rule in words. */

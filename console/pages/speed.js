@@ -1,7 +1,7 @@
 /** The speed of all crawls by weekday and hour: a grid that is painted with limits. */
 
 import { get } from "./api.js";
-import { askChange } from "./dialog.js";
+import { changeButton, may } from "./dialog.js";
 import { button, field, freshId, h, replace } from "./dom.js";
 import { bytes, distance, number } from "./format.js";
 import { heading, section, sentence } from "./parts.js";
@@ -11,26 +11,27 @@ import { DAYS, gridOf, hasFractions, keyOf, NO_LIMIT, speedsOf } from "./week.js
 const DAY_NAMES = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
+const CHANGE = "operate all";
+
 /** Return the page. */
 export async function show({ signal, reload }) {
   const found = await get("speed", {}, signal);
   const { speeds } = found;
-  const editor = new Editor(gridOf(speeds));
-  const save = async () => {
-    const change = {
-      title: "Set the speed", method: "PUT", path: "speed", expires: true, verb: "Set",
-      text: "The limits hold for all crawls and all fetchers together.", body: () => ({ speeds: speedsOf(editor.grid) }),
-      replaces: found.at,
-    };
-    if (await askChange(change)) reload();
+  const isEditable = may(CHANGE);
+  const editor = new Editor(gridOf(speeds), isEditable);
+  const change = {
+    title: "Set the speed", method: "PUT", path: "speed", expires: true, verb: "Set",
+    text: "The limits hold for all crawls and all fetchers together.", body: () => ({ speeds: speedsOf(editor.grid) }),
+    replaces: found.at,
   };
   return [
-    heading("Speed", button("Apply…", save, { class: "primary" }), button("Discard", () => reload())),
+    heading("Speed", changeButton("Apply…", CHANGE, change, reload, { class: "primary" }),
+      isEditable && button("Discard", () => reload())),
     sentence(describe(found)),
     hasFractions(speeds) && h("p", { class: "warn" },
       "Some limits begin within an hour. The grid shows the limit at the start of each hour, and applying it rounds them."),
-    section("Limit to paint with", editor.palette),
-    section("Week, in UTC", h("p", { class: "hint" },
+    isEditable && section("Limit to paint with", editor.palette),
+    section("Week, in UTC", isEditable && h("p", { class: "hint" },
       "Paint with the mouse. With the keyboard: arrows move, space paints, shift and arrows paint on the way."), editor.element),
     section("The limits in words", editor.list),
   ];
@@ -54,7 +55,8 @@ export function limitText(limit) {
 
 /** The grid, the limits to paint with, and the list that results. */
 class Editor {
-  constructor(grid) {
+  constructor(grid, isEditable) {
+    this.isEditable = isEditable;
     this.grid = grid.map((hours) => [...hours]);
     this.limits = new Map([NO_LIMIT, { pages: 0, bytes: null }, ...grid.flat()].map((limit) => [keyOf(limit), limit]));
     this.brush = [...this.limits.keys()].at(-1);
@@ -162,6 +164,7 @@ class Editor {
   }
 
   paint(day, hour) {
+    if (!this.isEditable) return;
     this.grid[day][hour] = this.limits.get(this.brush);
     this.drawCell(day, hour);
     this.describe();

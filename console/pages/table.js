@@ -2,6 +2,7 @@
 
 import { button, h, replace } from "./dom.js";
 import { number } from "./format.js";
+import { poll } from "./live.js";
 
 const ROW_HEIGHT = 34;
 const EXTRA_ROWS = 12;
@@ -48,6 +49,7 @@ export class VirtualTable {
     this.cursor = null;
     this.isComplete = false;
     this.isLoading = false;
+    this.firstLength = 0;
     this.drawn = new Map();
     this.body = h("tbody");
     this.above = h("tr", { "aria-hidden": "true", class: "spacer" }, h("td", { colspan: columns.length }));
@@ -90,17 +92,36 @@ export class VirtualTable {
     if (this.isComplete || this.isLoading) return;
     this.isLoading = true;
     try {
-      const page = await this.load(this.cursor);
-      this.items.push(...page.items);
-      this.cursor = page.next;
-      this.isComplete = page.next === null;
-      this.total = page.total;
-      this.isPartial = page.isPartial;
+      this.add(await this.load(this.cursor));
     } finally {
       this.isLoading = false;
     }
+  }
+
+  add(page) {
+    if (!this.items.length) this.firstLength = page.items.length;
+    this.items.push(...page.items);
+    this.cursor = page.next;
+    this.isComplete = page.next === null;
+    this.total = page.total;
+    this.isPartial = page.isPartial;
     this.draw();
     this.describe();
+  }
+
+  /** Load the first page again every few seconds until *signal* aborts, unless more of the list is in use. */
+  refresh(signal) {
+    const again = async () => {
+      const isUsed = this.isLoading || this.region.scrollTop > 0 || this.region.contains(document.activeElement);
+      if (isUsed || this.items.length > this.firstLength) return;
+      const page = await this.load(null);
+      if (JSON.stringify(page.items) === JSON.stringify(this.items)) return;
+      for (const row of this.drawn.values()) row.remove();
+      this.drawn.clear();
+      this.items = [];
+      this.add(page);
+    };
+    poll(again, signal);
   }
 
   describe() {
@@ -108,7 +129,8 @@ export class VirtualTable {
       replace(this.note, this.empty);
     } else {
       const of = this.total > this.items.length ? ` of ${number(this.total)}` : this.isComplete ? "" : ", more follow";
-      const partial = this.isPartial ? " The search stopped at its limit: load more to go on." : "";
+      const more = this.isComplete ? "" : ": load more to go on";
+      const partial = this.isPartial ? ` The search stopped at its limit${more}.` : "";
       replace(this.note, `${number(this.items.length)} shown${of}.${partial}`);
     }
     this.more.hidden = this.isComplete;

@@ -1,10 +1,11 @@
 /** One URL: why it is in its state, how it was found, its versions, and what changed between two. */
 
 import { address, crawlPath, get, getPage, saveFile } from "./api.js";
-import { askChange } from "./dialog.js";
+import { changeButton } from "./dialog.js";
 import { button, field, h, hostLink, link, remote, replace, select, siteLink, urlLink } from "./dom.js";
 import { bytes, distance, duration, instant, moment, number, percent, plural, words } from "./format.js";
 import { eraseButton } from "./erasures.js";
+import { live } from "./live.js";
 import { badge, details, heading, KINDS, loaded, problem, section, sentence } from "./parts.js";
 import { facts, table } from "./table.js";
 
@@ -19,23 +20,31 @@ export async function show({ params, crawl, signal, go, reload }) {
     h("button", { type: "submit", class: "primary" }, "Explain"),
   );
   if (!typed) return [heading("URL"), sentence("Enter a URL: why it was fetched or not, and when it will be."), form];
-  const found = await get(crawlPath(crawl, "url"), { url: typed }, signal).catch((error) => error);
+  const read = () => get(crawlPath(crawl, "url"), { url: typed }, signal);
+  const found = await read().catch((error) => error);
   if (found instanceof Error) return [heading("URL"), form, problem(found)];
   const { url } = found;
   return [
     heading(remote(url), ...actions(found, crawl, reload)),
     form,
-    h("p", { class: "sentence" }, badge(found.state, KINDS[found.state]), " ", found.answer),
-    found.seen_as && h("p", {}, "The crawl has seen another form of this URL: ", urlLink(found.seen_as)),
+    await live(read, state, signal),
     h("div", { class: "columns" },
-      section("Visit and next visit", visitFacts(found)),
       loaded("Path from the seed", () => get(crawlPath(crawl, "url/path"), { url }, signal), path),
       section("Rules", ruleFacts(found)),
-      found.queued && section("In the queue of its host", queued(found.queued)),
       found.revisits && section("Changes", changes(found)),
     ),
     loaded("Visits and versions", () => getPage(crawlPath(crawl, "history"), { url }, null, signal),
       (page) => versions(page.items, url, crawl, signal)),
+  ];
+}
+
+/** Return the state of the URL, its visits, and its place in the queue. */
+function state(found) {
+  return [
+    h("p", { class: "sentence" }, badge(found.state, KINDS[found.state]), " ", found.answer),
+    found.seen_as && h("p", {}, "The crawl has seen another form of this URL: ", urlLink(found.seen_as)),
+    section("Visit and next visit", visitFacts(found)),
+    found.queued && section("In the queue of its host", queued(found.queued)),
   ];
 }
 
@@ -220,24 +229,23 @@ async function frame(found, crawl, signal) {
 }
 
 function actions(found, crawl, reload) {
-  const run = async (change) => (await askChange(change)) && reload();
   const { url } = found;
   const again = found.state === "failed"
     ? { title: "Retry the URL", path: "retry", verb: "Retry" }
     : { title: "Fetch the URL again", path: "refetch", verb: "Fetch again" };
   return [
-    button("Fetch now", () => run({
+    changeButton("Fetch now", "operate", {
       title: "Fetch the URL now", text: "It is visited before all others, as soon as its host may be visited.",
       method: "POST", path: crawlPath(crawl, "fetch"), body: () => ({ urls: [url] }), verb: "Fetch now",
-    })),
-    button(again.verb, () => run({
+    }, reload),
+    changeButton(again.verb, "operate", {
       ...again, text: "It is queued again, and is visited when its host may be visited.",
       method: "POST", path: crawlPath(crawl, again.path), body: () => ({ urls: [url] }),
-    })),
-    button("Block", () => run({
+    }, reload),
+    changeButton("Block", "operate all", {
       title: "Block the URL", danger: true, expires: true, method: "POST", path: "blocklist",
       body: () => ({ rules: [url] }), verb: "Block",
-    }), { class: "danger" }),
+    }, reload, { class: "danger" }),
     eraseButton("URL", url, reload),
   ];
 }

@@ -51,9 +51,11 @@ class Console:
 
 
 @contextmanager
-def running_console(data: Path, output: Path, **settings: str) -> Iterator[Console]:
+def running_console(
+    data: Path, output: Path, token: str = "", **settings: str
+) -> Iterator[Console]:
     """Run `gossamer console` for the folder *data* within the block, with *settings* as variables
-    of its environment."""
+    of its environment. If they name a file of tokens, *token* is one of them."""
     port = free_port()
     command = [*CONSOLE_COMMAND, "--port", str(port), "--data", str(data)]
     environment = clean_environment(PYTHONUNBUFFERED="1", **settings)
@@ -71,11 +73,12 @@ def running_console(data: Path, output: Path, **settings: str) -> Iterator[Conso
             assert process.poll() is None, output.read_text()
             with socket.socket() as tried:
                 return (
-                    tried.connect_ex(("127.0.0.1", port)) == 0 and "#token=" in output.read_text()
+                    tried.connect_ex(("127.0.0.1", port)) == 0
+                    and ("API:" if token else "#token=") in output.read_text()
                 )
 
         until(answers, "the console answers")
-        token = output.read_text().partition("#token=")[2].split()[0]
+        token = token or output.read_text().partition("#token=")[2].split()[0]
         yield Console(f"http://127.0.0.1:{port}", token, data)
     finally:
         process.terminate()

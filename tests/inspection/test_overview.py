@@ -104,7 +104,7 @@ def test_problems_name_what_needs_attention() -> None:
         outcomes=Counter({Outcome.PAGE: 60, Outcome.BUSY: 40}),
         definition=replace(DEFINED, max_pages=900),
         buffers=(ArchiveBuffer("archive-1", 2, 2048, "no volume answers"),),
-        failures=(Failure("429 or Retry-After", 40),),
+        failures=(Failure("over the URL budget", 5000), Failure("429 or Retry-After", 40)),
     )
     assert [problem.text for problem in found.problems] == [
         "3 dead letters: records that no service could process.",
@@ -113,8 +113,16 @@ def test_problems_name_what_needs_attention() -> None:
         "The limit of 900 pages is reached.",
         "40 % of the visits ended with: 429 or Retry-After.",
     ]
-    assert found.manners.busy == 40
+    assert found.manners.busy == found.failed == 40
     assert [budget.used for budget in found.budgets] == [900]
+
+
+def test_lags_of_a_folder_in_which_no_crawl_runs_need_no_attention() -> None:
+    times = LagTimes()
+    for at in (NOW - 3600.0, NOW):
+        times.add({"parser": {("pages.fetched", 0): GroupOffsets(10, 0, 90)}}, at)
+    assert kinds(overview(times)) == [ProblemKind.LAG]
+    assert kinds(overview(times, is_running=False, are_all_paused=True)) == []
 
 
 def test_lags_without_samples_have_records_alone() -> None:
