@@ -62,10 +62,11 @@ def erase(
     rows = _sweep(crawl, event.target, is_dry_run)
     if not is_dry_run:
         crawl.log.append([encode(event)])
-    lines = [f"{rule} is blocked."] if forever else []
-    lines += [f"{plural(count, 'row')} of {name} erased." for name, count in sorted(rows.items())]
-    if letters:
-        lines.append(f"{plural(letters, 'dead letter')} erased.")
+    will = "will be " if is_dry_run else ""
+    lines = [f"{rule} {will or 'is '}blocked."] if forever else []
+    found = [f"{plural(count, 'row')} of {name}" for name, count in sorted(rows.items())]
+    found += [plural(letters, "dead letter")] if letters else []
+    lines += [f"{one} {will}erased." for one in found]
     return Committed(id=change, effect=replace(effect, lines=tuple(lines), count=1))
 
 

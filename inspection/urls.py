@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from gossamer import clock
 from gossamer.events import HostOverridden, SiteOverridden
-from gossamer.events.outcomes import OUTCOMES, WALLED, Outcome
+from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, WALLED, Outcome, Verdict
 from gossamer.events.public import GONE_RULES, Gone
 from gossamer.events.records import TAKEN
 from gossamer.policies import NEVER
@@ -28,6 +28,7 @@ from services.frontier.ordering import URGENT_RANK
 from services.frontier.parked import PARKING_RULES
 from services.frontier.rows import PlanRow, RequisiteRow, UrlRow, VerdictRow
 
+SOFT_404 = "the page is a soft 404"
 FETCHED = (Outcome.PAGE, Outcome.NOT_MODIFIED)
 NOT_REQUESTED = (Outcome.ROBOTS_EXCLUDED, Outcome.USAGE_EXCLUDED)
 
@@ -286,7 +287,7 @@ def explain(
         history=tuple(map(visit_of, facts.history)),
         refusals=facts.unlisted_refusals,
         requisite=_requisite(facts.requisite) if facts.requisite else None,
-        verdict=_verdict(facts.verdict) if facts.verdict else None,
+        verdict=_verdict(facts.verdict, facts.document) if facts.verdict else None,
         document=_document(facts.document) if facts.document else None,
         captures=tuple(map(position_of, facts.captures)),
         not_archived=unarchived_reason(facts.history, facts.captures),
@@ -355,7 +356,10 @@ def page_of(via: str) -> str:
     return via.partition("@")[2]
 
 
-def _verdict(row: VerdictRow) -> VerdictFact:
+def _verdict(row: VerdictRow, document: DocumentRow | None) -> VerdictFact:
+    if document and document.gone == Gone.SOFT_404 and row.verdict not in GONE_VERDICTS:
+        # A probe withdraws a page after its verdict, which tells of its text alone.
+        return VerdictFact(Verdict.GONE, document.at, "", "", row.links, SOFT_404, None)
     return VerdictFact(
         row.verdict, row.at, row.duplicate_of, row.redirects_to, row.links, row.reason, row.change
     )

@@ -228,7 +228,7 @@ def test_erasure_is_requested_for_all_crawls_and_listed_when_it_has_begun(
     path, body = "/v1/erasures", {"target": URL, "forever": True, "reason": "letter of May 3"}
     tried = send(client, "POST", path, body, dry_run=True)
     made = send(client, "POST", path, body)
-    assert tried["effect"]["lines"] == made["effect"]["lines"]
+    assert "1 row of digests will be erased." in tried["effect"]["lines"]
     assert "1 row of digests erased." in made["effect"]["lines"]
     assert not [*store.table(DigestRow).everything()]
     (event,) = (

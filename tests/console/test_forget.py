@@ -119,7 +119,7 @@ def test_dry_run_counts_the_rows_and_erases_nothing(
     store.table(DigestRow).put(DigestRow("default", "1", URL))
     store.flush()
     assert forget(tmp_path, URL, "--dry-run", "--forever") == 0
-    assert "1 row of digests erased" in capsys.readouterr().out
+    assert "1 row of digests will be erased" in capsys.readouterr().out
     assert [row.url for row in store.table(DigestRow).everything()] == [URL]
     assert not drain(crawl_folder.log.tail([*TOPICS]))
 

@@ -205,6 +205,17 @@ def test_verdict_has_the_reason_for_unreleased_links() -> None:
     assert f"duplicate of {HOST}/; links released: 0 (more than 10 in a row)" in why(verdict=row)
 
 
+def test_verdict_on_a_soft_404_is_gone_whenever_it_was_found() -> None:
+    soft = DocumentRow(DEFAULT_CRAWL, URL, NOW, "d", gone=Gone.SOFT_404)
+    for row in (
+        VerdictRow(DEFAULT_CRAWL, HOST, URL, "first", NOW, links=4),
+        VerdictRow(DEFAULT_CRAWL, HOST, URL, "near_duplicate", NOW, duplicate_of=f"{HOST}/"),
+    ):
+        shown = why(verdict=row, document=soft)
+        assert "verdict: gone; " in shown and "(the page is a soft 404)" in shown
+        assert "first" not in shown and "duplicate" not in shown
+
+
 def test_verdict_has_the_share_of_changed_text() -> None:
     changed = VerdictRow(DEFAULT_CRAWL, HOST, URL, "changed", NOW, change=0.0625)
     assert "verdict: changed (6 % of the text changed); links" in why(verdict=changed)
