@@ -176,6 +176,8 @@ def measure(folder: Path, port: int, rounds: int) -> None:
     )
     try:
         while not (token.exists() and token.read_text()):
+            if server.poll() is not None:
+                raise SystemExit("the console has ended")
             time.sleep(0.1)
         client, began = Client(port, token.read_text()), time.perf_counter()
         scan = ScanMemory(server.pid)

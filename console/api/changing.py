@@ -8,18 +8,20 @@ from typing import Annotated, Any
 from litestar import Request
 from litestar.datastructures import State
 from litestar.di import NamedDependency, Provide
+from litestar.handlers import HTTPRouteHandler
 from litestar.params import QueryParameter
 from msgspec import Meta, Struct
 
 from changes.commit import Committed, commit, preview
 from changes.plan import ChangeRequest, Plan
-from console.api.gate import actor_in
+from console.api.gate import ROLE, SHARED, actor_in
 from console.api.identity import Actor
-from console.api.parameters import CrawlInPath
+from console.api.parameters import CRAWL, CrawlInPath
 from console.api.readers import CrawlReader, Readers
 from gossamer import clock
 from gossamer.crawl import check_id
 from gossamer.errors import BadSettings, GossamerError
+from gossamer.settings.api import Role
 from inspection.crawl import OpenCrawl
 from inspection.figures import instant
 
@@ -170,3 +172,27 @@ OF_NEW_CRAWL = {"changer": Provide(_provide_new_crawl_changer)}
 """The dependencies of the route that may define the crawl in its path."""
 OF_ALL = {"changer": Provide(_provide_shared_changer)}
 """The dependencies of routes that change what all crawls share."""
+
+
+def changing(
+    method: Callable[..., HTTPRouteHandler],
+    path: str,
+    summary: str,
+    *,
+    role: Role = "operate",
+    is_shared: bool = False,
+    of: dict[str, Provide] | None = None,
+) -> HTTPRouteHandler:
+    """Return the decorator of a route that changes something, as *role*.
+
+    If *path* names no crawl, or with *is_shared*, only rights on all crawls suffice. *of*: the
+    dependencies, if they are not those of the path.
+    """
+    is_of_crawl = path.startswith(CRAWL)
+    return method(
+        path,
+        summary=summary,
+        status_code=200,
+        opt={ROLE: role, SHARED: is_shared or not is_of_crawl},
+        dependencies=of or (OF_CRAWL if is_of_crawl else OF_ALL),
+    )

@@ -2,16 +2,19 @@
 
 from typing import Annotated, Any
 
-from litestar import Request
+from litestar import MediaType, Request, get
 from litestar.datastructures import State
 from litestar.di import NamedDependency, Provide
 from litestar.params import PathParameter, QueryParameter
 
-from console.api.gate import actor_in
+from console.api.gate import ROLE, SHARED, actor_in
 from console.api.identity import Forbidden
 from console.api.readers import CrawlReader
 from gossamer.crawl import check_id
+from gossamer.settings.api import Role
 
+CRAWL = "/v1/crawls/{crawl:str}"
+"""The path of a crawl, in the paths of routes."""
 MAX_ROWS = 1000
 """Items in one response."""
 Limit = Annotated[
@@ -86,3 +89,20 @@ async def _provide_filtered(
 
 FILTERED_READER = {"reader": Provide(_provide_filtered)}
 """The dependencies of lists that all crawls share, and that the parameter `crawl` shortens."""
+
+
+def reading(
+    path: str,
+    summary: str,
+    dependencies: dict[str, Provide] | None = None,
+    *,
+    role: Role = "view",
+    is_shared: bool = False,
+    media_type: MediaType | str | None = None,
+) -> get:
+    """Return the decorator of a route that reads, as *role*.
+
+    Without *dependencies*, *path* names the crawl. *is_shared*: only rights on all crawls suffice.
+    """
+    opt = {ROLE: role, SHARED: is_shared}
+    return get(path, summary=summary, opt=opt, dependencies=dependencies, media_type=media_type)

@@ -5,7 +5,7 @@ All crawls share them, so their paths name no crawl.
 
 from typing import Annotated, Any
 
-from litestar import delete, get, post, put
+from litestar import delete, post, put
 from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import UNSET, Meta, UnsetType
 
@@ -13,9 +13,8 @@ from changes.blocking import plan_block, plan_unblock
 from changes.commit import Committed
 from changes.sites import plan_host, plan_site
 from changes.speeds import plan_speeds
-from console.api.changing import OF_ALL, Change, FromRequest, SettingChange, Texts
-from console.api.gate import ROLE, SHARED
-from console.api.parameters import SHARED_READER, Cursor, FromCrawl, Limit, Url
+from console.api.changing import Change, FromRequest, SettingChange, Texts, changing
+from console.api.parameters import SHARED_READER, Cursor, FromCrawl, Limit, Url, reading
 from gossamer import clock
 from gossamer.blocklist import parse_rule
 from gossamer.crawl import canonical_of_typed, host_overrides_of, overrides_of, speed_of
@@ -35,11 +34,10 @@ from inspection.controls import (
 from inspection.paging import Page
 
 FIELDS = SettingChange.__struct_fields__
-SHARED_CHANGE = {ROLE: "operate", SHARED: True}
 Search = Annotated[str, QueryParameter(description="A part of the rule.", max_length=2000)]
 
 
-@get("/v1/blocklist", summary="The blocklist", opt={ROLE: "view"}, dependencies=SHARED_READER)
+@reading("/v1/blocklist", "The blocklist", SHARED_READER)
 async def get_blocklist(
     reader: FromCrawl, search: Search = "", cursor: Cursor = None, limit: Limit = 100
 ) -> Page[BlockedRule]:
@@ -47,29 +45,19 @@ async def get_blocklist(
     return await reader.scan(lambda crawl: read_blocklist(crawl.log, search, cursor, limit))
 
 
-@get(
-    "/v1/blocklist/match",
-    summary="The rule for a URL",
-    opt={ROLE: "view"},
-    dependencies=SHARED_READER,
-)
+@reading("/v1/blocklist/match", "The rule for a URL", SHARED_READER)
 async def get_match(reader: FromCrawl, url: Url) -> BlocklistMatch:
     """The rule of the blocklist that forbids a URL."""
     return await reader.read(lambda crawl: match_blocklist(crawl.log, url))
 
 
-@get("/v1/speed", summary="The speed", opt={ROLE: "view"}, dependencies=SHARED_READER)
+@reading("/v1/speed", "The speed", SHARED_READER)
 async def get_speed(reader: FromCrawl) -> SpeedView:
     """The rate limits by weekday and hour, and the active one."""
     return await reader.read(lambda crawl: read_speeds(crawl.log, clock.now()))
 
 
-@get(
-    "/v1/overrides",
-    summary="Settings of sites and hosts",
-    opt={ROLE: "view"},
-    dependencies=SHARED_READER,
-)
+@reading("/v1/overrides", "Settings of sites and hosts", SHARED_READER)
 async def get_overrides(reader: FromCrawl) -> Overrides:
     """Delays, budgets, quiet hours and certificates that were set for sites and hosts."""
     return await reader.read(lambda crawl: read_overrides(crawl.log))
@@ -121,21 +109,21 @@ class HostSettings(SettingChange, kw_only=True):
     """PEM text, or `sha256:` with 64 digits; "" means the usual authorities."""
 
 
-@post("/v1/blocklist", summary="Block", status_code=200, opt=SHARED_CHANGE, dependencies=OF_ALL)
+@changing(post, "/v1/blocklist", "Block")
 async def block(changer: FromRequest, data: JSONBody[Rules]) -> Committed:
     """Add rules to the blocklist: hosts, domains, URLs, prefixes or networks."""
     rules = parse_rules(data.rules)
     return await changer.carry_out(data, lambda crawl, now: plan_block(crawl, rules, now))
 
 
-@delete("/v1/blocklist", summary="Unblock", status_code=200, opt=SHARED_CHANGE, dependencies=OF_ALL)
+@changing(delete, "/v1/blocklist", "Unblock")
 async def unblock(changer: FromRequest, data: JSONBody[Rules]) -> Committed:
     """Lift rules of the blocklist."""
     rules = parse_rules(data.rules)
     return await changer.carry_out(data, lambda crawl, now: plan_unblock(crawl, rules, now))
 
 
-@put("/v1/speed", summary="Set the speed", opt=SHARED_CHANGE, dependencies=OF_ALL)
+@changing(put, "/v1/speed", "Set the speed")
 async def set_speed(changer: FromRequest, data: JSONBody[Limits]) -> Committed:
     """Replace all rate limits."""
     return await changer.carry_out(
@@ -145,7 +133,7 @@ async def set_speed(changer: FromRequest, data: JSONBody[Limits]) -> Committed:
     )
 
 
-@put("/v1/overrides/sites/{site:str}", summary="Set a site", opt=SHARED_CHANGE, dependencies=OF_ALL)
+@changing(put, "/v1/overrides/sites/{site:str}", "Set a site")
 async def set_site(
     changer: FromRequest, site: FromPath[str], data: JSONBody[SiteSettings]
 ) -> Committed:
@@ -158,7 +146,7 @@ async def set_site(
     )
 
 
-@put("/v1/overrides/hosts/{host:str}", summary="Set a host", opt=SHARED_CHANGE, dependencies=OF_ALL)
+@changing(put, "/v1/overrides/hosts/{host:str}", "Set a host")
 async def set_host(
     changer: FromRequest, host: FromPath[str], data: JSONBody[HostSettings]
 ) -> Committed:
@@ -171,13 +159,7 @@ async def set_host(
     )
 
 
-@delete(
-    "/v1/overrides/hosts/{host:str}",
-    summary="Remove the settings of a host",
-    status_code=200,
-    opt=SHARED_CHANGE,
-    dependencies=OF_ALL,
-)
+@changing(delete, "/v1/overrides/hosts/{host:str}", "Remove the settings of a host")
 async def reset_host(
     changer: FromRequest, host: FromPath[str], data: JSONBody[Change]
 ) -> Committed:

@@ -3,17 +3,26 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from litestar import MediaType, Request, Response, delete, get, post, put
+from litestar import MediaType, Request, Response, delete, post, put
 from litestar.datastructures import State
 from litestar.params import JSONBody, QueryParameter
 from msgspec import Meta, Struct
 
 from changes.commit import Committed
 from changes.crawls import plan_apply, plan_state
-from console.api.changing import OF_CRAWL, OF_NEW_CRAWL, Change, FromRequest
-from console.api.gate import ROLE, actor_in
+from console.api.changing import OF_NEW_CRAWL, Change, FromRequest, changing
+from console.api.gate import actor_in
 from console.api.lags import LagSampler
-from console.api.parameters import BY_QUERY, SHARED_READER, CrawlInPath, Cursor, FromCrawl, Limit
+from console.api.parameters import (
+    BY_QUERY,
+    CRAWL,
+    SHARED_READER,
+    CrawlInPath,
+    Cursor,
+    FromCrawl,
+    Limit,
+    reading,
+)
 from console.cli.options import DEFAULT_FLEET_POLICY
 from console.report_html import POLICY, report_page
 from gossamer.crawl import seeds_applied
@@ -33,8 +42,6 @@ from inspection.paging import Page
 from inspection.report import Report, read_report
 from inspection.status import CrawlReport, read_status
 
-OPERATE = {ROLE: "operate"}
-ADMIN = {ROLE: "admin"}
 Weeks = Annotated[int, QueryParameter(ge=1, le=520, description="Only the last weeks.")]
 OfActor = Annotated[str, QueryParameter(description="The whole actor, or the part before @.")]
 OfAction = Annotated[str, QueryParameter(description="Only this kind of change, such as block.")]
@@ -44,25 +51,20 @@ Days = Annotated[int | None, QueryParameter(ge=1, description="Only the last day
 OfDay = Annotated[str, QueryParameter(description="Only this day, as 2026-11-26, in UTC.")]
 
 
-@get("/v1/crawls/{crawl:str}/status", summary="The status of the crawl", opt={ROLE: "view"})
+@reading(f"{CRAWL}/status", "The status of the crawl")
 async def get_status(reader: FromCrawl) -> CrawlReport:
     """Totals, failures with examples, lags, and waiting hosts and URLs."""
     return await reader.read(lambda crawl: read_status(crawl).report())
 
 
-@get("/v1/crawls/{crawl:str}/report", summary="Limits explained", opt={ROLE: "view"})
+@reading(f"{CRAWL}/report", "Limits explained")
 async def get_report(reader: FromCrawl, days: Days = None, day: OfDay = "") -> Report:
     """Limits, traps and hazards with the sites and URLs that met them, downloads, copies, time by
     stage, and advice: of all days, of the last days, or of one day."""
     return await reader.read(lambda crawl: read_report(crawl, days, day))
 
 
-@get(
-    "/v1/crawls/{crawl:str}/report.html",
-    summary="The report as a file",
-    opt={ROLE: "view"},
-    media_type=MediaType.HTML,
-)
+@reading(f"{CRAWL}/report.html", "The report as a file", media_type=MediaType.HTML)
 async def get_report_file(reader: FromCrawl, days: Days = None, day: OfDay = "") -> Response[str]:
     """The report as one printable HTML file to save, without scripts and without addresses."""
     found = await reader.read(lambda crawl: read_report(crawl, days, day))
@@ -75,7 +77,7 @@ async def get_report_file(reader: FromCrawl, days: Days = None, day: OfDay = "")
     return Response(text, media_type=MediaType.HTML, headers=headers)
 
 
-@get("/v1/crawls/{crawl:str}/overview", summary="The overview of a crawl", opt={ROLE: "view"})
+@reading(f"{CRAWL}/overview", "The overview of a crawl")
 async def get_overview(reader: FromCrawl, state: State) -> Overview:
     """What the crawl does, what limits it, how far services are behind, which budgets are spent,
     and what needs attention."""
@@ -84,20 +86,20 @@ async def get_overview(reader: FromCrawl, state: State) -> Overview:
     return await reader.read(lambda crawl: read_overview(crawl, lags.times))
 
 
-@get("/v1/crawls/{crawl:str}/failures", summary="Failures", opt={ROLE: "view"})
+@reading(f"{CRAWL}/failures", "Failures")
 async def get_failures(reader: FromCrawl) -> tuple[FailureGroup, ...]:
     """Failed visits and refused URLs by kind, with examples and the appropriate action; the most
     frequent kind first."""
     return await reader.scan(read_failure_groups)
 
 
-@get("/v1/crawls/{crawl:str}/freshness", summary="Freshness by day", opt={ROLE: "view"})
+@reading(f"{CRAWL}/freshness", "Freshness by day")
 async def get_freshness(reader: FromCrawl, weeks: Weeks = 8) -> tuple[DayFreshness, ...]:
     """The expected freshness and age of the pages, by day, oldest first."""
     return await reader.read(lambda crawl: read_freshness(crawl, weeks))
 
 
-@get("/v1/lags", summary="Lags of the services", opt={ROLE: "view"}, dependencies=SHARED_READER)
+@reading("/v1/lags", "Lags of the services", SHARED_READER)
 async def get_lags(reader: FromCrawl, state: State) -> tuple[GroupLag, ...]:
     """Records that the services have not consumed, and the age of the oldest in seconds. The age
     is a lower bound until the console has run for longer."""
@@ -106,7 +108,7 @@ async def get_lags(reader: FromCrawl, state: State) -> tuple[GroupLag, ...]:
     return lags.times.lags()
 
 
-@get("/v1/crawls", summary="Crawls", opt={ROLE: "view"}, dependencies=SHARED_READER)
+@reading("/v1/crawls", "Crawls", SHARED_READER)
 async def get_crawls(request: Request[Any, Any, Any], reader: FromCrawl) -> list[CrawlSummary]:
     """The crawls on which the sender has rights: states, weights, shares and totals."""
     actor = actor_in(request.scope)
@@ -114,33 +116,19 @@ async def get_crawls(request: Request[Any, Any, Any], reader: FromCrawl) -> list
     return [one for one in found if actor.crawls is None or one.crawl in actor.crawls]
 
 
-@post(
-    "/v1/crawls/{crawl:str}/pause",
-    summary="Pause",
-    status_code=200,
-    opt=OPERATE,
-    dependencies=OF_CRAWL,
-)
+@changing(post, f"{CRAWL}/pause", "Pause")
 async def pause(changer: FromRequest, data: JSONBody[Change]) -> Committed:
     """Make no further visits for a crawl."""
     return await changer.carry_out(data, lambda crawl, now: plan_state(crawl, "pause", now))
 
 
-@post(
-    "/v1/crawls/{crawl:str}/resume",
-    summary="Resume",
-    status_code=200,
-    opt=OPERATE,
-    dependencies=OF_CRAWL,
-)
+@changing(post, f"{CRAWL}/resume", "Resume")
 async def resume(changer: FromRequest, data: JSONBody[Change]) -> Committed:
     """Continue a paused crawl."""
     return await changer.carry_out(data, lambda crawl, now: plan_state(crawl, "resume", now))
 
 
-@delete(
-    "/v1/crawls/{crawl:str}", summary="Remove", status_code=200, opt=ADMIN, dependencies=OF_CRAWL
-)
+@changing(delete, CRAWL, "Remove", role="admin")
 async def remove(changer: FromRequest, data: JSONBody[Change]) -> Committed:
     """End a crawl for good, and drop its queues and rows."""
     return await changer.carry_out(data, lambda crawl, now: plan_state(crawl, "remove", now))
@@ -166,7 +154,7 @@ class CrawlText(Struct, frozen=True):
     """When it was changed, in epoch seconds. A change states it in `replaces`."""
 
 
-@get("/v1/crawls/{crawl:str}/definition", summary="The definition", opt={ROLE: "view"})
+@reading(f"{CRAWL}/definition", "The definition")
 async def get_definition(reader: FromCrawl) -> CrawlText:
     """The definition of a crawl as a crawl file, as `gossamer crawls show` prints it."""
 
@@ -180,7 +168,7 @@ async def get_definition(reader: FromCrawl) -> CrawlText:
     return await reader.read(read)
 
 
-@put("/v1/crawls/{crawl:str}", summary="Apply", opt=ADMIN, dependencies=OF_NEW_CRAWL)
+@changing(put, CRAWL, "Apply", role="admin", of=OF_NEW_CRAWL)
 async def apply(changer: FromRequest, crawl: CrawlInPath, data: JSONBody[Definition]) -> Committed:
     """Define a crawl, or change it to what a crawl file states."""
     return await changer.carry_out(
@@ -206,7 +194,7 @@ def _read_file(place: OpenCrawl, crawl: str, text: str) -> CrawlFile:
     return file
 
 
-@get("/v1/audit", summary="Changes", opt={ROLE: "view"}, dependencies=BY_QUERY)
+@reading("/v1/audit", "Changes", BY_QUERY)
 async def get_audit(
     reader: FromCrawl,
     actor: OfActor = "",

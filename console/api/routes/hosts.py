@@ -2,20 +2,20 @@
 
 from typing import Annotated
 
-from litestar import get
 from litestar.datastructures import State
 from litestar.params import QueryParameter
 
-from console.api.gate import ROLE
 from console.api.hosts_index import Hosts
 from console.api.parameters import (
     BY_QUERY,
+    CRAWL,
     FILTERED_READER,
     Cursor,
     FromCrawl,
     Limit,
     OfHost,
     OfSite,
+    reading,
 )
 from inspection.failures import read_outcomes
 from inspection.host_details import (
@@ -46,7 +46,7 @@ ForUrl = Annotated[str, QueryParameter(description="The URL whose deciding line 
 Chosen = Annotated[Condition | None, QueryParameter(description="Only hosts in this condition.")]
 
 
-@get("/v1/hosts", summary="Hosts", opt={ROLE: "view"}, dependencies=FILTERED_READER)
+@reading("/v1/hosts", "Hosts", FILTERED_READER)
 async def get_hosts(
     reader: FromCrawl,
     state: State,
@@ -74,7 +74,7 @@ async def get_hosts(
     return await hosts.search(reader, query, cursor, limit)
 
 
-@get("/v1/sites", summary="Sites", opt={ROLE: "view"}, dependencies=FILTERED_READER)
+@reading("/v1/sites", "Sites", FILTERED_READER)
 async def get_sites(
     reader: FromCrawl,
     state: State,
@@ -96,33 +96,31 @@ async def get_sites(
     return await hosts.search_sites(reader, query, cursor, limit)
 
 
-@get("/v1/crawls/{crawl:str}/parts", summary="The parts of a site", opt={ROLE: "view"})
+@reading(f"{CRAWL}/parts", "The parts of a site")
 async def get_parts(reader: FromCrawl, site: OfSite) -> SiteParts:
     """The worth of the parts of a site, its budgets, and its parked URLs."""
     return await reader.read(lambda crawl: read_parts(crawl, site))
 
 
-@get("/v1/host", summary="The explanation of a host", opt={ROLE: "view"}, dependencies=BY_QUERY)
+@reading("/v1/host", "The explanation of a host", BY_QUERY)
 async def get_host(reader: FromCrawl, host: OfHost) -> HostExplanation:
     """What a host waits for and until when, its settings, and the first URLs of its queue."""
     return await reader.read(lambda crawl: explain_host(crawl, host))
 
 
-@get("/v1/host/timeline", summary="Visits to a host", opt={ROLE: "view"}, dependencies=BY_QUERY)
+@reading("/v1/host/timeline", "Visits to a host", BY_QUERY)
 async def get_timeline(reader: FromCrawl, host: OfHost, limit: Limit = 200) -> Timeline:
     """The last visit to each URL of a host, newest first."""
     return await reader.read(lambda crawl: read_timeline(crawl, host, limit))
 
 
-@get(
-    "/v1/host/robots", summary="The robots.txt of a host", opt={ROLE: "view"}, dependencies=BY_QUERY
-)
+@reading("/v1/host/robots", "The robots.txt of a host", BY_QUERY)
 async def get_robots(reader: FromCrawl, host: OfHost, url: ForUrl = "") -> RobotsView:
     """The rules for the crawler, and the line that decides about a URL."""
     return await reader.read(lambda crawl: read_robots(crawl, url or host))
 
 
-@get("/v1/crawls/{crawl:str}/queues", summary="The queue of a host", opt={ROLE: "view"})
+@reading(f"{CRAWL}/queues", "The queue of a host")
 async def get_queue(
     reader: FromCrawl, host: OfHost, cursor: Cursor = None, limit: Limit = 100
 ) -> Page[QueuedItem]:
@@ -130,7 +128,7 @@ async def get_queue(
     return await reader.read(lambda crawl: read_queue(crawl, host, cursor, limit))
 
 
-@get("/v1/crawls/{crawl:str}/urls", summary="URLs by their last outcome", opt={ROLE: "view"})
+@reading(f"{CRAWL}/urls", "URLs by their last outcome")
 async def get_urls(
     reader: FromCrawl,
     host: OfHost,

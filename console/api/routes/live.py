@@ -4,16 +4,16 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import Annotated, Any, Literal
 
-from litestar import Request, get
+from litestar import Request
 from litestar.datastructures import State
 from litestar.params import QueryParameter
 from litestar.response import ServerSentEvent, ServerSentEventMessage
 from msgspec.structs import replace
 
-from console.api.gate import ROLE, Gate, actor_in
+from console.api.gate import Gate, actor_in
 from console.api.lags import LagSampler
 from console.api.live import FLEET_SECONDS, FOLDER_SECONDS, Live, encode
-from console.api.parameters import BY_QUERY, FromCrawl
+from console.api.parameters import BY_QUERY, FromCrawl, reading
 from inspection.crawl import OpenCrawl
 from inspection.overview import read_overview
 
@@ -22,7 +22,7 @@ Topics = Annotated[
 ]
 
 
-@get("/v1/live", summary="Live data", opt={ROLE: "view"}, dependencies=BY_QUERY)
+@reading("/v1/live", "Live data", BY_QUERY)
 async def get_live(
     request: Request[Any, Any, Any], state: State, reader: FromCrawl, topics: Topics = "overview"
 ) -> ServerSentEvent:

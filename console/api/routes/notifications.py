@@ -2,12 +2,13 @@
 
 from typing import Annotated, Any
 
-from litestar import Request, get, post
+from litestar import Request, post
 from litestar.datastructures import State
 from litestar.params import PathParameter
 
-from console.api.gate import ROLE, SHARED, actor_in
-from console.api.parameters import SHARED_READER, FromCrawl, Limit
+from console.api.changing import changing
+from console.api.gate import actor_in
+from console.api.parameters import SHARED_READER, FromCrawl, Limit, reading
 from console.notifications.runner import Notifier
 from console.notifications.view import (
     NotificationsView,
@@ -23,12 +24,7 @@ from gossamer import clock
 ChannelName = Annotated[str, PathParameter(description="The name of a channel.", max_length=40)]
 
 
-@get(
-    "/v1/notifications",
-    summary="Notifications",
-    opt={ROLE: "view", SHARED: True},
-    dependencies=SHARED_READER,
-)
+@reading("/v1/notifications", "Notifications", SHARED_READER, is_shared=True)
 async def get_notifications(
     state: State, reader: FromCrawl, limit: Limit = 50
 ) -> NotificationsView:
@@ -38,12 +34,8 @@ async def get_notifications(
     return await reader.scan(lambda crawl: read_view(crawl.log, settings, channels, limit))
 
 
-@post(
-    "/v1/notifications/{name:str}/test",
-    summary="Test a channel",
-    status_code=200,
-    opt={ROLE: "admin", SHARED: True},
-    dependencies=SHARED_READER,
+@changing(
+    post, "/v1/notifications/{name:str}/test", "Test a channel", role="admin", of=SHARED_READER
 )
 async def test_channel(
     request: Request[Any, Any, Any], state: State, reader: FromCrawl, name: ChannelName

@@ -5,7 +5,7 @@ import asyncio
 from functools import partial
 from typing import Annotated
 
-from litestar import get, post
+from litestar import post
 from litestar.params import JSONBody, QueryParameter
 from msgspec import Meta
 
@@ -16,9 +16,8 @@ from changes.plan import ChangeRequest, Effect, Plan
 from changes.releases import plan_release
 from changes.retries import plan_fetch, plan_refetch, plan_retry, plan_retry_of
 from changes.seeds import plan_seeds
-from console.api.changing import OF_ALL, OF_CRAWL, Change, FromRequest, Text, Texts
-from console.api.gate import ROLE, SHARED
-from console.api.parameters import SHARED_READER, Cursor, FromCrawl, Limit
+from console.api.changing import Change, FromRequest, Text, Texts, changing
+from console.api.parameters import CRAWL, SHARED_READER, Cursor, FromCrawl, Limit, reading
 from console.api.readers import TookTooLong
 from gossamer import clock
 from gossamer.crawl import read_seeds
@@ -32,13 +31,10 @@ from inspection.paging import Page
 from inspection.url_forms import crawl_form
 from inspection.visits import parse_outcome
 
-OPERATE = {ROLE: "operate"}
 MAX_URGENT, MAX_WAIT = 50, 30.0
 """Urgent URLs in one request, and the seconds for which it may wait."""
 POLL_INTERVAL = 0.5
 """Seconds between two looks at the rows of urgent URLs."""
-LETTERS = {ROLE: "view", SHARED: True}
-"""Dead letters may belong to any crawl, and some to none."""
 OfService = Annotated[str, QueryParameter(description="Only records of this service.")]
 
 
@@ -108,13 +104,7 @@ class Target(Change, kw_only=True):
     """Whether the target is blocked, too."""
 
 
-@post(
-    "/v1/crawls/{crawl:str}/seeds",
-    summary="Add seeds",
-    status_code=200,
-    opt=OPERATE,
-    dependencies=OF_CRAWL,
-)
+@changing(post, f"{CRAWL}/seeds", "Add seeds")
 async def add_seeds(changer: FromRequest, data: JSONBody[Seeds]) -> Committed:
     """Add seeds within the scope of the crawl."""
     seeds = read_seeds(_named(data.urls))
@@ -124,13 +114,7 @@ async def add_seeds(changer: FromRequest, data: JSONBody[Seeds]) -> Committed:
     )
 
 
-@post(
-    "/v1/crawls/{crawl:str}/retry",
-    summary="Retry",
-    status_code=200,
-    opt=OPERATE,
-    dependencies=OF_CRAWL,
-)
+@changing(post, f"{CRAWL}/retry", "Retry")
 async def retry(changer: FromRequest, data: JSONBody[Targets]) -> Committed:
     """Retry hosts that back off and URLs that failed, or all URLs with an outcome, now."""
     targets = [*data.hosts, *data.urls]
@@ -142,26 +126,14 @@ async def retry(changer: FromRequest, data: JSONBody[Targets]) -> Committed:
     return await changer.carry_out(data, lambda crawl, now: plan_retry(crawl, targets, now))
 
 
-@post(
-    "/v1/crawls/{crawl:str}/refetch",
-    summary="Fetch again",
-    status_code=200,
-    opt=OPERATE,
-    dependencies=OF_CRAWL,
-)
+@changing(post, f"{CRAWL}/refetch", "Fetch again")
 async def refetch(changer: FromRequest, data: JSONBody[Urls]) -> Committed:
     """Fetch URLs again before their next planned visit."""
     urls = _named(data.urls)
     return await changer.carry_out(data, lambda crawl, now: plan_refetch(crawl, urls, now))
 
 
-@post(
-    "/v1/crawls/{crawl:str}/fetch",
-    summary="Fetch now",
-    status_code=200,
-    opt=OPERATE,
-    dependencies=OF_CRAWL,
-)
+@changing(post, f"{CRAWL}/fetch", "Fetch now")
 async def fetch(changer: FromRequest, reader: FromCrawl, data: JSONBody[UrgentUrls]) -> Urgent:
     """Fetch URLs before all others, whether the crawl knows them or not, and wait for their
     documents."""
@@ -186,13 +158,7 @@ async def fetch(changer: FromRequest, reader: FromCrawl, data: JSONBody[UrgentUr
     return Urgent(id=change.id, effect=change.effect, urls=tuple(found.values()))
 
 
-@post(
-    "/v1/crawls/{crawl:str}/release",
-    summary="Release",
-    status_code=200,
-    opt=OPERATE,
-    dependencies=OF_CRAWL,
-)
+@changing(post, f"{CRAWL}/release", "Release")
 async def release(changer: FromRequest, data: JSONBody[Parts]) -> Committed:
     """Visit parked URLs of a site, whatever they are worth."""
     return await changer.carry_out(
@@ -200,7 +166,7 @@ async def release(changer: FromRequest, data: JSONBody[Parts]) -> Committed:
     )
 
 
-@get("/v1/crawls/{crawl:str}/dead-letters", summary="Dead letters", opt=LETTERS)
+@reading(f"{CRAWL}/dead-letters", "Dead letters", is_shared=True)
 async def get_letters(
     reader: FromCrawl, service: OfService = "", cursor: Cursor = None, limit: Limit = 100
 ) -> Page[Letter]:
@@ -208,50 +174,27 @@ async def get_letters(
     return await reader.scan(lambda crawl: read_letters(crawl.log, service or None, cursor, limit))
 
 
-@post(
-    "/v1/crawls/{crawl:str}/dead-letters/replay",
-    summary="Replay",
-    status_code=200,
-    opt={**OPERATE, SHARED: True},
-    dependencies=OF_CRAWL,
-)
+@changing(post, f"{CRAWL}/dead-letters/replay", "Replay", is_shared=True)
 async def replay(changer: FromRequest, data: JSONBody[Letters]) -> Committed:
     """Append dead letters to their topics again."""
     names = _letters(data)
     return await changer.carry_out(data, lambda crawl, _: plan_replay(crawl, names))
 
 
-@post(
-    "/v1/crawls/{crawl:str}/dead-letters/discard",
-    summary="Discard",
-    status_code=200,
-    opt={ROLE: "admin", SHARED: True},
-    dependencies=OF_CRAWL,
-)
+@changing(post, f"{CRAWL}/dead-letters/discard", "Discard", role="admin", is_shared=True)
 async def discard(changer: FromRequest, data: JSONBody[Letters]) -> Committed:
     """Erase dead letters."""
     names = _letters(data)
     return await changer.carry_out(data, lambda crawl, _: plan_discard(crawl, names))
 
 
-@get(
-    "/v1/erasures",
-    summary="Erasures",
-    opt={ROLE: "admin", SHARED: True},
-    dependencies=SHARED_READER,
-)
+@reading("/v1/erasures", "Erasures", SHARED_READER, role="admin", is_shared=True)
 async def get_erasures(reader: FromCrawl) -> tuple[Erasure, ...]:
     """What was erased on demand, and the services that have not finished; the oldest first."""
     return await reader.scan(read_erasures)
 
 
-@post(
-    "/v1/erasures",
-    summary="Erase",
-    status_code=200,
-    opt={ROLE: "admin", SHARED: True},
-    dependencies=OF_ALL,
-)
+@changing(post, "/v1/erasures", "Erase", role="admin")
 async def forget(changer: FromRequest, data: JSONBody[Target]) -> Committed:
     """Erase everything about a URL, a host or a site, in all crawls. This cannot be undone. A dry
     run counts dead letters and rows of some tables."""

@@ -5,11 +5,10 @@ from itertools import dropwhile, islice
 from math import inf, isnan
 from typing import Annotated, Literal
 
-from litestar import MediaType, Response, get
+from litestar import MediaType, Response
 from litestar.params import QueryParameter
 
-from console.api.gate import ROLE
-from console.api.parameters import Cursor, FromCrawl, Limit, OfTime, Url
+from console.api.parameters import CRAWL, Cursor, FromCrawl, Limit, OfTime, Url, reading
 from gossamer import clock
 from gossamer.errors import BadSettings
 from inspection.archived_html import FRAME_HEADERS, read_archived_page
@@ -36,13 +35,13 @@ OfForm = Annotated[
 ]
 
 
-@get("/v1/crawls/{crawl:str}/url", summary="The explanation of a URL", opt={ROLE: "view"})
+@reading(f"{CRAWL}/url", "The explanation of a URL")
 async def get_url(reader: FromCrawl, url: Url) -> UrlExplanation:
     """The last visit to a URL, the next one, and the rules for both."""
     return await reader.read(lambda crawl: explain_url(crawl, url))
 
 
-@get("/v1/crawls/{crawl:str}/history", summary="The visits to a URL", opt={ROLE: "view"})
+@reading(f"{CRAWL}/history", "The visits to a URL")
 async def get_history(
     reader: FromCrawl, url: Url, cursor: Cursor = None, limit: Limit = 100
 ) -> Page[Visit]:
@@ -58,7 +57,7 @@ async def get_history(
     return await reader.read(read)
 
 
-@get("/v1/crawls/{crawl:str}/capture", summary="A version of a page", opt={ROLE: "view"})
+@reading(f"{CRAWL}/capture", "A version of a page")
 async def get_capture(reader: FromCrawl, url: Url, at: OfTime = None) -> PageVersion:
     """One archived version of a page, with its headers and its main text: the newest, or the newest
     until a time."""
@@ -69,7 +68,7 @@ async def get_capture(reader: FromCrawl, url: Url, at: OfTime = None) -> PageVer
     return await reader.read(read)
 
 
-@get("/v1/crawls/{crawl:str}/diff", summary="The difference of two versions", opt={ROLE: "view"})
+@reading(f"{CRAWL}/diff", "The difference of two versions")
 async def get_diff(
     reader: FromCrawl, url: Url, since: OfTime = None, until: OfTime = None, form: OfForm = "text"
 ) -> Comparison:
@@ -78,18 +77,13 @@ async def get_diff(
     return await reader.read(lambda crawl: compare_versions(crawl, url, since, until, form))
 
 
-@get("/v1/crawls/{crawl:str}/url/path", summary="The path to a URL", opt={ROLE: "view"})
+@reading(f"{CRAWL}/url/path", "The path to a URL")
 async def get_path(reader: FromCrawl, url: Url) -> UrlPath:
     """The pages between a seed and a URL, and how each was found."""
     return await reader.read(lambda crawl: read_path(crawl, url))
 
 
-@get(
-    "/v1/crawls/{crawl:str}/archived",
-    summary="An archived page for a frame",
-    opt={ROLE: "view"},
-    media_type=MediaType.HTML,
-)
+@reading(f"{CRAWL}/archived", "An archived page for a frame", media_type=MediaType.HTML)
 async def get_archived(reader: FromCrawl, url: Url, at: OfTime = None) -> Response[str]:
     """A version of a page as a document without scripts, links and addresses, under a policy that
     forbids every request. It is shown in a sandboxed frame."""
@@ -99,12 +93,7 @@ async def get_archived(reader: FromCrawl, url: Url, at: OfTime = None) -> Respon
     return Response(found.html, media_type=MediaType.HTML, headers=FRAME_HEADERS)
 
 
-@get(
-    "/v1/crawls/{crawl:str}/body",
-    summary="The body of a version",
-    opt={ROLE: "view"},
-    media_type="application/octet-stream",
-)
+@reading(f"{CRAWL}/body", "The body of a version", media_type="application/octet-stream")
 async def get_body(reader: FromCrawl, url: Url, at: OfTime = None) -> Response[bytes]:
     """The body of an archived version as a file to save, without its content codings. It has a
     type that no browser opens, whatever the server stated: `capture` has the archived headers."""
@@ -117,7 +106,7 @@ async def get_body(reader: FromCrawl, url: Url, at: OfTime = None) -> Response[b
     return Response(found.data, media_type="application/octet-stream", headers=headers)
 
 
-@get("/v1/crawls/{crawl:str}/usage", summary="Usage at a time", opt={ROLE: "view"})
+@reading(f"{CRAWL}/usage", "Usage at a time")
 async def get_usage(reader: FromCrawl, target: Target, at: OfTime = None) -> list[UsageAt]:
     """What a site allowed its pages to be used for, with the archived statements."""
     if at is not None and isnan(at):
