@@ -8,7 +8,8 @@ delay, a Retry-After and robots.txt are still obeyed.
 **Each URL is queued once.** The row of a host says which records of `urls.admitted` it has applied,
 and a plan says whether its URL is in the queue. Only dedup can admit a URL twice: after a crash
 between an admission and the commit of the record that caused it. Dedup marks such events as
-`repeated`. The frontier checks the URLs of marked events, and of no others, before it queues them.
+`repeated`. The frontier checks the URLs of marked events before it queues them, and those of hosts
+with requests for urgent URLs, which overtake admissions. It checks no others.
 """
 
 from collections import defaultdict
@@ -112,6 +113,8 @@ class Admission:
             accepted = list[Discovery]()
             if event.repeated:
                 group = self._select_unseen(partition, host, event.crawl, [*group])
+            elif partition.queues.of(host.row).requests.until:
+                group = self._select_not_overtaken(partition, host.row, [*group])
             for found in group:
                 candidate = AdmissionCandidate(
                     found, host, len(accepted), crawl, self._refusals.blocklist, self._settings,
@@ -266,6 +269,16 @@ class Admission:
             return
         seen |= partition.queues.new_urls(host.row)
         yield from (found for found in repeated if found.url not in seen)
+
+    def _select_not_overtaken(
+        self, partition: Partition, host: HostRow, admitted: Sequence[Discovery]
+    ) -> Iterator[Discovery]:
+        """Yield the URLs of *admitted* that no request for an urgent URL has overtaken: those that
+        were not visited, and are neither urgent nor ordered."""
+        rows = self._urls.get_many((partition.crawl, host.host), [one.url for one in admitted])
+        overtaken = {row.url for row in rows if row.outcome not in PARKING_RULES}
+        overtaken |= partition.queues.urgent_urls(host)
+        yield from (found for found in admitted if found.url not in overtaken)
 
     def _accept(
         self,

@@ -284,6 +284,8 @@ class HostCrawl(Struct, frozen=True, omit_defaults=True, gc=False):
     waits_until: float = 0.0
     """The time before which the crawl gets no order of the host, because its next URL waits for
     verdicts, or its URLs were sent to the original of the host."""
+    requests: AppliedRecords = AppliedRecords()
+    """The applied requests for urgent URLs (`urgent.py`), by their offsets on `visits.ended`."""
 
     @property
     def queued(self) -> int:

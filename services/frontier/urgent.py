@@ -12,6 +12,11 @@ the host some reads of rows.
 
 A URL that was never visited has the origin of a seed. Dedup is told to add it to the URL-seen set,
 so that later links do not admit it.
+
+Requests are on `visits.ended`, which the frontier reads before all other topics. Its lag is small:
+it has only the outcomes of the frontier's own orders. So a request overtakes the admissions that
+wait, and the admission of its URL may come after its visit. Hosts with requests therefore have
+their admitted URLs compared with the rows of URLs (`Admission`).
 """
 
 from typing import NamedTuple
@@ -72,7 +77,7 @@ class UrgentRequests:
         changed.
         """
         host = partition.find(event.site, event.host)
-        if record and host.row.applied.covers(record):
+        if record and partition.queues.of(host.row).requests.covers(record):
             return []
         present = partition.queues.urgent_urls(host.row)
         wanted = [
@@ -84,9 +89,7 @@ class UrgentRequests:
         if not found:
             return []
         partition.sites.enter(event.site)
-        partition.sites.begin(event.site, record)
         self._queue(partition, host, found, now, record)
-        partition.sites.begin(event.site, None)
         unseen = [_requested(one.entry) for one in found if one.plan is None]
         return group_by_site(unseen, VIA, event.crawl, now)
 
@@ -105,7 +108,9 @@ class UrgentRequests:
             totals = replace(row.totals, admitted=row.totals.admitted + len(admitted))
             row = replace(row, totals=totals)
         if record:
-            row = replace(row, applied=row.applied.through(record))
+            own = row.of(partition.crawl)
+            own = replace(own, requests=own.requests.through(record))
+            row = row.with_crawl(partition.crawl, own)
         if waiting := sum(one.may_wait for one in found):
             row = partition.queues.add_surplus(row, waiting)
         partition.queue_urgently(host, row, [one.entry for one in found], now)

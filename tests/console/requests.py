@@ -34,6 +34,7 @@ class RequestCommand:
 
     def requests(self) -> list[tuple[str, str, tuple[str, ...]]]:
         """Return site, host and URLs of each request on the log."""
-        found = events(Folder(self.data).open().log, "urls.admitted")
+        log = Folder(self.data).open().log
+        found = [*events(log, "urls.admitted"), *events(log, "visits.ended")]
         kinds = (FetchRequested, RefetchRequested, RetryRequested)
         return [(e.site, e.host, e.urls) for e in found if isinstance(e, kinds)]

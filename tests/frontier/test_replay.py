@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from gossamer.events import (
     Discovery,
     Event,
+    FetchRequested,
     PageDeduplicated,
     Purpose,
     UrlsAdmitted,
@@ -90,6 +91,22 @@ def test_redelivered_records_change_no_budget_total_queue_or_refusal() -> None:
     apply(sim, [make_admission(99, f"{HOST}/new")], len(events))
     sim.run()
     assert f"{HOST}/new" in sim.pages()
+
+
+def test_redelivered_request_for_an_urgent_url_is_not_visited_again() -> None:
+    sim = Simulation()
+    apply(sim, [make_admission(0, f"{HOST}/1")])
+    urls = (f"{HOST}/1", f"{HOST}/2")
+    request = FetchRequested(at=sim.now, site="a.test", host=HOST, urls=urls)
+    apply(sim, [request])
+    sim.run()
+    assert sorted(sim.pages()) == [*urls]
+    apply(sim, [request])
+    sim.run()
+    assert sorted(sim.pages()) == [*urls]
+    apply(sim, [replace(request, at=sim.now)], 1)
+    sim.run()
+    assert sorted(sim.pages()) == sorted(2 * urls)
 
 
 def test_redelivered_verdict_changes_no_total_and_no_plan() -> None:
