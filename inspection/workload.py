@@ -86,13 +86,13 @@ class Waiting(Struct, frozen=True):
     """The URLs that are tried again first."""
 
 
-def read_workload(opened: Viewed, now: float) -> Workload:
-    """Return the workload of all crawls *now*.
+def read_workload(opened: Viewed, now: float, crawls: Collection[str] | None = None) -> Workload:
+    """Return the workload of *crawls*, or of all crawls, *now*.
 
     At most `MAX_READ_ENTRIES` hosts are read, many of them concurrently.
     """
     with opened.view(PartitionRow, ListedHost, HostRow, RobotsRow) as store:
-        rows = [*islice(_listed_hosts(opened.log, store), MAX_READ_HOSTS)]
+        rows = [*islice(_listed_hosts(opened.log, store, crawls), MAX_READ_HOSTS)]
         hosts = sorted(map(host_of, rows), key=lambda host: host.seconds_left, reverse=True)
         if hosts:
             first = next(row for row in rows if row.host == hosts[0].host)
@@ -142,11 +142,18 @@ def _listed_hosts(
         hosts = {row.host: row for row in found}
         for crawl, entry in batch:
             host = hosts.get(entry.host)
-            is_listed = host is not None and host.of(crawl).listed == entry.number
-            if host and is_listed and host.condition in LISTED_CONDITIONS:
-                if host.host not in listed:
-                    yield host
+            if host and _has_work(host, crawl, entry) and host.host not in listed:
                 listed.add(host.host)
+                yield host
+
+
+def _has_work(host: HostRow, crawl: str, entry: ListedHost) -> bool:
+    """Return whether *entry* holds, and *host* has a URL of *crawl* or is being visited."""
+    own = host.of(crawl)
+    is_visited = host.condition is Condition.CHECKED_OUT
+    # A crawl whose last URL was skipped stays listed until the next order of the host.
+    is_busy = host.condition in LISTED_CONDITIONS and (own.queued > 0 or is_visited)
+    return is_busy and own.listed == entry.number
 
 
 def _directory_entries(

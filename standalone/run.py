@@ -133,7 +133,7 @@ class Run:
         is_old = abs((now := clock.now()) - self.workload_at) >= WORKLOAD_INTERVAL
         if is_old and self.workload_version != self.version:
             self.workload_at, self.workload_version = now, self.version
-            self.workload = read_workload(self.opened, now)
+            self.workload = read_workload(self.opened, now, self.crawls)
         return self.workload
 
     def _natural_end(self, now: float) -> End | None:

@@ -37,6 +37,8 @@ from tests.archive.harness import page
 NOW = 2_000_000_000.0
 NEWS = CrawlDefined(crawl="news", at=1.0, scope="any()", max_depth=3)
 BLOGS = replace(NEWS, crawl="blogs")
+STOPPED = replace(BLOGS, paused=True)
+LIMITED = replace(BLOGS, max_pages=1)
 SITE, HOST = "a.example", "http://a.example"
 GROUP, KEY = key_group_of(SITE), partition_key(0, PARTITIONS)
 
@@ -108,6 +110,18 @@ def test_crawl_at_its_page_limit_waits_for_the_others(opened: Opened) -> None:
     assert run.update(NOW) is End.PAGES
 
 
+def test_entry_of_a_crawl_without_urls_is_stale(opened: Opened) -> None:
+    """The last URL of the crawl was skipped, and the host was not ordered since."""
+    run = begin(opened, NEWS, STOPPED)
+    own = HostCrawl(listed=1)
+    store_host(opened, news=1, blogs=5)
+    host = opened.store.table(HostRow).get(SITE, HOST)
+    assert host and run.update(NOW) is None and run.read_workload().hosts
+    opened.store.table(HostRow).put(host.with_crawl("news", own))
+    opened.store.flush()
+    assert run.update(NOW) is End.DONE
+
+
 @pytest.mark.parametrize("how", [{"paused": True}, {"removed": True, "paused": True}])
 def test_queue_of_a_stopped_crawl_does_not_keep_the_run_going(
     opened: Opened, how: dict[str, bool]
@@ -117,10 +131,6 @@ def test_queue_of_a_stopped_crawl_does_not_keep_the_run_going(
     assert run.update(NOW) is None
     opened.log.append([encode(replace(BLOGS, **how))])
     assert run.update(NOW) is End.DONE
-
-
-STOPPED = replace(BLOGS, paused=True)
-LIMITED = replace(BLOGS, max_pages=1)
 
 
 @pytest.mark.parametrize("other", [BLOGS, STOPPED, LIMITED])
