@@ -105,8 +105,8 @@ def read_workload(opened: Viewed, now: float, crawls: Collection[str] | None = N
 
 def next_visit_at(opened: Viewed, crawls: Collection[str], now: float) -> float | None:
     """Return when a URL of *crawls* may be visited next: *now* if one waits at a host that is ready
-    or in its delay; else the first end of a wait; None if no URL waits. Planned revisits are not
-    read.
+    or in its delay; else the first end of a wait; None if no URL waits. Planned revisits and parked
+    parts of sites are not counted, except parts that are being released.
     """
     rows = (PartitionRow, ListedHost, HostRow, DueRow, PlanRow, ParkedPartsRow)
     with opened.view(*rows) as store:
@@ -120,8 +120,7 @@ def _is_wait_of(crawls: Collection[str], due: DueRow, store: Store) -> bool:
     """Return whether URLs of *crawls* wait for the time of *due*."""
     if due.host == NO_HOST:
         rows = store.table(ParkedPartsRow).get_all([((crawl, due.site), "") for crawl in crawls])
-        parts = [part for row in rows for part in row.parts.values()]
-        return any(part.releasing or part.probe_at == due.at for part in parts)
+        return any(part.releasing for row in rows for part in row.parts.values())
     match _waiting_row(due, store):
         case PlanRow(crawl=crawl):
             return crawl in crawls

@@ -135,7 +135,7 @@ def test_queue_of_a_stopped_crawl_does_not_keep_the_run_going(
 
 @pytest.mark.parametrize("other", [BLOGS, STOPPED, LIMITED])
 @pytest.mark.parametrize(("seconds", "is_awaited"), [(30.0, True), (-5.0, True), (400.0, False)])
-@pytest.mark.parametrize("kind", ["host", "URL", "parts"])
+@pytest.mark.parametrize("kind", ["host", "URL"])
 def test_wait_of_an_active_crawl_is_awaited_for_a_while(
     opened: Opened, other: CrawlDefined, seconds: float, is_awaited: bool, kind: str
 ) -> None:
@@ -158,8 +158,18 @@ def test_wait_of_a_stopped_crawl_is_not_awaited(
     assert run.update(NOW) is (End.PAGES if other is LIMITED else End.DONE)
 
 
+def test_parked_part_is_not_awaited_unless_it_is_being_released(opened: Opened) -> None:
+    run = begin(opened, NEWS)
+    store_wait(opened, "parts", "news", NOW)
+    assert run.update(NOW) is None
+    parked = {"/trap/": ParkedPart("low_worth", NOW, probe_at=NOW)}
+    opened.store.table(ParkedPartsRow).put(ParkedPartsRow("news", SITE, parked))
+    opened.store.flush()
+    assert run.update(NOW) is End.DONE
+
+
 def store_wait(opened: Opened, kind: str, crawl: str, until: float) -> None:
-    """Store a host that backs off, a URL that is tried again, or a parked part of a site."""
+    """Store a host that backs off, a URL that is tried again, or a part that is being released."""
     match kind:
         case "host":
             store_host(opened, Condition.BACKING_OFF, until, **{crawl: 1})
@@ -168,7 +178,7 @@ def store_wait(opened: Opened, kind: str, crawl: str, until: float) -> None:
             opened.store.table(PlanRow).put(PlanRow(crawl, HOST, url, until))
             store_due(opened, DueRow("", url, until, SITE, HOST, crawl, url))
         case _:
-            parts = {"/trap/": ParkedPart("low_worth", NOW, probe_at=until)}
+            parts = {"/trap/": ParkedPart("low_worth", NOW, releasing=True)}
             opened.store.table(ParkedPartsRow).put(ParkedPartsRow(crawl, SITE, parts))
             store_due(opened, DueRow("", SITE, until, SITE, NO_HOST))
 
