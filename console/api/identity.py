@@ -23,6 +23,8 @@ SESSION_SECONDS = 12 * 3600.0
 MAX_SESSIONS = 1000
 """Sessions at once. The oldest one ends when there are more."""
 MAX_NAME_LENGTH = 200
+TOKEN_PREFIX = "token:"
+"""The beginning of the names of tokens as actors."""
 BEARER = "bearer "
 SAME_ORIGIN = "same-origin"
 
@@ -151,7 +153,9 @@ class Identities:
             self.sessions.end(id_)
             return None
         name, grant = found
-        return Actor(f"token:{name}", grant.role, grant.crawls, True, session.actor.expires_at)
+        return Actor(
+            f"{TOKEN_PREFIX}{name}", grant.role, grant.crawls, True, session.actor.expires_at
+        )
 
     def of_token(self, secret: str, now: float) -> Actor:
         """Return the actor of a token. Raise Unidentified if it is unknown or expired."""
@@ -159,7 +163,7 @@ class Identities:
         if found is None:
             raise Unidentified("the token is unknown or has expired")
         name, grant = found
-        return Actor(f"token:{name}", grant.role, grant.crawls)
+        return Actor(f"{TOKEN_PREFIX}{name}", grant.role, grant.crawls)
 
     def _is_trusted(self, peer: str) -> bool:
         try:
@@ -170,7 +174,9 @@ class Identities:
 
     def _of_proxy(self, headers: Mapping[str, str]) -> Actor:
         user = headers.get(self._settings.user_header.lower(), "").strip()
-        if not user or len(user) > MAX_NAME_LENGTH or not user.isprintable():
+        is_valid = user.isprintable() and len(user) <= MAX_NAME_LENGTH
+        # The audit log would show the user as a token.
+        if not user or not is_valid or user.startswith(TOKEN_PREFIX):
             raise Unidentified(f"the proxy sent no valid {self._settings.user_header}")
         groups = headers.get(self._settings.groups_header.lower(), "").split(",")
         grant: Grant | None = self._settings.grant_of(frozenset(one.strip() for one in groups))

@@ -12,6 +12,7 @@ from console.api.identity import Forbidden
 from console.api.readers import CrawlReader
 from gossamer.crawl import check_id
 from gossamer.settings.api import Role
+from inspection.figures import MAX_INSTANT
 
 CRAWL = "/v1/crawls/{crawl:str}"
 """The path of a crawl, in the paths of routes."""
@@ -30,7 +31,10 @@ Url = Annotated[str, QueryParameter(description="A URL, in any form that a perso
 OfHost = Annotated[str, QueryParameter(description="A host, or a URL of it, as a person types it.")]
 OfSite = Annotated[str, QueryParameter(description="Only this site, or only its hosts.")]
 OfTime = Annotated[
-    float | None, QueryParameter(description="The newest version until then, in epoch seconds.")
+    float | None,
+    QueryParameter(
+        ge=0, le=MAX_INSTANT, description="The newest version until then, in epoch seconds."
+    ),
 ]
 FromCrawl = NamedDependency[CrawlReader]
 """The reader of the crawl that the path or the parameter `crawl` names, as the argument

@@ -5,10 +5,10 @@ import asyncio
 from litestar.enums import ScopeType
 from litestar.exceptions import HTTPException
 from litestar.types import ASGIApp, Receive, ReceiveMessage, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 HEAD_SECONDS = 10.0
-"""Seconds from the connection to the end of the head of its first request."""
+"""Seconds from the connection, or a response, to the end of the head of the next request."""
 BODY_SECONDS = 15.0
 """Seconds for the body of a request. It has a megabyte at most."""
 
@@ -49,8 +49,14 @@ class Protocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
         super().connection_made(transport)
-        self.loop.call_later(HEAD_SECONDS, self._close_without_request)
+        self.loop.call_later(HEAD_SECONDS, self._close_without_request, self.cycle)
 
-    def _close_without_request(self) -> None:
-        if self.cycle is None and not self.transport.is_closing():
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next request."""
+        last = self.cycle
+        super().on_response_complete()
+        self.loop.call_later(HEAD_SECONDS, self._close_without_request, last)
+
+    def _close_without_request(self, last: RequestResponseCycle | None) -> None:
+        if self.cycle is last and not self.transport.is_closing():
             self.transport.close()

@@ -178,6 +178,10 @@ def test_bad_request_is_answered_with_the_reason(client: Client) -> None:
         "/v1/crawls/default/report?day=monday",
         "/v1/hosts?condition=odd",
         f"/v1/hosts?limit={MAX_ROWS + 1}",
+        f"/v1/crawls/default/diff?url={URL}&since=nan",
+        f"/v1/crawls/default/usage?target={URL}&at=inf",
+        f"/v1/crawls/default/capture?url={URL}&at=-1",
+        "/v1/audit?since=nan",
     ):
         assert client.get(path).status_code == 400, path
 

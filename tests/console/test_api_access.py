@@ -266,6 +266,8 @@ def test_trusted_proxy_names_user_and_groups() -> None:
         identify("10.1.2.3", x_forwarded_email="eve", x_forwarded_groups="dev")
     with pytest.raises(Unidentified, match="no valid"):
         identify("10.1.2.3", x_forwarded_email="", x_forwarded_groups="sre")
+    with pytest.raises(Unidentified, match="no valid"):
+        identify("10.1.2.3", x_forwarded_email="token:ann", x_forwarded_groups="sre")
 
 
 def test_headers_of_a_proxy_are_refused_from_other_peers() -> None:
@@ -407,6 +409,19 @@ def test_connections_of_slow_clients_are_closed(
             connection.sendall(sent.replace(b"HOST", host.encode()))
             answer = b"".join(iter(lambda: connection.recv(4096), b""))
     assert answer == b"" or answer.startswith(b"HTTP/1.1 408 ")
+
+
+def test_connection_whose_second_request_is_slow_is_closed(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slow_clients, "HEAD_SECONDS", 0.3)
+    with serving(data) as url:
+        name, _, port = url.removeprefix("http://").partition(":")
+        with socket.create_connection((name, int(port)), timeout=60.0) as connection:
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert connection.recv(4096).startswith(b"HTTP/1.1 200 ")
+            connection.sendall(b"GET /healthz HT")
+            assert b"".join(iter(lambda: connection.recv(4096), b"")) in (b"", b"ok")
 
 
 def test_pattern_is_no_target_of_an_erasure(client: Client) -> None:

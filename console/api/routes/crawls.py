@@ -46,7 +46,9 @@ Weeks = Annotated[int, QueryParameter(ge=1, le=520, description="Only the last w
 OfActor = Annotated[str, QueryParameter(description="The whole actor, or the part before @.")]
 OfAction = Annotated[str, QueryParameter(description="Only this kind of change, such as block.")]
 OfSubject = Annotated[str, QueryParameter(description="Text that the subject contains.")]
-Since = Annotated[float, QueryParameter(description="Only changes since then, in epoch seconds.")]
+Since = Annotated[
+    float, QueryParameter(ge=0, description="Only changes since then, in epoch seconds.")
+]
 Days = Annotated[int | None, QueryParameter(ge=1, description="Only the last days.")]
 OfDay = Annotated[str, QueryParameter(description="Only this day, as 2026-11-26, in UTC.")]
 

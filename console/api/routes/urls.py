@@ -2,7 +2,7 @@
 
 import re
 from itertools import dropwhile, islice
-from math import inf, isnan
+from math import inf
 from typing import Annotated, Literal
 
 from litestar import MediaType, Response
@@ -109,8 +109,6 @@ async def get_body(reader: FromCrawl, url: Url, at: OfTime = None) -> Response[b
 @reading(f"{CRAWL}/usage", "Usage at a time")
 async def get_usage(reader: FromCrawl, target: Target, at: OfTime = None) -> list[UsageAt]:
     """What a site allowed its pages to be used for, with the archived statements."""
-    if at is not None and isnan(at):
-        raise BadSettings("at is not a time")
     time = clock.now() if at is None else at
     return await reader.scan(lambda crawl: read_usage(crawl, target, time))
 
