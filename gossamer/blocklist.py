@@ -51,6 +51,11 @@ def parse_rule(text: str) -> str:
     except BadUrl as error:
         raise BadSettings(str(error)) from error
     authority, _, path = url.partition("://")[2].partition("/")
+    if "*" in authority:
+        raise BadSettings(
+            f"{text}: * stands for any name in *.example.org, and for any end in "
+            "example.org/private/*, alone. gossamer speed 0 stops all requests"
+        )
     if path or ("/" in rest and not prefix):
         rule = f"{authority}/{path}{'*' * prefix}"
         if _network(rule):
@@ -75,7 +80,7 @@ def _network(text: str) -> str:
 def _name(text: str) -> str:
     url = canonicalize(f"http://{text}/")
     name = host_name(url)
-    if url != f"http://{name}/" or ":" in text or is_address(name):
+    if url != f"http://{name}/" or ":" in text or "*" in text or is_address(name):
         raise BadSettings(f"*.{text}: a domain must be a name, such as *.example.org")
     return name
 

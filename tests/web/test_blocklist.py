@@ -44,7 +44,11 @@ def test_rule_has_one_canonical_form(text: str, rule: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "ftp://a.example", "*.192.0.2.7", "*.a.example:80", "a b", "http://192.0.2.0/24"]
+    "text",
+    [
+        *("", "ftp://a.example", "*.192.0.2.7", "*.a.example:80", "a b", "http://192.0.2.0/24"),
+        *("*", "*/", "*/*", "*.*", "www.*.example", "example.*", "http://*:80/a"),
+    ],
 )
 def test_invalid_rule_is_refused(text: str) -> None:
     with pytest.raises(BadSettings):
