@@ -189,6 +189,13 @@ def has_parked_to_evaluate(opened: Opened, crawl: CrawlDefined) -> bool:
     )
 
 
+def has_rows_to_drop(opened: Opened, crawl: CrawlDefined) -> bool:
+    """Return whether the frontier has yet to drop rows of *crawl*, because it is removed."""
+    # The last row of a crawl that the frontier drops.
+    table, keys = opened.store.table(PartitionPlansRow), partition_keys(PARTITIONS)
+    return crawl.removed and any(table.get((crawl.crawl, key)) for key in keys)
+
+
 def last_epoch(opened: Opened) -> int:
     """Return the largest epoch of a claim so far; 0 without claims."""
     rows = (opened.store.table(ClaimRow).get(str(p)) for p in range(PARTITIONS))

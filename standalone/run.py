@@ -28,7 +28,14 @@ from gossamer.settings import Settings
 from gossamer.telemetry import set_gauge
 from inspection.archives import read_buffers
 from inspection.folder import Folder, Opened
-from inspection.progress import End, Progress, has_parked_to_evaluate, last_epoch, read_progress
+from inspection.progress import (
+    End,
+    Progress,
+    has_parked_to_evaluate,
+    has_rows_to_drop,
+    last_epoch,
+    read_progress,
+)
 from inspection.workload import Workload, next_visit_at, read_workload
 from standalone.metrics import serve_metrics
 from standalone.processes import Beside, Child, ChildConfig, start_children
@@ -95,8 +102,10 @@ class Run:
             )
             self.visited |= self.crawls
             self.progress = read_progress(self.opened, self.visited)
-            self.has_more = not self.progress.drained or any(
-                has_parked_to_evaluate(self.opened, crawl) for crawl in self.crawls.values()
+            self.has_more = (
+                not self.progress.drained
+                or any(has_rows_to_drop(self.opened, crawl) for crawl in definitions.values())
+                or any(has_parked_to_evaluate(self.opened, crawl) for crawl in self.crawls.values())
             )
             unlimited = [crawl.crawl for crawl in self._unlimited()]
             self.next_at = None if self.has_more else next_visit_at(self.opened, unlimited, now)
@@ -234,7 +243,9 @@ def _prepare(
     if are_all_paused(opened.log):
         events.append(FleetPaused(at=now, paused=False))
     opened.log.append([encode(event) for event in events])
-    if not (crawls := active_crawls(opened.log)):
+    crawls = active_crawls(opened.log)
+    removed = definitions_of(opened.log).values()
+    if not crawls and not any(has_rows_to_drop(opened, crawl) for crawl in removed):
         raise GossamerError(
             f"{opened.folder.path} has no active crawl: gossamer crawls list shows all crawls, and "
             "gossamer crawls resume ID continues a paused one"

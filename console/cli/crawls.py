@@ -90,7 +90,10 @@ def run(options: argparse.Namespace) -> int:
                 plan = plan_remove(place, crawl, now)
             case _:
                 plan = plan_pause(place, crawl, options.action == "pause", now)
-        say(carry_out(place, plan, options).text)
+        effect = carry_out(place, plan, options)
+        say(effect.text)
+        if options.action == "remove" and effect.count and not options.dry_run:
+            _say_who_acts(place, "drops them")
         return 0
 
 
@@ -136,9 +139,15 @@ def _apply(place: OpenCrawl, file: CrawlFile, options: argparse.Namespace) -> in
     say(effect.text)
     if before and before.paused:
         say(f"It is paused: gossamer crawls resume {crawl} continues it.", YELLOW)
-    elif effect.count and not (options.dry_run or place.fleet or place.is_running()):
-        say("gossamer crawl runs it.")
+    elif effect.count and not options.dry_run:
+        _say_who_acts(place, "runs it")
     return 0
+
+
+def _say_who_acts(place: OpenCrawl, act: str) -> None:
+    """Print the command that carries out a change, if no service does."""
+    if not (place.fleet or place.is_running()):
+        say(f"gossamer crawl {act}.")
 
 
 def _diff(place: OpenCrawl, file: CrawlFile) -> int:

@@ -223,7 +223,8 @@ def test_removed_crawl_leaves_the_others_and_its_id(
     crawls("crawls", "apply", str(file))
     monkeypatch.setattr("builtins.input", lambda question: "n")
     assert "Nothing was removed" in crawls("crawls", "remove", "news", status=1)
-    assert "WARC files stay" in crawls("crawls", "remove", "news", "--yes")
+    shown = crawls("crawls", "remove", "news", "--yes")
+    assert "WARC files stay" in shown and "gossamer crawl drops them." in shown
     found = crawls.definitions()
     assert (found["news"].removed, found["news"].paused) == (True, True)
     assert found["blogs"] == BLOGS

@@ -133,6 +133,17 @@ def test_queue_of_a_stopped_crawl_does_not_keep_the_run_going(
     assert run.update(NOW) is End.DONE
 
 
+def test_run_goes_on_until_the_rows_of_a_removed_crawl_are_dropped(opened: Opened) -> None:
+    run = begin(opened, NEWS, replace(BLOGS, paused=True, removed=True))
+    plans = opened.store.table(PartitionPlansRow)
+    plans.put(PartitionPlansRow("blogs", KEY))
+    opened.store.flush()
+    assert run.update(NOW) is None
+    plans.erase(("blogs", KEY))
+    opened.store.flush()
+    assert run.update(NOW) is End.DONE
+
+
 @pytest.mark.parametrize("other", [BLOGS, STOPPED, LIMITED])
 @pytest.mark.parametrize(("seconds", "is_awaited"), [(30.0, True), (-5.0, True), (400.0, False)])
 @pytest.mark.parametrize("kind", ["host", "URL"])
