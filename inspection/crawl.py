@@ -156,10 +156,7 @@ def _with_remedy(setting: str) -> Iterator[None]:
 
 
 def _open_folder(settings: "Settings | None", folder: Folder, create: bool) -> OpenCrawl:
-    fresh = create and not folder.database.exists()
-    if fresh:
-        folder.make()
-    opened = Opened(folder) if fresh else folder.open()
+    opened = folder.create() if create and not folder.database.exists() else folder.open()
     return OpenCrawl(
         str(folder.path),
         opened.log,

@@ -113,6 +113,11 @@ class Folder:
 
         return Volume(self.blobs.resolve().as_uri())
 
+    def create(self) -> "Opened":
+        """Create the folder with a new data file; raise GossamerError if it is not writable."""
+        self.make()
+        return Opened(self)
+
     def open(self, settings: "StandaloneSettings | None" = None) -> "Opened":
         """Open the data file of a crawl that exists; raise GossamerError if there is none."""
         if not self.database.exists():

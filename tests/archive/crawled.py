@@ -21,8 +21,7 @@ def archived_folder(
     *options* are settings of the archive.
     """
     folder = Folder(path)
-    folder.make()
-    opened = Opened(folder)
+    opened = folder.create()
     settings = ArchiveSettings(**options)
     archive = Archive(folder.warc, opened.store, settings, "me@example.org", "gossamer")
     loop = sequential_loop(archive, opened.log, opened.store, lambda: NOW)

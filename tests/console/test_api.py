@@ -16,7 +16,7 @@ from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SiteOverridden
 from gossamer.log.codec import encode
 from inspection.crawl import open_crawl
 from inspection.failures import read_failure_groups
-from inspection.folder import Folder, Opened
+from inspection.folder import Folder
 from inspection.freshness import read_freshness
 from inspection.host_details import explain_host
 from inspection.overview import read_overview
@@ -49,8 +49,7 @@ URL = f"{HOST}/page"
 def data(tmp_path: Path) -> Path:
     """Return the folder of a crawl with two hosts, a failed URL and its history."""
     folder = Folder(tmp_path / "data")
-    folder.make()
-    opened = Opened(folder)
+    opened = folder.create()
     opened.log.append(
         [
             encode(CrawlDefined(at=1.0, scope="any()", max_depth=3)),

@@ -36,9 +36,7 @@ class Crawls:
 
     def open(self) -> Opened:
         """Open the folder, and create it if it is missing."""
-        folder = Folder(self.data)
-        folder.make()
-        return Opened(folder)
+        return Folder(self.data).create()
 
     def define(self, *crawls: CrawlDefined) -> None:
         """Append definitions."""

@@ -21,9 +21,7 @@ Command = Callable[..., str]
 @pytest.fixture
 def crawl_folder(tmp_path: Path) -> Opened:
     """Return a folder with three letters of two services, and an invalid record."""
-    folder = Folder(tmp_path)
-    folder.make()
-    crawl_folder = Opened(folder)
+    crawl_folder = Folder(tmp_path).create()
     buried = [
         (Record(SEEDS.name, 1, 7, "k", b"\xff\0"), "dedup", "no \x1b[31m URL"),
         (Record(PAGES.name, 0, 8, "default/https://www.a.example/x", b"page"), "dedup", "large"),

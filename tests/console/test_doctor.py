@@ -64,9 +64,7 @@ def _names_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def crawl_folder(tmp_path: Path) -> Opened:
-    folder = Folder(tmp_path / "data")
-    folder.make()
-    there = Opened(folder)
+    there = Folder(tmp_path / "data").create()
     identify(there.log, there.store, 1.0)
     return there
 

@@ -22,9 +22,7 @@ URL, OTHER = "https://www.a.example/x", "https://b.example/y"
 
 @pytest.fixture
 def crawl_folder(tmp_path: Path) -> Opened:
-    folder = Folder(tmp_path)
-    folder.make()
-    return Opened(folder)
+    return Folder(tmp_path).create()
 
 
 def forget(tmp_path: Path, *words: str) -> int:

@@ -7,7 +7,7 @@ import pytest
 
 from console.cli.main import main
 from gossamer.events import DEFAULT_CRAWL, Outcome, Verdict
-from inspection.folder import Folder, Opened
+from inspection.folder import Folder
 from services.frontier.rows import HistoryRow
 
 URL = "http://a.example/page"
@@ -18,8 +18,7 @@ NOW = 2_000_000_000.0
 def data(tmp_path: Path) -> Path:
     """Return a folder with 250 visits to the URL, an hour apart."""
     folder = Folder(tmp_path / "data")
-    folder.make()
-    opened = Opened(folder)
+    opened = folder.create()
     rows = [
         HistoryRow(DEFAULT_CRAWL, URL, NOW - hour * 3600, Outcome.PAGE, 200)
         for hour in range(3, 250)

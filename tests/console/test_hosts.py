@@ -20,9 +20,7 @@ HOST = "http://a.example"
 
 @pytest.fixture
 def crawl_folder(tmp_path: Path) -> Opened:
-    folder = Folder(tmp_path / "data")
-    folder.make()
-    return Opened(folder)
+    return Folder(tmp_path / "data").create()
 
 
 def test_walls_of_a_host_are_counted_by_kind_and_product(

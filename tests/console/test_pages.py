@@ -83,9 +83,7 @@ def test_line_has_no_control_characters_and_the_same_value(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     title = "a\x1b[2J\x9b2J\x9d0;owned\x9c\u202egnp.exe\x7f\u2066"
-    made = Folder(tmp_path)
-    made.make()
-    opened = Opened(made)
+    opened = Folder(tmp_path).create()
     opened.log.append([encode(page(THERE, title))])
     opened.database.close()
     assert main(["pages", "--data", str(tmp_path)]) == 0

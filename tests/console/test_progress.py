@@ -16,7 +16,7 @@ from console.output import RED, Line, Output
 from gossamer.events import DEFAULT_CRAWL, Outcome
 from gossamer.terminal import printable
 from inspection.figures import counts, duration, plural, size
-from inspection.folder import Folder, Opened
+from inspection.folder import Folder
 from inspection.hosts import Host, host_of
 from inspection.labels import plain_reason
 from inspection.progress import End, Progress
@@ -95,9 +95,7 @@ def test_report_shows_web_text_as_plain_text(field: str) -> None:
 def test_why_shows_web_text_as_plain_text(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = Folder(tmp_path)
-    folder.make()
-    opened = Opened(folder)
+    opened = Folder(tmp_path).create()
     visit = UrlRow(
         DEFAULT_CRAWL,
         host="http://a.example",

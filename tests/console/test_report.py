@@ -7,7 +7,7 @@ import pytest
 from console.cli.main import main
 from console.cli.report import share_text
 from gossamer.events import DEFAULT_CRAWL
-from inspection.folder import Folder, Opened
+from inspection.folder import Folder
 from services.frontier.daily import DAY, Stage
 from services.frontier.rows import (
     DailyTallyRow,
@@ -43,8 +43,7 @@ def make_day(at: float, **fields: object) -> DailyTallyRow:
 def data(tmp_path: Path) -> Path:
     """Return the folder of a crawl with the totals of two days."""
     folder = Folder(tmp_path / "data")
-    folder.make()
-    opened = Opened(folder)
+    opened = folder.create()
     examples = HazardExample(HOSTILE, "a.example"), HazardExample("http://b.example/", "b.example")
     for row in (
         make_day(AT),
@@ -105,9 +104,7 @@ def test_html_is_one_file_without_markup_of_the_web(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hostile = "http://a.example/<script>alert('x')</script>\x1b\u202e"
-    folder = Folder(tmp_path / "html")
-    folder.make()
-    opened = Opened(folder)
+    opened = Folder(tmp_path / "html").create()
     day = make_day(AT, types={"text/<img src=//evil.example>": Downloads(3, 9)})
     examples = (HazardExample(hostile, "a.example"),)
     for row in (day, HazardExamplesRow(DEFAULT_CRAWL, "0/4", "trap_urls", AT, examples)):

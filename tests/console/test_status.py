@@ -43,9 +43,7 @@ DEFINED = CrawlDefined(at=NOW, scope="domain('a.example')", max_depth=3)
 
 @pytest.fixture
 def crawl_folder(tmp_path: Path) -> Opened:
-    folder = Folder(tmp_path / "data")
-    folder.make()
-    return Opened(folder)
+    return Folder(tmp_path / "data").create()
 
 
 def store_rows(crawl_folder: Opened, *rows: Row) -> None:

@@ -26,7 +26,7 @@ from gossamer.speed import NO_LIMIT
 from gossamer.web.robots import parse_robots
 from gossamer.web.url import fingerprint, site_of
 from inspection.crawl import open_crawl
-from inspection.folder import Folder, Opened
+from inspection.folder import Folder
 from inspection.url_rows import UrlFacts, read_facts
 from inspection.urls import explain
 from services.archive.rows import CaptureRow
@@ -110,9 +110,7 @@ def test_unseen_url_is_explained_by_scope_and_depth() -> None:
 
 @pytest.mark.parametrize("target", [URL, HOST, "a.example"])
 def test_erased_url_is_shown_with_its_erasure(target: str, tmp_path: Path) -> None:
-    folder = Folder(tmp_path)
-    folder.make()
-    opened = Opened(folder)
+    opened = Folder(tmp_path).create()
     erasures, others = Erasures(opened.store, "frontier"), ("http://b.example/page", "b.example")
     for at, name in enumerate((target, *others)):
         erasures.add(Erasure(name, NOW + at, "ann@desk", 0, 7), {"urls": 1})
@@ -385,9 +383,7 @@ def test_all_closed_gates_are_shown() -> None:
 
 
 def test_facts_are_read_from_all_tables_of_a_folder(tmp_path: Path) -> None:
-    folder = Folder(tmp_path)
-    folder.make()
-    opened = Opened(folder)
+    opened = Folder(tmp_path).create()
     opened.log.append([encode(DEFINED)])
     rows = (
         visit(origin=Origin(via="seed")),
@@ -419,9 +415,7 @@ def test_facts_are_read_from_all_tables_of_a_folder(tmp_path: Path) -> None:
 
 
 def test_finder_of_a_queued_url_is_read_from_the_queue(tmp_path: Path) -> None:
-    folder = Folder(tmp_path)
-    folder.make()
-    opened = Opened(folder)
+    opened = Folder(tmp_path).create()
     queues = HostQueues(opened.store.table(QueuedUrl), DEFAULT_CRAWL)
     row = host(condition=Condition.READY)
     for number, url in enumerate((f"{HOST}/first", URL), 1):

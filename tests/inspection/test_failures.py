@@ -28,9 +28,7 @@ UNAVAILABLE = {"outcome": Outcome.SERVER_ERROR, "status": 503}
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Opened:
-    folder = Folder(tmp_path / "data")
-    folder.make()
-    return Opened(folder)
+    return Folder(tmp_path / "data").create()
 
 
 def test_examples_come_from_visits_hosts_and_urls(opened: Opened) -> None:

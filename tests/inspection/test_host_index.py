@@ -15,7 +15,7 @@ from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import site_of
 from inspection import host_index
 from inspection.crawl import OpenCrawl
-from inspection.folder import Folder, Opened
+from inspection.folder import Folder
 from inspection.host_index import HostIndex, fill_index, write_index
 from inspection.hosts import (
     HostQuery,
@@ -253,8 +253,7 @@ def test_summary_counts_conditions_and_causes(tmp_path: Path) -> None:
 
 def test_index_of_a_folder_is_filled_from_its_table(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "data")
-    folder.make()
-    opened = Opened(folder)
+    opened = folder.create()
     opened.store.table(HostRow).put(host("a.example", 3))
     opened.store.flush()
     opened.database.close()

@@ -17,9 +17,7 @@ LATER = 1000 * MIN_INTERVAL
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Opened:
-    folder = Folder(tmp_path / "data")
-    folder.make()
-    return Opened(folder)
+    return Folder(tmp_path / "data").create()
 
 
 def store_host(opened: Opened, name: str) -> None:

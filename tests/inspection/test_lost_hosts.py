@@ -4,7 +4,7 @@ from pathlib import Path
 
 from gossamer.events.outcomes import Health
 from inspection.crawl import open_crawl
-from inspection.folder import Folder, Opened
+from inspection.folder import Folder
 from inspection.workload import read_lost_hosts
 from services.frontier.conditions import Condition
 from services.frontier.rows import HostRow, HostTotals, Politeness
@@ -22,9 +22,7 @@ def host(
 
 
 def test_hosts_with_pages_that_keep_failing_are_lost(tmp_path: Path) -> None:
-    folder = Folder(tmp_path)
-    folder.make()
-    opened = Opened(folder)
+    opened = Folder(tmp_path).create()
     rows = [
         host("silent.example", {Health.SILENCE: 4}),
         host("ready.example", {Health.NAME: 9}, now=Condition.READY),

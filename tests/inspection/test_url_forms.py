@@ -8,7 +8,7 @@ from console.cli.main import main
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined
 from gossamer.log.codec import encode
 from gossamer.web.url_steps import ALL_STEPS
-from inspection.folder import Folder, Opened
+from inspection.folder import Folder
 from services.dedup.rows import HostStepsRow
 from services.frontier.rows import HostRow, UrlRow
 
@@ -20,8 +20,7 @@ RAW = f"{HOST}/index.html"
 def data(tmp_path: Path) -> Path:
     """Return a folder with a host for which rewriting rules are proven."""
     folder = Folder(tmp_path / "data")
-    folder.make()
-    opened = Opened(folder)
+    opened = folder.create()
     defined = CrawlDefined(at=1.0, scope="any()", max_depth=3, url_steps=ALL_STEPS)
     opened.log.append([encode(defined)])
     row = HostStepsRow(HOST, {"session_id sid": ("a", "b", "c"), "letter_case": ("a",)})

@@ -27,9 +27,7 @@ GROUP = key_group_of(SITE)
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Opened:
-    folder = Folder(tmp_path / "data")
-    folder.make()
-    return Opened(folder)
+    return Folder(tmp_path / "data").create()
 
 
 def busy(name: str, queued: int, condition: Condition = Condition.DELAYED) -> HostRow:

@@ -46,9 +46,7 @@ GROUP, KEY = key_group_of(SITE), partition_key(0, PARTITIONS)
 @pytest.fixture
 def opened(tmp_path: Path) -> Opened:
     """Return a folder without crawls."""
-    folder = Folder(tmp_path / "data")
-    folder.make()
-    return Opened(folder)
+    return Folder(tmp_path / "data").create()
 
 
 def begin(opened: Opened, *crawls: CrawlDefined) -> Run:

@@ -16,7 +16,7 @@ from gossamer.runtime.identity import identify
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from inspection import folder as folder_module
-from inspection.folder import Folder, Opened
+from inspection.folder import Folder
 from services.archive.index import INDEX_SUFFIX
 from services.archive.rows import CaptureRow
 from services.fetcher.outcome import Failure, Reply
@@ -289,8 +289,7 @@ def test_crawl_is_replaced_only_by_its_own_snapshot_on_request(
     assert "another crawl" in run_refused(capsys, "restore", copy, "--data", data, "--replace")
     assert running.folder.database.read_bytes() == before
     other = Folder(tmp_path / "other")
-    other.make()
-    crawl_folder = Opened(other)
+    crawl_folder = other.create()
     identify(crawl_folder.log, crawl_folder.store, START)
     assert "and the snapshot is of the crawl" in run_refused(
         capsys, "restore", copy, "--data", other.path, "--replace"
