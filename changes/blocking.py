@@ -10,10 +10,7 @@ from gossamer.events import BlocklistChanged
 from gossamer.expiries import expiries_of
 from gossamer.log.codec import key_of
 from inspection.crawl import OpenCrawl
-from inspection.figures import plural
-
-MAX_SUBJECTS = 3
-"""Subjects that the audit record of a change names."""
+from inspection.figures import first_few, plural
 
 
 def plan_block(crawl: OpenCrawl, rules: Sequence[str], now: float) -> Plan:
@@ -39,7 +36,7 @@ def plan_block(crawl: OpenCrawl, rules: Sequence[str], now: float) -> Plan:
     return setting_plan(
         crawl.log,
         "block",
-        subjects(added),
+        first_few(added),
         before,
         after,
         effect,
@@ -65,10 +62,4 @@ def plan_unblock(crawl: OpenCrawl, rules: Sequence[str], now: float) -> Plan:
     )
     before = [current[rule] for rule in lifted]
     after = [BlocklistChanged(at=now, rule=rule, lifted=True) for rule in lifted]
-    return setting_plan(crawl.log, "unblock", subjects(lifted), before, after, effect)
-
-
-def subjects(names: Sequence[str]) -> str:
-    """Return *names* for an audit record, at most MAX_SUBJECTS of them."""
-    more = len(names) - MAX_SUBJECTS
-    return ", ".join(names[:MAX_SUBJECTS]) + (f" and {more} more" if more > 0 else "")
+    return setting_plan(crawl.log, "unblock", first_few(lifted), before, after, effect)

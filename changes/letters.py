@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterator
 
-from changes.blocking import subjects
 from changes.plan import Effect, Plan
 from gossamer.errors import Poison
 from gossamer.events.topics import DEAD_LETTERS
@@ -11,7 +10,7 @@ from gossamer.log.codec import message_of_letter
 from gossamer.terminal import printable
 from inspection.crawl import NotFound, OpenCrawl
 from inspection.dead_letters import NamedLetter, iterate_letters
-from inspection.figures import plural
+from inspection.figures import first_few, plural
 
 
 def plan_replay(
@@ -56,7 +55,7 @@ def _plan(
 ) -> Plan:
     return Plan(
         action=action,
-        subject=subjects([*names]),
+        subject=first_few([*names]),
         # A letter has up to a megabyte, so the letters are read again while they are appended.
         requests=(message(one) for one in iterate_letters(crawl.log, service) if one.name in names),
         effect=effect,

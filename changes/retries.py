@@ -5,7 +5,6 @@ from itertools import groupby, islice
 from math import inf
 from typing import NamedTuple
 
-from changes.blocking import subjects
 from changes.plan import Effect, Plan
 from gossamer.bounds import exclusion_of
 from gossamer.crawl import blocklist_of, canonical_of_typed, check_not_removed, without_scheme
@@ -21,7 +20,7 @@ from gossamer.events import (
 from gossamer.events.outcomes import FAILURES
 from gossamer.web.url import host_key, site_of
 from inspection.crawl import OpenCrawl
-from inspection.figures import instant, plural
+from inspection.figures import first_few, instant, plural
 from inspection.hosts import read_host
 from inspection.labels import outcome_label
 from inspection.url_forms import crawl_form
@@ -61,7 +60,7 @@ def plan_fetch(crawl: OpenCrawl, urls: Sequence[str], now: float) -> Plan:
     wanted.sort(key=host_key)
     return Plan(
         action="fetch",
-        subject=subjects(wanted),
+        subject=first_few(wanted),
         crawl=crawl.id,
         requests=tuple(
             _request(crawl, FetchRequested, key, group, now)
@@ -90,7 +89,7 @@ def plan_retry(crawl: OpenCrawl, targets: Sequence[str], now: float) -> Plan:
     changed = [name for name, answer in answers if answer.event]
     return Plan(
         action="retry",
-        subject=subjects(changed),
+        subject=first_few(changed),
         crawl=crawl.id,
         requests=tuple(answer.event for _, answer in answers if answer.event),
         effect=Effect(
@@ -125,7 +124,7 @@ def plan_refetch(crawl: OpenCrawl, urls: Sequence[str], now: float) -> Plan:
     names = [last.url for last in visited]
     return Plan(
         action="refetch",
-        subject=subjects(names),
+        subject=first_few(names),
         crawl=crawl.id,
         requests=tuple(_batched(crawl, RefetchRequested, visited, now)),
         effect=Effect(

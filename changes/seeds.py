@@ -4,13 +4,12 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from changes.blocking import subjects
 from changes.plan import Effect, Plan
 from gossamer.crawl import check_not_removed, check_scope, last_definition
 from gossamer.errors import BadSettings
 from gossamer.events import PRIORITY_LIMIT, CrawlDefined, SeedAdded
 from inspection.crawl import OpenCrawl
-from inspection.figures import plural
+from inspection.figures import first_few, plural
 
 
 def plan_seeds(
@@ -42,7 +41,7 @@ def plan_seeds(
     )
     return Plan(
         action="seed",
-        subject=subjects(seeds) or name,
+        subject=first_few(seeds) or name,
         crawl=name,
         # Before the seeds: their scope is evaluated by it.
         settings=definition_setting(before, definition, now) if definition else (),

@@ -1,12 +1,14 @@
 """Numbers for people: sizes, durations, instants, counts."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gossamer.runtime.checkpoints import Alignment
 
+MAX_FEW = 3
+"""Texts that `first_few` lists."""
 MAX_COUNTS = 10
 """Items that `largest` returns."""
 MIN_WHOLE_NUMBER = 100
@@ -76,6 +78,12 @@ def counts(named: Mapping[str, float]) -> str:
 def largest(items: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
     """Return the ten largest items; equal ones are in the order of their names."""
     return sorted(items, key=lambda item: (-item[1], item[0]))[:MAX_COUNTS]
+
+
+def first_few(texts: Sequence[str]) -> str:
+    """Return `a, b, c and 2 more`."""
+    more = len(texts) - MAX_FEW
+    return ", ".join(texts[:MAX_FEW]) + (f" and {more} more" if more > 0 else "")
 
 
 def alignment(found: "Alignment") -> str:

@@ -18,16 +18,13 @@ from inspection.figures import instant
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    actions = command.add_subparsers(required=True, metavar="ACTION")
+    actions = command.add_subparsers(required=True, metavar="ACTION", dest="action")
     show = actions.add_parser("list", help="list them, one a line, oldest first")
     show.add_argument("--json", action="store_true", help="as JSON, with the bytes in base64")
-    show.set_defaults(act=_list)
     again = actions.add_parser("replay", help="append them to their topics again")
     again.add_argument("--all", action="store_true", help="replay all of them")
-    again.set_defaults(act=_replay)
     discard = actions.add_parser("discard", help="erase them")
     discard.add_argument("--all", action="store_true", help="erase all of them")
-    discard.set_defaults(act=_discard)
     for action in (again, discard):
         action.add_argument(
             "letters", nargs="*", metavar="PARTITION/OFFSET", help="the name in the list"
@@ -42,8 +39,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """List, replay or discard the dead letters."""
-    act: Callable[[argparse.Namespace], int] = options.act
-    return act(options)
+    if options.action == "list":
+        return _list(options)
+    return _change(options, plan_replay if options.action == "replay" else plan_discard)
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -54,14 +52,6 @@ def _list(options: argparse.Namespace) -> int:
             else:
                 say(_as_line(name, letter))
     return 0
-
-
-def _replay(options: argparse.Namespace) -> int:
-    return _change(options, plan_replay)
-
-
-def _discard(options: argparse.Namespace) -> int:
-    return _change(options, plan_discard)
 
 
 def _change(options: argparse.Namespace, make_plan: Callable[..., Plan]) -> int:

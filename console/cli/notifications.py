@@ -2,7 +2,7 @@
 
 import argparse
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from console.cli.changing import user_name
 from console.cli.options import add_listing, add_place, open_from, settings_of
@@ -15,29 +15,26 @@ from console.notifications.view import (
     record_test,
     send_test,
 )
-from console.output import BOLD, RED, Line, print_json, print_lines, say
+from console.output import BOLD, RED, Line, print_items, print_json, print_lines, say
 from gossamer import clock
 from inspection.figures import instant
-from inspection.notices import Notice, Sent
+from inspection.notices import Sent
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    actions = command.add_subparsers(required=True, metavar="ACTION")
+    actions = command.add_subparsers(required=True, metavar="ACTION", dest="action")
     show = actions.add_parser("list", help="list channels, rules and the newest notices")
     add_listing(show, "notices, the newest ones")
-    show.set_defaults(act=_list)
     test = actions.add_parser("test", help="send a notice to one channel")
     test.add_argument("name", metavar="NAME", help="the channel: a webhook's name, mail or topic")
-    test.set_defaults(act=_test)
     for action in (show, test):
         add_place(action)
 
 
 def run(options: argparse.Namespace) -> int:
     """List the notices, or test a channel."""
-    act: Callable[[argparse.Namespace], int] = options.act
-    return act(options)
+    return _list(options) if options.action == "list" else _test(options)
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -53,8 +50,7 @@ def _list(options: argparse.Namespace) -> int:
     print_lines(_settings_lines(view))
     for notice in reversed(view.notices):
         say(f"{instant(notice.at)}  {notice.rule}", BOLD)
-        for line in _notice_lines(notice):
-            say(f"  {line}")
+        print_items([notice.text, *map(_sent_line, notice.sent)])
     return 0
 
 
@@ -75,11 +71,6 @@ def _settings_lines(view: NotificationsView) -> Iterator[Line]:
         yield Line("rules", "; ".join(on))
     if view.report != "off":
         yield Line("report", f"{view.report}, at {view.report_hour:02}:00 UTC")
-
-
-def _notice_lines(notice: Notice) -> Iterator[str]:
-    yield notice.text
-    yield from map(_sent_line, notice.sent)
 
 
 def _sent_line(sent: Sent) -> str:

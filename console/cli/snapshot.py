@@ -12,7 +12,7 @@ import argparse
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
@@ -37,7 +37,7 @@ from gossamer.runtime.quiescing import QuiescedFleet, quiesce
 from gossamer.settings import Settings
 from gossamer.store import Store
 from gossamer.volumes import OPEN_SUFFIX
-from inspection.figures import duration, instant, plural, size
+from inspection.figures import duration, first_few, instant, plural, size
 from inspection.folder import Folder
 from services.archive.rows import SegmentRow
 from services.archive.service import Archive
@@ -57,8 +57,6 @@ DEFAULT_LIMIT = 600.0
 """Maximum time for which a fleet is quiesced, in seconds."""
 STATEFUL_GROUPS = (Frontier.name, Dedup.name, Archive.name)
 """The groups of the services with rows in the store."""
-MAX_LISTED_POSITIONS = 3
-"""Differing checkpoints that an error names; a fleet has hundreds."""
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -280,28 +278,20 @@ def check_tables(snapshot: FleetSnapshot, log: Log, store: Store) -> None:
             )
     if (now := _checkpoints(store)) == snapshot.checkpoints:
         return
-    expected, found_rows = (
-        _by_group_and_partition(snapshot.checkpoints),
-        _by_group_and_partition(now),
-    )
-    keys = sorted(expected.keys() | found_rows.keys(), key=lambda key: (key[0], int(key[1])))
-    differing = [f"{key[0]} {key[1]}" for key in keys if expected.get(key) != found_rows.get(key)]
-    more = (
-        f" and {len(differing) - MAX_LISTED_POSITIONS} more"
-        if len(differing) > MAX_LISTED_POSITIONS
-        else ""
-    )
+    differing = {
+        (row.group, int(row.partition))
+        for rows, others in ((now, snapshot.checkpoints), (snapshot.checkpoints, now))
+        for row in rows
+        if row not in others
+    }
+    named = first_few([f"{group} {partition}" for group, partition in sorted(differing)])
     raise GossamerError(
         "the store does not have the tables of the snapshot: the checkpoints of "
-        f"{', '.join(differing[:MAX_LISTED_POSITIONS])}{more} differ. Stop all services, "
+        f"{named} differ. Stop all services, "
         f"restore the tables of the keyspace {snapshot.keyspace} on all nodes, and run the same "
         "command again. If this command or a service has changed the tables already, run gossamer "
         "restore --align"
     )
-
-
-def _by_group_and_partition(rows: list[CheckpointRow]) -> Mapping[tuple[str, str], CheckpointRow]:
-    return {(row.group, row.partition): row for row in rows}
 
 
 def missing_files(snapshot: FleetSnapshot, archives: Path) -> list[str]:
