@@ -53,31 +53,25 @@ def overviews(response: httpx.Response) -> Iterator[dict[str, Any]]:
             yield json.loads(line.removeprefix("data: "))
 
 
+def admit(data: Path, urls: int) -> None:
+    """Make this the number of admitted URLs."""
+    opened = Folder(data).open()
+    opened.store.table(TallyRow).put(TallyRow(DEFAULT_CRAWL, "0/4", admitted=urls))
+    opened.store.flush()
+    opened.database.close()
+
+
 def test_changes_of_the_overview_are_sent(client: httpx.Client, data: Path) -> None:
     with client.stream("GET", LIVE) as response:
         assert response.headers["content-type"].startswith("text/event-stream")
         found = overviews(response)
         first = next(found)
         assert first["admitted"] == 0 and abs(first["at"] - clock.now()) < 600
-        opened = Folder(data).open()
-        opened.store.table(TallyRow).put(TallyRow(DEFAULT_CRAWL, "0/4", admitted=9))
-        opened.store.flush()
-        opened.database.close()
+        admit(data, 9)
         assert next(one for one in found if one["admitted"])["admitted"] == 9
 
 
 def test_streams_of_one_actor_are_limited(client: httpx.Client) -> None:
-    opened = [client.build_request("GET", LIVE) for _ in range(MAX_ACTOR_STREAMS)]
-    responses = [client.send(request, stream=True) for request in opened]
-    found = [overviews(response) for response in responses]
-    assert all(next(one)["crawl"] for one in found)  # Each stream has begun.
-    refused = client.get(LIVE)
-    assert refused.status_code == 503 and "too many streams" in refused.text
-    for response in responses:
-        response.close()
-
-
-def test_streams_that_begin_at_once_are_limited(client: httpx.Client) -> None:
     def begin(_: int) -> httpx.Response:
         return client.send(client.build_request("GET", LIVE), stream=True)
 
@@ -85,6 +79,7 @@ def test_streams_that_begin_at_once_are_limited(client: httpx.Client) -> None:
         responses = [*threads.map(begin, range(3 * MAX_ACTOR_STREAMS))]
     found = Counter(response.status_code for response in responses)
     assert found == {200: MAX_ACTOR_STREAMS, 503: 2 * MAX_ACTOR_STREAMS}
+    assert "too many streams" in client.get(LIVE).text
     for response in responses:
         response.close()
 
@@ -102,7 +97,8 @@ def test_stream_needs_an_identity_and_a_known_topic(client: httpx.Client) -> Non
     assert client.get(f"{LIVE}&topics=odd").status_code == 400
 
 
-def test_stream_ends_when_its_token_is_revoked(data: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("entry", ["", '{}crawls = ["news"]\n'], ids=["revoked", "other crawl"])
+def test_stream_ends_when_its_token_loses_the_crawl(data: Path, tmp_path: Path, entry: str) -> None:
     file = tmp_path / "tokens.toml"
     headers = {"Authorization": f"Bearer {add_token(file, 'ann', Grant('view'), None)}"}
     with (
@@ -112,29 +108,8 @@ def test_stream_ends_when_its_token_is_revoked(data: Path, tmp_path: Path) -> No
     ):
         found = overviews(response)
         assert next(found)["admitted"] == 0
-        file.write_text("")
-        opened = Folder(data).open()
-        opened.store.table(TallyRow).put(TallyRow(DEFAULT_CRAWL, "0/4", admitted=9))
-        opened.store.flush()
-        opened.database.close()
-        assert [*found] == []
-
-
-def test_stream_ends_when_its_token_loses_the_crawl(data: Path, tmp_path: Path) -> None:
-    file = tmp_path / "tokens.toml"
-    headers = {"Authorization": f"Bearer {add_token(file, 'ann', Grant('view'), None)}"}
-    with (
-        serving(data, Tokens(file)) as url,
-        httpx.Client(base_url=url, headers=headers, timeout=TIMEOUT) as client,
-        client.stream("GET", LIVE) as response,
-    ):
-        found = overviews(response)
-        assert next(found)["admitted"] == 0
-        file.write_text(f'{file.read_text()}crawls = ["news"]\n')
-        opened = Folder(data).open()
-        opened.store.table(TallyRow).put(TallyRow(DEFAULT_CRAWL, "0/4", admitted=9))
-        opened.store.flush()
-        opened.database.close()
+        file.write_text(entry.format(file.read_text()))
+        admit(data, 9)
         assert [*found] == []
 
 
