@@ -210,6 +210,18 @@ class Content:
         yield from release(page, links.followed, duplicates, lambda url: score, now)
         yield from self._parking.park(page, links.excluded, duplicates, lambda url: score, now)
 
+    def erase_texts(self, page: PageParsed, crawl: CrawlDefined | None) -> None:
+        """Erase the leaders that *page* may have become before a crash, after which it is dropped:
+        conditional writes are not buffered."""
+        digests = {page.digest, self.attach_links(page, crawl).digest} - {""}
+        keys = [((page.crawl, digest), "") for digest in sorted(digests)]
+        if not (crawl and crawl.removed):
+            visit = page.visit.url, page.fetched_at
+            rows = self._digests.get_all(keys)
+            keys = [((row.crawl, row.digest), "") for row in rows if (row.url, row.at) == visit]
+        for key in keys:
+            self._digests.erase(*key)
+
     def attach_links(self, page: PageParsed, crawl: CrawlDefined | None) -> LinkedPage:
         """Return *page* with the links that *crawl* follows and excludes."""
         linked = self._linked.pop(page.visit.id, None)

@@ -178,6 +178,11 @@ class Pages:
             for url in self._find_missing_pages(probe)
         ]
 
+    def drop(self, page: PageParsed) -> None:
+        """Do not handle *page*, which was erased, or whose crawl is removed."""
+        if page.kind in COMPARED_KINDS:
+            self._content.erase_texts(page, self._crawls.get(page.crawl))
+
     def handle(self, parsed: PageParsed, now: float) -> Output:
         """Yield the events and tombstones that follow from *parsed*, by its kind."""
         read_ahead = self._evaluated.pop(parsed.visit.id, None)

@@ -140,6 +140,8 @@ class Dedup(Processor):
         another instance.
         """
         if self._is_dropped(event):
+            if isinstance(event, PageParsed):
+                self._pages.drop(event)
             return ()
         site = getattr(event, "site", "")
         if site and not isinstance(event, SiteOverridden) and not self._seen.owns(site):
@@ -228,7 +230,9 @@ class Dedup(Processor):
         for event in events:
             # Reading ahead proposes leaders, which writes rows of digests. So erasures are noted
             # first, and their pages are not read ahead.
-            if isinstance(event, ErasureBegun) and not event.removal:
+            if isinstance(event, ErasureBegun) and event.removal:
+                self._removing.add(event.crawl)
+            elif isinstance(event, ErasureBegun):
                 self._erasing.erasures.begin(event.erasure)
         handled = [event for event in events if not self._is_dropped(event)]
         discoveries = [
@@ -337,6 +341,7 @@ class Dedup(Processor):
 
     def _handle_page(self, page: PageParsed, now: float) -> Iterator[Event | Tombstone]:
         if self._erasing.erasures.covers(page.visit):
+            self._pages.drop(page)
             return
         if page.kind is not PageKind.REQUISITE:
             self._guesses.record_page(page)

@@ -411,6 +411,19 @@ def test_results_that_precede_the_removed_definition_are_not_stored() -> None:
     assert not rows_of(one, "news")
 
 
+@pytest.mark.parametrize("learns_by", ["definition", "erasure"])
+def test_page_that_a_crash_interrupted_leaves_no_text_of_a_removed_crawl(learns_by: str) -> None:
+    one = Instance()
+    for crawl in CRAWLS:
+        page = replace(parsed_page(URL, "text", Link(f"{HOST}/1")), crawl=crawl)
+        read_ahead(one.store, one.dedup.reads_of([page]))  # It writes the leader at once.
+    one.dedup.restart(frozenset(), 2.0)
+    one.handle(definition("news", removed=True) if learns_by == "definition" else removal("news"))
+    assert not one.visit("news", Link(f"{HOST}/1"))
+    assert not rows_of(one, "news")
+    assert [type(row) for row in rows_of(one, "shops")] == [DigestRow]
+
+
 def test_redelivered_removal_gets_the_same_reply() -> None:
     one = Instance()
     crawl_site(one, "news")
