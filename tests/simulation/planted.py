@@ -22,10 +22,12 @@ from cassandra.protocol import IsBootstrappingErrorMessage, OverloadedErrorMessa
 from gossamer.errors import GossamerError, Newer, Poison, Unavailable
 from gossamer.events import (
     DEFAULT_CRAWL,
+    ErasureBegun,
     Event,
     HostCheckedOut,
     Page,
     SeedAdded,
+    Tombstone,
     UrlsAdmitted,
     UrlsDiscovered,
 )
@@ -39,7 +41,9 @@ from gossamer.runtime.processor import Key
 from gossamer.store import Sort, Store
 from gossamer.store.cassandra.errors import is_temporary
 from gossamer.store.cassandra.store import CassandraStore
+from services.dedup.erasing import Erasing
 from services.dedup.rows import DocumentRow
+from services.dedup.service import Dedup
 from services.fetcher.service import Fetcher, OrderRun
 from services.frontier.checkout import _charge
 from services.frontier.dispatch import Balance
@@ -258,6 +262,19 @@ def _of_default_crawl(page: Page) -> Headers:
 
 
 def _as_if_without_rows(self: CrawlRemoval, partition: Partition) -> bool:
+    return False
+
+
+begin_erasure = Erasing.begin
+
+
+def _without_tombstones(
+    self: Erasing, event: ErasureBegun, now: float
+) -> Iterator[Event | Tombstone]:
+    return (one for one in begin_erasure(self, event, now) if not isinstance(one, Tombstone))
+
+
+def _as_if_present(self: Dedup, event: Event) -> bool:
     return False
 
 
@@ -482,5 +499,22 @@ FAULTS = (
         seeds=1,
         report="was removed and has a row in",
         seams={"services.frontier.removal.CrawlRemoval._has_rows": _as_if_without_rows},
+    ),
+    Fault(
+        "documents of a removed crawl",
+        "The documents of a removed crawl stay on `pages`.",
+        scenario="crawl removed",
+        seeds=3,
+        report="was removed and .* is published",
+        seams={"services.dedup.erasing.Erasing.begin": _without_tombstones},
+    ),
+    Fault(
+        "pages of a removed crawl",
+        "Pages of a removed crawl in flight are published.",
+        scenario="crawl removed",
+        seeds=2,
+        first=576,
+        report="was removed and .* was published later",
+        seams={"services.dedup.service.Dedup._is_dropped": _as_if_present},
     ),
 )
