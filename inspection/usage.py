@@ -3,9 +3,13 @@
 The copy of robots.txt in force is the newest one that was fetched until the time. A server error
 does not replace an earlier copy. The files and headers are read from the WARC files, so the result
 shows the bytes that the server sent, and not a later conclusion from them.
+
+Crawls share robots.txt and usage files: one of them visits a file, and its WARC files have the copy
+that is in force for all. So these files are searched in the captures of all crawls.
 """
 
 from collections.abc import Iterable, Iterator
+from heapq import merge
 from math import nextafter
 from typing import NamedTuple
 
@@ -182,11 +186,18 @@ class UsageReader:
 
     def first_archived_at(self, url: str) -> float | None:
         """Return when *url* or its robots.txt was archived first; None if neither was."""
-        store, first = self._crawl.store(), list[float]()
-        for one in (url, f"{host_key(url)}/robots.txt"):
-            rows = list(iterate_captures(store, self._crawl.id, one, FOREVER))
-            first += [rows[-1].fetched_at] if rows else []
-        return min(first, default=None)
+        store, crawl = self._crawl.store(), self._crawl.id
+        page = iterate_captures(store, crawl, url, FOREVER)
+        robots = self._captures_of_file(f"{host_key(url)}/robots.txt", FOREVER)
+        return min((row.fetched_at for row in (*page, *robots)), default=None)
+
+    def _captures_of_file(self, url: str, until: float) -> Iterator[CaptureRow]:
+        """Yield the captures of a robots.txt or a usage file that were fetched until then, newest
+        first."""
+        store = self._crawl.store()
+        crawls = {self._crawl.id, *self._crawl.crawls()}
+        found = (iterate_captures(store, crawl, url, until) for crawl in crawls)
+        return merge(*found, key=lambda row: row.fetched_at, reverse=True)
 
     def _usage_files(
         self, host: str, rules: RobotsRules, files: list[ArchivedFile]
@@ -218,7 +229,7 @@ class UsageReader:
     def _find(self, url: str) -> _Found | None:
         """Return the response in force for a file: after redirects, and before server errors."""
         for _ in range(REDIRECTS + 1):
-            rows = iterate_captures(self._crawl.store(), self._crawl.id, url, self._at)
+            rows = self._captures_of_file(url, self._at)
             captures = [row for row in rows if row.status // 100 in (2, 3, 4)][:1]
             row = next((row for row in captures if row.status != 429), None)
             if row is None:

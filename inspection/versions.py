@@ -70,7 +70,7 @@ def read_row(crawl: OpenCrawl, row: CaptureRow) -> Capture:
     if capture.refers_to is None or not row.body_at:
         return capture
     url = row.body_url or row.url
-    body_row = crawl.store().table(CaptureRow).get((crawl.id, url), row.body_at)
+    body_row = crawl.store().table(CaptureRow).get((row.crawl, url), row.body_at)
     if body_row is None:
         raise GossamerError(
             f"the body of this capture is that of {url} at {instant(row.body_at)}, whose row is "

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gossamer.events import PageFetched, Purpose, Visit
+from gossamer.events import DEFAULT_CRAWL, PageFetched, Purpose, Visit
 from gossamer.settings import ArchiveSettings
 from gossamer.web.http import Headers
 from gossamer.web.url import host_key, site_of
@@ -31,12 +31,19 @@ class Archived:
         self._store.table(HostRow).put(HostRow("a.test", HOST))
 
     def add(
-        self, url: str, day: float, body: bytes = b"", status: int = 200, headers: Headers = ()
+        self,
+        url: str,
+        day: float,
+        body: bytes = b"",
+        status: int = 200,
+        headers: Headers = (),
+        crawl: str = DEFAULT_CRAWL,
     ) -> None:
         purpose = Purpose.PAGE if url == PAGE or url.endswith("/") else Purpose.USAGE
         purpose = Purpose.ROBOTS if url == ROBOTS else purpose
         at = START + day * DAY
         event = PageFetched(
+            crawl=crawl,
             at=at,
             site=site_of(url),
             host=host_key(url),

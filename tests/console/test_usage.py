@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from console.cli.main import main
-from gossamer.events import DEFAULT_CRAWL
+from gossamer.events import DEFAULT_CRAWL, CrawlDefined
+from gossamer.log.codec import encode
 from inspection.folder import Folder
 from services.frontier.rows import HistoryRow
 from tests.console.archived import DAY, HOST, PAGE, ROBOTS, START, Archived
@@ -66,6 +67,28 @@ def test_server_error_of_robots_txt_keeps_the_earlier_copy(
     lines = show(data, capsys, PAGE, "2023-11-27T12:00:00+00:00")
     assert "train-ai: disallowed" in lines
     assert any(line.startswith(f"robots.txt: {ROBOTS}, 200, 2023-11-24") for line in lines)
+
+
+def test_files_of_a_host_count_whichever_crawl_fetched_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Crawls share robots.txt, so only one of them visits it. Pages are those of the crawl."""
+    archived = Archived(tmp_path)
+    archived.add(ROBOTS, 0, OPEN, crawl="news")
+    archived.add(ROBOTS, 10, CLOSED, crawl="blogs")
+    archived.add(PAGE, 10.5, b"<p>news", headers=(("Content-Usage", "search=n"),), crawl="news")
+    archived.add(PAGE, 10.5, b"<p>blogs", headers=(("Content-Usage", "search=y"),), crawl="blogs")
+    data = archived.end()
+    definitions = [
+        CrawlDefined(crawl=crawl, at=START, scope="any()", max_depth=1)
+        for crawl in ("news", "blogs")
+    ]
+    Folder(data).open().log.append([encode(one) for one in definitions])
+    news = "\n".join(show(data, capsys, PAGE, "2023-11-25T12:00", "--crawl", "news"))
+    assert "line 3: Content-Usage: train-ai=n" in news
+    assert "search: disallowed" in news
+    blogs = "\n".join(show(data, capsys, PAGE, "2023-11-20", "--crawl", "blogs"))
+    assert "Content-Signal: ai-train=yes, search=yes" in blogs
 
 
 def test_malformed_usage_file_says_nothing_and_is_named(
