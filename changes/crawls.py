@@ -6,15 +6,13 @@ from msgspec.structs import replace
 
 from changes.plan import Effect, Plan
 from changes.seeds import plan_definition
-from gossamer.crawl import check_not_removed, seeds_applied
+from gossamer.crawl import check_not_removed, check_number, seeds_applied
 from gossamer.crawl_file import CrawlFile, Difference, compare, new_seeds, shown
 from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined, SeedAdded, SeedsApplied
 from inspection.crawl import OpenCrawl
 from inspection.figures import plural
 
-MAX_CRAWLS = 200
-"""Crawls of a fleet or a folder. Their ids are values of labels of metrics."""
 MAX_LISTED_SEEDS = 20
 """Seeds that an effect lists."""
 
@@ -26,8 +24,7 @@ def plan_apply(place: OpenCrawl, file: CrawlFile, now: float) -> Plan:
     change that cannot, or if there are MAX_CRAWLS others.
     """
     name, crawls = file.definition.crawl, place.crawls()
-    if name not in crawls and len(crawls) >= MAX_CRAWLS:
-        raise BadSettings(f"{place.name} has {MAX_CRAWLS} crawls, and no more are possible")
+    check_number(name, crawls)
     before, applied = crawls.get(name), seeds_applied(place.log, name)
     events = file.events(before, applied, now)
     seeds = sum(isinstance(event, SeedAdded) for event in events)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from changes.plan import Effect, Plan
-from gossamer.crawl import check_not_removed, check_scope, last_definition
+from gossamer.crawl import check_not_removed, check_number, check_scope, last_definition
 from gossamer.errors import BadSettings
 from gossamer.events import PRIORITY_LIMIT, CrawlDefined, SeedAdded
 from inspection.crawl import OpenCrawl
@@ -32,6 +32,7 @@ def plan_seeds(
     name = definition.crawl if definition else crawl.id
     before = last_definition(crawl.log, name)
     check_not_removed(before)
+    check_number(name, crawl.crawls())
     active = definition or before
     if active is None:
         raise BadSettings(f"the crawl {name} is not defined: gossamer seed defines it")

@@ -1,7 +1,7 @@
 """Creates the definition of a crawl and its canonical seeds from an operator's request."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +34,8 @@ from gossamer.web.usage import policy_of
 
 _scheme = re.compile(r"^[a-z]+://", re.IGNORECASE)
 _bare = re.compile(r"(?:[^\s/:@?#]+\.[^\s/:@?#]+|localhost)(?::\d+)?(?:[/?#].*)?")
+MAX_CRAWLS = 200
+"""Crawls that a fleet or a folder may define in its life. Their ids are labels of metrics."""
 SCOPES = ("host", "site", "any")
 CHANGEABLE_CHOICES = (
     "external_links",
@@ -249,6 +251,12 @@ def choose_crawl(crawls: Mapping[str, CrawlDefined], named: str | None, place: s
     if len(ids) > 1:
         raise BadSettings(f"{place} has several crawls: add --crawl with one of {', '.join(ids)}")
     return next(iter(ids or crawls), DEFAULT_CRAWL)
+
+
+def check_number(crawl: str, crawls: Collection[str]) -> None:
+    """Raise BadSettings if *crawl* is new and there are MAX_CRAWLS *crawls*, removed ones too."""
+    if crawl not in crawls and len(crawls) >= MAX_CRAWLS:
+        raise BadSettings(f"there are {MAX_CRAWLS} crawls, and no more are possible")
 
 
 def check_not_removed(crawl: CrawlDefined | None) -> None:

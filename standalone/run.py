@@ -12,6 +12,7 @@ from gossamer.crawl import (
     active_crawls,
     active_of,
     are_all_paused,
+    check_number,
     define,
     definitions_of,
     last_definition,
@@ -237,6 +238,7 @@ def _prepare(
     events, now = list[Event](), clock.now()
     if request:
         before = last_definition(opened.log, request.crawl)
+        check_number(request.crawl, definitions_of(opened.log))
         crawl = define(request, before, read_progress(opened, [request.crawl]).pages, now)
         added = [SeedAdded(crawl=request.crawl, at=now, url=seed) for seed in request.seeds]
         events += [crawl, *added]

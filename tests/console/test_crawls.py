@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from changes.crawls import MAX_CRAWLS
 from console.cli.main import main
 from gossamer import clock
+from gossamer.crawl import MAX_CRAWLS
 from gossamer.events import ChangeRecorded, CrawlDefined, RefetchRequested, SeedAdded
 from gossamer.log.codec import encode
 from gossamer.store import Row
@@ -252,7 +252,12 @@ def test_shown_crawl_is_a_file_that_changes_nothing(crawls: Crawls, file: Path) 
 
 def test_crawls_are_limited_in_number(crawls: Crawls, file: Path) -> None:
     crawls.define(*(replace(BLOGS, crawl=f"c{number}") for number in range(MAX_CRAWLS)))
-    assert "no more are possible" in crawls("crawls", "apply", str(file), status=2)
+    for command in (
+        ["crawls", "apply", str(file)],
+        ["seed", "--crawl", "news", f"{A}/", "--scope", "host"],
+        ["crawl", "--crawl", "news", f"{A}/", "--contact", "a@a.example"],
+    ):
+        assert "no more are possible" in crawls(*command, status=2), command
 
 
 @pytest.mark.parametrize("option", [["--depth", "2"], ["--max-pages", "9"], ["--scope", "any"]])
