@@ -1,9 +1,11 @@
-"""Urgent URLs on a busy fleet: they precede all others of their hosts, politely."""
+"""Urgent URLs on a busy and on an overloaded fleet: they precede all others, politely."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
 from tests.support.waiting import until
 from tests.synthweb import SynthWeb, World
@@ -28,9 +30,14 @@ BUSY_HOSTS = 30
 WAIT = "180s"
 
 
+LAG = 200_000
+"""Admissions that wait for the frontier when the URLs are requested."""
+SITES_OF_BACKLOG = 2_000
+
+
 @pytest.mark.long
-@pytest.mark.timeout(900)
-def test_urgent_urls_of_a_busy_fleet_precede_others_of_their_hosts(
+@pytest.mark.timeout(1500)
+def test_urgent_urls_precede_others_of_their_hosts_whatever_the_lag(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:
     with (
@@ -39,19 +46,55 @@ def test_urgent_urls_of_a_busy_fleet_precede_others_of_their_hosts(
     ):
         live_fleet.seed()
         until(lambda: len({one.host for one in web.requests()}) >= BUSY_HOSTS, "many busy hosts")
-        urls = choose_urls(live_fleet)
-        done = live_fleet.gossamer("fetch", *urls, "--wait", WAIT, "--json")
-        found = [json.loads(line) for line in done.out.splitlines()]
-        assert [one["url"] for one in found] == urls, done
-        for one in found:
-            assert one["has_ended"], one
-            document = one["document"]
-            assert not one["is_fetched"] or document["text"] or document["fault"], one
-        asked_at = time_of_request(live_fleet)
-        requests = web.requests()
-        waits = sorted(seconds_to_visit(requests, url, asked_at) for url in urls)
-        assert_polite(requests, web.truth, DELAY)
-    print(f"median {waits[len(waits) // 2]:.1f} s, worst {waits[-1]:.1f} s of {len(waits)} URLs")
+        fetch_urgently(live_fleet, "busy")
+        append_backlog(live_fleet, LAG)
+        fetch_urgently(live_fleet, "overloaded")
+        left = live_fleet.lag()["urls.admitted"]
+        print(f"{left:.0f} admissions still waited at the end")
+        assert left > LAG / 10, "the URLs were visited before the backlog was consumed"
+        assert_polite(web.requests(), web.truth, DELAY)
+
+
+def fetch_urgently(live_fleet: Fleet, state: str) -> None:
+    """Fetch some URLs, and check that each was visited next at its host. *state*: of the fleet."""
+    urls = choose_urls(live_fleet)
+    done = live_fleet.gossamer("fetch", *urls, "--wait", WAIT, "--json")
+    found = [json.loads(line) for line in done.out.splitlines()]
+    assert [one["url"] for one in found] == urls, done
+    for one in found:
+        assert one["has_ended"], one
+        document = one["document"]
+        assert not one["is_fetched"] or document["text"] or document["fault"], one
+    asked_at, requests = time_of_request(live_fleet), live_fleet.web.requests()
+    waits = sorted(seconds_to_visit(requests, url, asked_at) for url in urls)
+    print(f"{state}: median {waits[len(waits) // 2]:.1f} s, worst {waits[-1]:.1f} s")
+
+
+def append_backlog(live_fleet: Fleet, count: int) -> None:
+    """Append *count* admissions, faster than the frontier consumes them."""
+    settings = live_fleet.settings
+    producer = Producer(
+        {
+            "bootstrap.servers": settings["GOSSAMER_KAFKA__SERVERS"],
+            "partitioner": "murmur2_random",
+            "compression.type": "zstd",
+            "queue.buffering.max.messages": count,
+        }
+    )
+    topic = settings["GOSSAMER_KAFKA__PREFIX"] + "urls.admitted"
+    for number in range(count):
+        site = f"backlog{number % SITES_OF_BACKLOG}.test"
+        event = {
+            "event": "urls_admitted",
+            "version": 1,
+            "crawl": "default",
+            "at": time.time(),
+            "site": site,
+            "via": f"1@http://{site}/",
+            "urls": [{"url": f"http://{site}/{number}", "depth": 1}],
+        }
+        producer.produce(topic, json.dumps(event), site)
+    assert not producer.flush(60.0)
 
 
 def choose_urls(live_fleet: Fleet) -> list[str]:
@@ -67,7 +110,7 @@ def time_of_request(live_fleet: Fleet) -> float:
     """Return the time of the record of the request, in epoch seconds."""
     done = live_fleet.gossamer("audit", "--json", "--action", "fetch")
     assert done.code == 0, done
-    return float(json.loads(done.out)["at"])
+    return max(float(json.loads(line)["at"]) for line in done.out.splitlines())
 
 
 def seconds_to_visit(requests: list[Request], url: str, asked_at: float) -> float:
