@@ -61,10 +61,9 @@ from services.frontier.usage_files import carried_files, due_usage_urls, make_us
 from services.frontier.workbench import Host, servable_crawls
 from services.frontier.worth import describe_part
 
-MAX_BATCH_SECONDS = 600.0
-"""Seconds of pauses in one order: with a long delay the batch is short."""
-
-
+MAX_BATCH_SECONDS = 60.0
+"""Seconds of pauses in one order: with a long delay the batch is short. An urgent URL waits for the
+running order of its host."""
 MAX_MOVED = 200
 """URLs that one check-out moves to the queue of another rank."""
 

@@ -62,7 +62,7 @@ def test_pause_between_visits_is_largest_delay(batch: int, last: float) -> None:
 
 
 def test_long_delay_limits_batch() -> None:
-    rules = RobotsRules(crawl_delay=250.0, fetched_at=START, expires_at=START + 1e9)
+    rules = RobotsRules(crawl_delay=25.0, fetched_at=START, expires_at=START + 1e9)
     sim = Simulation(lambda url: {"robots": rules} if url.endswith("robots.txt") else {})
     sim.admit(*urls("a.test", 10))
     sim.run()

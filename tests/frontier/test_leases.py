@@ -95,7 +95,7 @@ def test_host_backs_off_exponentially_from_the_second_expired_lease() -> None:
 
 def test_orders_of_one_url_isolate_the_url_and_the_others_are_visited() -> None:
     killer = PAGES[3]
-    sim = Fleet(killer)
+    sim = Fleet(killer, delay=DELAY / len(PAGES))
     sim.run()
     at_killer = [order for order in sim.sent() if killer in [visit.url for visit in order.visits]]
     assert [len(order.visits) for order in at_killer] == [6, 1, 1] and MAX_URL_LEASES == 3
