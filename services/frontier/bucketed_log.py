@@ -131,6 +131,11 @@ class BucketedLog(Generic[R]):
         self._table.drop(self.key(number))
         self._dropped.add(number)
 
+    @property
+    def has_dropped(self) -> bool:
+        """Whether buckets were dropped since the last call of `pop_dropped`."""
+        return bool(self._dropped)
+
     def pop_dropped(self) -> set[int]:
         """Return the buckets that were dropped since the last call: the next write still names
         them."""

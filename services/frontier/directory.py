@@ -53,6 +53,11 @@ class Directory:
             self._log.logs.clear()
         return BucketList(tuple(sorted(buckets)), tuple(sorted(self._log.logs)))
 
+    @property
+    def has_dropped(self) -> bool:
+        """Whether buckets were dropped since the last call of `buckets_to_write`."""
+        return self._log.has_dropped
+
     def first_keys(self) -> list[Partition]:
         """Return the keys of the entries that `peek` reads first."""
         return [key for one in self._lists.values() for key in self._log.keys(one.buckets[0])]

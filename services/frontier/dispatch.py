@@ -124,10 +124,8 @@ class HostLoader:
 
     def _with_listed(self, crawls: Collection[str]) -> list[str]:
         """Return the *crawls* with hosts that may wait for memory."""
-        partitions = [*self._partitions]
-        return [
-            crawl for crawl in crawls if any(one.of(crawl).may_have_listed for one in partitions)
-        ]
+        listed = set[str]().union(*(one.shared.crawls_with_listed() for one in self._partitions))
+        return [crawl for crawl in crawls if crawl in listed]
 
     def load_hosts(self, now: float, crawls: Collection[str]) -> None:
         """Load waiting hosts while memory has capacity, or in place of hosts of crawls with more
@@ -217,7 +215,8 @@ class HostLoader:
         The parts are equal. Only *crawls* with loaded or waiting hosts have one.
         """
         loaded, with_slots = self._count_loaded(), self._with_slots()
-        waiting = [crawl for crawl in crawls if _first_listed(crawl, with_slots)]
+        listed = self._with_listed(crawls)
+        waiting = [crawl for crawl in listed if _first_listed(crawl, with_slots)]
         active = {*waiting, *(crawl for crawl in crawls if loaded[crawl])}
         part = max(1, self._limit // max(1, len(active)))
         short = Counter({crawl: part - loaded[crawl] for crawl in waiting})
@@ -252,23 +251,23 @@ class HostLoader:
             one
             for partition in self._with_slots()
             if (host := partition.bench.oldest_ready(crawl))
-            and rank_of_number((one := ReadyHost(partition.of(crawl), host)).number) <= worst
+            and rank_of_number((one := ReadyHost(partition.read(crawl), host)).number) <= worst
         ]
         return min(oldest, key=lambda one: moment_of(one.number), default=ready)
 
-    def first_ready(self, crawls: Iterable[str]) -> dict[str, ReadyHost]:
+    def first_ready(self, crawls: Collection[str]) -> dict[str, ReadyHost]:
         """Return for each of *crawls* the ready host with the lowest request number whose partition
         has a free slot. Crawls without such a host are left out."""
-        found, partitions = dict[str, ReadyHost](), self._with_slots()
-        for crawl in crawls:
-            ready = [
-                ReadyHost(partition.of(crawl), host)
-                for partition in partitions
-                if (host := partition.bench.first_ready(crawl))
-            ]
-            if ready:
-                found[crawl] = min(ready, key=lambda one: one.number)
-        return found
+        ready = {crawl: list[ReadyHost]() for crawl in crawls}
+        for partition in self._with_slots():
+            for crawl in partition.bench.ready_crawls:
+                if crawl in ready and (host := partition.bench.first_ready(crawl)):
+                    ready[crawl].append(ReadyHost(partition.read(crawl), host))
+        return {
+            crawl: min(several, key=lambda one: one.number)
+            for crawl, several in ready.items()
+            if several
+        }
 
     def _late_ready(self, crawl: str) -> Iterator[ReadyHost]:
         """Yield the ready hosts in the part of *crawl* whose request numbers are higher than most,
@@ -276,9 +275,10 @@ class HostLoader:
         with_slots = {partition.number for partition in self._with_slots()}
         for has_slots in (False, True):
             late = [
-                map(partial(ReadyHost, partition.of(crawl)), partition.bench.late_ready(crawl))
+                map(partial(ReadyHost, partition.read(crawl)), partition.bench.late_ready(crawl))
                 for partition in self._partitions
                 if (partition.number in with_slots) is has_slots
+                if crawl in partition.shared.by_crawl
             ]
             yield from filter(None, chain.from_iterable(zip_longest(*late)))
 
@@ -296,7 +296,7 @@ class HostLoader:
             """Return whether *one* waits for a slot alone."""
             return one.partition.number not in numbers and not one.host.waits_for
 
-        for crawl in crawls:
+        for crawl in self._with_listed(crawls):
             waiting, first = _first_listed(crawl, with_slots), ready.get(crawl)
             if waiting is None or (first and waiting.entry.number >= first.number):
                 continue
@@ -334,9 +334,9 @@ class HostLoader:
 def _first_listed(crawl: str, partitions: Iterable[Partition]) -> ListedEntry | None:
     """Return the first waiting entry of *crawl*."""
     waiting = [
-        ListedEntry(partition.of(crawl), entry)
+        ListedEntry(listed, entry)
         for partition in partitions
-        if (entry := partition.of(crawl).first_listed())
+        if (listed := partition.shared.read_listed(crawl)) and (entry := listed.first_listed())
     ]
     return min(waiting, key=lambda listed: listed.entry.number, default=None)
 
@@ -344,9 +344,9 @@ def _first_listed(crawl: str, partitions: Iterable[Partition]) -> ListedEntry | 
 def _oldest_listed(crawl: str, partitions: Iterable[Partition]) -> ListedEntry | None:
     """Return the oldest waiting entry of *crawl* among the best ranks."""
     waiting = [
-        ListedEntry(partition.of(crawl), entry)
+        ListedEntry(listed, entry)
         for partition in partitions
-        if (entry := partition.of(crawl).oldest_listed())
+        if (listed := partition.shared.read_listed(crawl)) and (entry := listed.oldest_listed())
     ]
     return min(waiting, key=lambda listed: moment_of(listed.entry.number), default=None)
 

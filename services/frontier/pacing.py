@@ -88,7 +88,7 @@ class Pacing:
         """Return the inputs of the gates of the crawl."""
         left = None
         if crawl and crawl.max_pages:
-            partitions = [*self._partitions.of_crawl(crawl.crawl)]
+            partitions = [*self._partitions.read_crawl(crawl.crawl)]
             pages = sum(partition.tally.pages for partition in partitions)
             outstanding = sum(one.bench.outstanding[crawl.crawl] for one in partitions)
             left = pages_left(crawl, pages, outstanding)
@@ -144,7 +144,7 @@ class Pacing:
 
     def _visit_bytes(self) -> float:
         """Return the average bytes of a visit."""
-        tallies = [partition.tally for partition in self._partitions.of_all_crawls()]
+        tallies = [partition.tally for partition in self._partitions.read_all()]
         visits = sum(tally.outcomes.total() for tally in tallies)
         received = sum(tally.received for tally in tallies)
         return received / visits if received else EXPECTED_VISIT_BYTES
@@ -176,14 +176,19 @@ class BudgetAllocation:
             return self._discovery_share
         return revisit.discovery_share(partition.plans.crawl, partition.sites.revisit_state(site))
 
+    def is_due(self, now: float) -> bool:
+        """Return whether the interval since the last allocation is over."""
+        return now >= self._shared_at + ALLOCATION_INTERVAL
+
     def allocate(self, now: float) -> None:
-        """Allocate the budget to the claimed partitions by the demand of all partitions."""
-        claimed = [*self._partitions.of_crawl(self._crawl)]
-        pages = sum(partition.plans.crawl.pages for partition in claimed)
+        """Allocate the budget to the claimed partitions by the demand of all partitions, if it is
+        due."""
+        pages = sum(one.plans.crawl.pages for one in self._partitions.read_crawl(self._crawl))
         # Also before the interval is over, if the number of pages has doubled: the first pages of a
         # crawl decide the allocation.
-        if now < self._shared_at + ALLOCATION_INTERVAL and pages < 2 * self._pages + 1:
+        if not self.is_due(now) and pages < 2 * self._pages + 1:
             return
+        claimed = [*self._partitions.of_crawl(self._crawl)]
         self._shared_at, self._pages = now, pages
         keys = [(self._crawl, key) for key in partition_keys(self._partitions.total)]
         found = self._rows.get_all([(key, "") for key in keys]) if self._budget else ()

@@ -16,7 +16,7 @@ work, backs off, or is replaced by another.
 """
 
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from operator import attrgetter
 
 from msgspec.structs import replace
@@ -68,6 +68,7 @@ from services.frontier.workbench import (
     FrontierCaches,
     Host,
     PartitionCaches,
+    Schedule,
     Workbench,
 )
 
@@ -89,7 +90,7 @@ class SharedPartition:
         settings: FrontierSettings,
         overrides: Overrides,
         caches: FrontierCaches,
-        removed: Container[str],
+        removed: Set[str],
         now: float,
     ) -> None:
         """*removed*: the crawls that were removed so far."""
@@ -116,14 +117,36 @@ class SharedPartition:
         self.hosts_without_queues = set[str]()
         """Erased hosts whose queues are dropped in this step."""
         self.by_crawl = dict[str, Partition]()
-        """Crawl → the partition as that crawl sees it."""
+        """Crawl → the partition as that crawl sees it, for reading."""
+        self._directories = dict(stored.directories)
+        self._groups = set(stored.parked)
+        self.changed = set[str]()
+        """The crawls whose queues, plans, parked URLs or totals may have changed since they were
+        last written. The others cost nothing in a step."""
+        self._may_have_listed = set[str]()
+        """The crawls with hosts that may wait for the workbench."""
+        self.plans_due = Schedule()
+        """The crawls with later visits, by when `Plans.due` says that there is work."""
 
     def of(self, crawl: str, now: float) -> "Partition":
-        """Return the partition as *crawl* sees it."""
+        """Return the partition as *crawl* sees it, for changes in this step."""
         if (found := self.by_crawl.get(crawl)) is None:
             caches = self.caches if not self.by_crawl else self._caches.open_partition()
             found = self.by_crawl[crawl] = Partition(self, crawl, self._stored, caches, now)
+        self.changed.add(crawl)
+        self._may_have_listed.add(crawl)
         return found
+
+    def read_listed(self, crawl: str) -> "Partition | None":
+        """Return the partition as *crawl* sees it, for reading, if hosts with URLs of the crawl may
+        wait for the workbench."""
+        return self.by_crawl[crawl] if crawl in self._may_have_listed else None
+
+    def crawls_with_listed(self) -> set[str]:
+        """Return the crawls with hosts that may wait for the workbench."""
+        found = {one for one in self._may_have_listed if self.by_crawl[one].may_have_listed}
+        self._may_have_listed = found
+        return {*found}
 
     def write(self) -> None:
         """Put changed totals and cursors into the store, at the end of a step.
@@ -132,27 +155,29 @@ class SharedPartition:
         before the rows of the hosts that left these buckets are written, the hosts are found there.
         """
         self.hosts_without_queues.clear()
+        # A removed crawl is changed by its removal, in steps without an event of it.
+        self.changed |= (self.removed - self.dropped) & self.by_crawl.keys()
+        changed = [self.by_crawl[crawl] for crawl in self.changed]
+        self.changed.clear()
         # The buckets and groups of crawls that are not open stay.
-        groups = {*self._stored.parked}.union(
-            *(partition.parked.groups for partition in self.by_crawl.values())
-        )
-        opened = {
-            crawl: partition.directory.buckets_to_write()
-            for crawl, partition in self.by_crawl.items()
-        }
-        directories = {**self._stored.directories, **opened}
-        row = PartitionRow(
-            self.key,
-            directories={crawl: found for crawl, found in directories.items() if found.buckets},
-            due=self.calendar.log.range_to_write(),
-            parked=tuple(sorted(groups)),
-        )
+        for partition in changed:
+            self._groups.update(partition.parked.groups)
+            buckets = partition.directory.buckets_to_write()
+            if buckets != self._directories.get(partition.crawl):
+                # The next row is without the dropped buckets.
+                self.changed.add(partition.crawl)
+            self._directories[partition.crawl] = buckets
+        due = self.calendar.log.range_to_write()
+        row = self._written
+        if changed or row is None or row.due != due:
+            directories = {one: found for one, found in self._directories.items() if found.buckets}
+            row = PartitionRow(self.key, directories, due, parked=tuple(sorted(self._groups)))
         if row != self._written:
             self._written = row
             self._rows.put(row)
-        for crawl, partition in self.by_crawl.items():
-            if crawl not in self.dropped:
-                partition.write()
+        for partition in changed:
+            if partition.crawl not in self.dropped and partition.write():
+                self.changed.add(partition.crawl)
         self.tally.next_due_at = self.calendar.next_entry()
         self.tally.write()
 
@@ -194,13 +219,18 @@ class Partition:
         return f"<Partition {self.number} of {self.crawl} {self.bench!r}>"
 
     def of(self, crawl: str | None) -> "Partition":
-        """Return the partition as *crawl* sees it; None stands for this crawl."""
+        """Return the partition as *crawl* sees it, for changes in this step; None stands for this
+        crawl."""
         return self.shared.of(crawl or self.crawl, self.opened_at)
+
+    def read(self, crawl: str) -> "Partition":
+        """Return the partition as *crawl* sees it, for reading."""
+        return self.shared.by_crawl[crawl]
 
     @property
     def all_crawls(self) -> Collection["Partition"]:
-        """The partition as each of its crawls sees it."""
-        return self.shared.by_crawl.values()
+        """The partition as each of its crawls sees it, for changes in this step."""
+        return [self.of(crawl) for crawl in self.shared.by_crawl]
 
     @property
     def is_removed(self) -> bool:
@@ -753,10 +783,13 @@ class Partition:
         """
         while (entry := self.directory.peek()) and (host := self.bench.hosts.get(entry.host)):
             self._pop_loaded(entry, host)
+        if self.directory.has_dropped:
+            self.shared.changed.add(self.crawl)
         return entry
 
     def _pop_loaded(self, entry: ListedHost, host: Host) -> None:
         """Remove *entry* of a loaded *host* from the waiting ones."""
+        self.shared.changed.add(self.crawl)
         self.directory.pop(entry)
         if host.row.of(self.crawl).listed != entry.number:
             self.directory.delist(entry.host, entry.number)
@@ -774,11 +807,13 @@ class Partition:
     def pop_listed(self, entry: ListedHost) -> None:
         """Remove *entry*, which `first_listed` or `oldest_listed` returned, from the waiting
         ones."""
+        self.shared.changed.add(self.crawl)
         self.directory.pop(entry)
 
     def load_listed(self, entries: Sequence[ListedHost], now: float) -> None:
         """Load the hosts of *entries* that are not stale. A host may be loaded already, if another
         crawl had listed it, too."""
+        self.shared.changed.add(self.crawl)
         bench = self.bench.hosts
         missing = ((entry.site, entry.host) for entry in entries if entry.host not in bench)
         found = self.read_all(missing)
@@ -884,9 +919,11 @@ class Partition:
         # An order from before a change of the number of partitions may have too high a number.
         return self.number if sent_to is None or sent_to >= self._total else sent_to
 
-    def write(self) -> None:
-        """Put changed totals and cursors of the crawl into the store."""
-        self.plans.write()
+    def write(self) -> bool:
+        """Put changed totals and cursors of the crawl into the store; return whether the plans have
+        changed, whose next row may be without buckets that were dropped."""
+        has_changed = self.plans.write()
         self.parked.write()
         self.tally.daily.set_freshness(self.plans.crawl, self.plans.planned)
         self.tally.write()
+        return has_changed

@@ -82,21 +82,34 @@ class Partitions:
         return len(self._claimed)
 
     def of_crawl(self, crawl: str) -> Iterator[Partition]:
-        """Yield the claimed partitions as *crawl* sees them."""
+        """Yield the claimed partitions as *crawl* sees them, for changes in this step."""
         return (one.of(crawl, self._opened_at) for one in self._claimed.values())
 
-    def of_all_crawls(self) -> Iterator[Partition]:
-        """Yield the claimed partitions as each of their crawls sees them."""
+    def read_crawl(self, crawl: str) -> Iterator[Partition]:
+        """Yield the claimed partitions as *crawl* sees them, for reading; none before it is
+        defined."""
+        return (one.by_crawl[crawl] for one in self._claimed.values() if crawl in one.by_crawl)
+
+    def read_all(self) -> Iterator[Partition]:
+        """Yield the claimed partitions as each of their crawls sees them, for reading."""
         return (each for one in self._claimed.values() for each in [*one.by_crawl.values()])
 
-    def of_present_crawls(self) -> dict[str, list[Partition]]:
-        """Return the claimed partitions as each crawl that is not removed sees them, by its id.
+    def read_present_crawls(self) -> dict[str, list[Partition]]:
+        """Return the claimed partitions as each crawl that is not removed sees them, for reading,
+        by its id.
 
         Before the first definition this is the crawl `default`, whose seeds may wait already.
         """
         crawls = [crawl for crawl in self._strategies if crawl not in self.removed]
         crawls = crawls if self._strategies else [DEFAULT_CRAWL]
-        return {crawl: [*self.of_crawl(crawl)] for crawl in crawls}
+        return {crawl: [*self.read_crawl(crawl)] for crawl in crawls}
+
+    def changed(self) -> Iterator[Partition]:
+        """Yield the claimed partitions as each crawl sees them that may have changed them since
+        they were last written."""
+        for one in self._claimed.values():
+            for crawl in [*one.changed]:
+                yield one.by_crawl[crawl]
 
     def write(self) -> None:
         """Put changed totals and cursors of all partitions into the store."""
@@ -233,8 +246,8 @@ class Partitions:
         return partition_of(site, self.total)
 
     def of(self, site: str, crawl: str | None = None) -> Partition | None:
-        """Return the partition of *site* as *crawl* sees it, or as its first crawl sees it; None if
-        it is not claimed."""
+        """Return the partition of *site* as *crawl* sees it, or as its first crawl sees it, for
+        changes in this step; None if it is not claimed."""
         if (found := self._claimed.get(self.number_of(site))) is None:
             return None
         return found.of(crawl or self._crawls[0], self._opened_at)
@@ -281,7 +294,7 @@ class Gauges:
 
     def update(self) -> None:
         """Set all gauges."""
-        of_crawls = self._partitions.of_present_crawls()
+        of_crawls = self._partitions.read_present_crawls()
         shared = [partition.shared.tally for partition in self._partitions]
         loaded = Counter[str]()
         for partition in self._partitions:

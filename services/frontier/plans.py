@@ -392,8 +392,8 @@ class Plans:
             statistics=revisit.pack(self.crawl),
         )
 
-    def write(self) -> None:
-        """Write the totals and the buckets of the calendars, if they have changed.
+    def write(self) -> bool:
+        """Write the totals and the buckets of the calendars, and return whether they have changed.
 
         The row still includes the buckets that were dropped since the last write. The URLs of their
         entries were queued at hosts whose rows are written later. After a crash between the two
@@ -406,9 +406,11 @@ class Plans:
             moving=self._moving.range_to_write(),
             first_visits=self._first_visits.log.range_to_write(),
         )
-        if row != self._written:
-            self._written = row
-            self._rows.put(row)
+        if row == self._written:
+            return False
+        self._written = row
+        self._rows.put(row)
+        return True
 
 
 def calendar_name(crawl_id: str, generation: int) -> str:

@@ -1,12 +1,12 @@
 """The rules that refuse admitted URLs, as a table, and the records of refusals."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
 from gossamer.blocklist import Blocklist, forbidden_by
-from gossamer.bounds import Exclusion, exclusion_of, limit_state
+from gossamer.bounds import Exclusion, exclusion_of, limit_state, limits
 from gossamer.events import CrawlDefined, Discovery, LinksParked, Purpose, UrlsDiscovered
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.pages import group_by_site
@@ -150,6 +150,8 @@ class Refusals:
         self._requisites = store.table(RequisiteRow)
         self._settings = settings
         self.blocklist = Blocklist()
+        self._evaluated = dict[str, str]()
+        """Crawl → the limits by which all its parked URLs were evaluated."""
 
     def find_exclusion(
         self,
@@ -227,19 +229,28 @@ class Refusals:
                 partition.count_parked(event.site, event.via, limit, [found.url for found in urls])
         yield from group_by_site(fitting, event.via, event.crawl, now)
 
-    def must_evaluate(self, crawl: CrawlDefined | None) -> bool:
-        """Return whether parked URLs are yet to be evaluated by *crawl* and the blocklist."""
-        if crawl is None:
-            return False
-        return any(
-            partition.parked.must_evaluate(crawl, self.blocklist)
-            for partition in self._partitions.of_crawl(crawl.crawl)
-        )
+    def reset(self) -> None:
+        """Search all claimed partitions for parked URLs again, since they have changed."""
+        self._evaluated.clear()
+
+    def unevaluated(self, crawls: Iterable[CrawlDefined]) -> Iterator[CrawlDefined]:
+        """Yield the *crawls* with parked URLs that they and the blocklist are yet to evaluate."""
+        changed = {partition.crawl for partition in self._partitions.changed()}
+        for crawl in crawls:
+            current = limits(crawl, self.blocklist)
+            if crawl.crawl not in changed and self._evaluated.get(crawl.crawl) == current:
+                continue
+            partitions = self._partitions.read_crawl(crawl.crawl)
+            if any(one.parked.must_evaluate(crawl, self.blocklist) for one in partitions):
+                yield crawl
+            else:
+                self._evaluated[crawl.crawl] = current
 
     def evaluate_parked(self, crawl: CrawlDefined, now: float) -> Iterator[UrlsDiscovered]:
         """Evaluate some more of the parked URLs; yield the URLs that nothing excludes any more."""
-        for partition in self._partitions.of_crawl(crawl.crawl):
-            if partition.parked.must_evaluate(crawl, self.blocklist):
+        for found in self._partitions.read_crawl(crawl.crawl):
+            if found.parked.must_evaluate(crawl, self.blocklist):
+                partition = found.of(crawl.crawl)
                 released = [*partition.parked.evaluate(crawl, self.blocklist, now)]
                 yield from released
                 if released:

@@ -309,21 +309,39 @@ class Revisits:
 
     def due(self) -> float | None:
         """Return when a visit is due that the budget allows; 0 if visits must be replanned."""
-        partitions = self._present_partitions()
-        if any(one.plans.is_behind(self._policy_of(one.crawl).name) for one in partitions):
-            return 0.0
-        ends = [partition.plans.due() for partition in partitions]
-        return min((end for end in ends if end is not None), default=None)
+        self.schedule()
+        found = (partition.shared.plans_due.first() for partition in self._partitions)
+        return min((first[0] for first in found if first), default=None)
 
-    def _present_partitions(self) -> list[Partition]:
-        """Return the partitions as each crawl sees them that is not removed."""
-        return [one for one in self._partitions.of_all_crawls() if not one.is_removed]
+    def schedule(self) -> None:
+        """Compute when the changed plans are due. It is called in each step before `changed` ends
+        with the write."""
+        for partition in self._partitions.changed():
+            at = partition.plans.due()
+            if partition.plans.is_behind(self._policy_of(partition.crawl).name):
+                at = 0.0
+            if at is None or partition.is_removed:
+                partition.shared.plans_due.remove(partition.crawl)
+            else:
+                partition.shared.plans_due.put(partition.crawl, at)
+
+    def with_due_plans(self, now: float) -> list[Partition]:
+        """Return the partitions as each crawl sees them whose plans are due, for changes in this
+        step."""
+        self.schedule()
+        return [
+            partition.of(crawl)
+            for partition in self._partitions
+            for crawl in partition.shared.plans_due.pop_until(now)
+        ]
 
     def follow(self, now: float, limit: int) -> None:
         """Allocate the budget, and replan at most *limit* visits that another policy planned."""
-        for of_crawl in self._of_crawl.values():
-            of_crawl.allocation.allocate(now)
-        for partition in self._present_partitions():
+        changed = {partition.crawl for partition in self._partitions.changed()}
+        for crawl, of_crawl in self._of_crawl.items():
+            if crawl in changed or of_crawl.allocation.is_due(now):
+                of_crawl.allocation.allocate(now)
+        for partition in self.with_due_plans(now):
             plans, name = partition.plans, self._policy_of(partition.crawl).name
             plans.follow(name, now)
             if limit > 0 and plans.is_behind(name):

@@ -52,6 +52,7 @@ from gossamer.web.url import host_key
 from services.frontier.admission import Admission, OperatorRequests
 from services.frontier.checkin import CheckIn
 from services.frontier.checkout import CheckOut
+from services.frontier.daily import day_of
 from services.frontier.dispatch import Balance, FindLagging, HostLoader, ReadyHost
 from services.frontier.erasing import ErasureHandler
 from services.frontier.leases import Leases
@@ -156,6 +157,8 @@ class Frontier(Processor):
         self._control_rows = store.table(ControlRow)
         self._handlers, self._controls = self._bind_handlers(), self._bind_controls()
         check_handlers({**self._handlers, **self._controls}, self.reads, self.name)
+        self._day = 0.0
+        """The day of the totals that are counted."""
         self._offset: int | None = None
         """The offset of the record that is handled; None if events come without a log."""
         self._shares = Shares()
@@ -176,6 +179,7 @@ class Frontier(Processor):
     def assign(self, partitions: frozenset[int], now: float) -> None:
         """Claim *partitions*, drop all others, and load the hosts with work."""
         self._replicas.clear()
+        self._refusals.reset()
         self._partitions.assign(partitions, now)
         self._removal.start()
         self._loading.load_hosts(now, self._open_crawls())
@@ -187,6 +191,7 @@ class Frontier(Processor):
         # expires.
         self._alone = False
         self._replicas.clear()
+        self._refusals.reset()
         self._partitions.reload(now)
         self._removal.start()
         self._loading.load_hosts(now, self._open_crawls())
@@ -246,10 +251,9 @@ class Frontier(Processor):
         for crawl, site, host in places:
             by_partition[crawl, self._partitions.number_of(site)].append((site, host))
         groups = [
-            one.reads_of(by_partition[one.crawl, one.number])
-            for crawl in {crawl for crawl, _ in by_partition}
-            for one in self._partitions.of_crawl(crawl)
-            if (one.crawl, one.number) in by_partition
+            partition.reads_of(several)
+            for (crawl, _), several in by_partition.items()
+            if (partition := self._partitions.of(several[0][0], crawl))
         ]
         for several in zip(*groups, strict=True):
             yield chain.from_iterable(several)
@@ -368,10 +372,9 @@ class Frontier(Processor):
         if not event.sitemaps:
             return
         visit = event.visit.id if isinstance(event, VisitEnded) else ""
-        crawls = {event.crawl, *partition.find(event.site, event.host).row.crawls}
-        for each in partition.all_crawls:
-            crawl = self._crawl_of(each)
-            if each.crawl in crawls and crawl and not crawl.removed:
+        crawls = (event.crawl, *partition.find(event.site, event.host).row.crawls)
+        for each in dict.fromkeys(crawls):
+            if (crawl := self._definitions.get(each)) and not crawl.removed:
                 yield from discover_sitemaps(event.host, event.sitemaps, crawl, now, visit)
 
     def _check_in_visit(self, partition: Partition, event: VisitEnded, now: float) -> Output:
@@ -434,8 +437,7 @@ class Frontier(Processor):
         """Return when the next delay, lease or backoff ends; 0 if there is work now."""
         if self._replaced and self._restores_settings:
             return 0.0
-        present = (crawl for crawl in self._definitions.values() if not crawl.removed)
-        if any(map(self._refusals.must_evaluate, present)):
+        if any(self._refusals.unevaluated(self._present_crawls())):
             return 0.0
         if self._loading.may_load(self._open_crawls()):
             return 0.0
@@ -458,19 +460,22 @@ class Frontier(Processor):
             yield from self._expiries.pop_due(now)
             yield from self._replaced.values()
             self._replaced.clear()
-        for partition in self._partitions.of_all_crawls():
-            partition.tally.daily.open_day(now)
+        if day_of(now) != self._day:
+            self._day = day_of(now)
+            for partition in self._partitions.read_all():
+                partition.tally.daily.open_day(now)
         read_until = self._leases_may_end_until(now)
         for partition in self._partitions if self._partitions.caught_up else ():
             self._leases.end(partition, read_until, now)
         self._queue_due(now, limit)
         self._load_hosts(now)
         yield from self._removal.wake(now)
-        for definition in self._definitions.values():
-            if definition.removed:
-                continue
+        for definition in [*self._refusals.unevaluated(self._present_crawls())]:
             yield from self._refusals.evaluate_parked(definition, now)
         yield from self._make_orders(now, limit)
+
+    def _present_crawls(self) -> Iterator[CrawlDefined]:
+        return (crawl for crawl in self._definitions.values() if not crawl.removed)
 
     @property
     def _restores_settings(self) -> bool:
@@ -484,36 +489,34 @@ class Frontier(Processor):
     def _queue_due(self, now: float, limit: int) -> None:
         """Queue at most *limit* due URLs, and end the backoff of due hosts."""
         self._revisits.follow(now, limit)
-        popped = list[tuple[Partition, list[DueRow], list[DueRow]]]()
+        popped = list[tuple[Partition, list[DueRow]]]()
         woken = list[tuple[Partition, str]]()
         for partition in self._partitions:
             due = partition.pop_due(now, limit)
-            sites = dict.fromkeys(entry.site for entry in due if entry.host == NO_HOST)
-            due = [entry for entry in due if entry.host != NO_HOST]
-            present = [each for each in partition.all_crawls if not each.is_removed]
-            woken += [(each, site) for site in sites for each in present]
+            for site in dict.fromkeys(entry.site for entry in due if entry.host == NO_HOST):
+                woken += [(each, site) for each in partition.all_crawls if not each.is_removed]
+            if due := [entry for entry in due if entry.host != NO_HOST]:
+                popped.append((partition, due))
             limit -= len(due)
-            visits = list[DueRow]()
-            for each in present:
-                visits += (more := each.plans.pop_due(now, limit))
-                limit -= len(more)
-            if due or visits:
-                popped.append((partition, due, visits))
-        entries = [entry for _, due, visits in popped for entry in (*due, *visits)]
+        planned = list[tuple[Partition, DueRow]]()
+        for partition in self._revisits.with_due_plans(now):
+            visits = partition.plans.pop_due(now, limit)
+            planned += [(partition, entry) for entry in visits]
+            limit -= len(visits)
+        found = [(partition, entry) for partition, due in popped for entry in due] + planned
         places: list[Place] = [
-            (partition.of(entry.crawl).crawl, entry.site, entry.host)
-            for partition, due, visits in popped
-            for entry in (*due, *visits)
+            (partition.of(entry.crawl).crawl, entry.site, entry.host) for partition, entry in found
         ]
         places += [(partition.crawl, site, None) for partition, site in woken]
-        read_ahead(self._store, chain([plans_of(entries)], self._reads_of(places)))
-        for partition, due, visits in popped:
+        plans = plans_of(entry for _, entry in found)
+        read_ahead(self._store, chain([plans], self._reads_of(places)))
+        for partition, due in popped:
             partition.end_backoffs([entry for entry in due if not entry.url])
             for entry in due:
                 if entry.url and not partition.of(entry.crawl).is_removed:
                     self._admission.queue_due_retry(partition.of(entry.crawl), entry, now)
-            for entry in visits:
-                self._admission.queue_due_plan(partition.of(entry.crawl), entry, now)
+        for partition, entry in planned:
+            self._admission.queue_due_plan(partition, entry, now)
         for partition, site in woken:
             self._admission.release_parked(partition, site, self._crawl_of(partition), now)
 
@@ -595,7 +598,7 @@ class Frontier(Processor):
 
     def note(self) -> str:
         """Return the reason why no orders are made, if it is not a fault."""
-        queued = sum(partition.tally.queued for partition in self._partitions.of_all_crawls())
+        queued = sum(partition.tally.queued for partition in self._partitions.read_all())
         is_paused = self._pacing.is_paused
         reasons = {why_idle(crawl, queued, is_paused) for crawl in self._definitions.values()}
         return why_idle(None, queued) if not reasons else reasons.pop() if len(reasons) == 1 else ""
@@ -603,6 +606,7 @@ class Frontier(Processor):
     def settle(self) -> None:
         """Put totals and cursors of the partitions into the store, and set the gauges."""
         self._balance.report_orders()
+        self._revisits.schedule()
         self._partitions.write()
         self._removal.settle()
         self._gauges.update()

@@ -181,7 +181,7 @@ def size_of_cookies(cookies: Iterable[Cookie]) -> int:
 
 
 class Schedule:
-    """A priority queue in which each host has one key; the least key comes first.
+    """A priority queue in which each host, or crawl, has one key; the least key comes first.
 
     Stale entries stay in the heap until they reach its top. The heap is rebuilt when more than half
     of it is stale.
@@ -209,6 +209,11 @@ class Schedule:
         """Remove *host*, if it is in the queue."""
         self._keys.pop(host, None)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no host is in the queue."""
+        return not self._keys
+
     def first(self) -> tuple[float, str] | None:
         """Return the least key and its host; None if the queue is empty."""
         heap = self._heap
@@ -218,6 +223,12 @@ class Schedule:
                 return heap[0]
             heappop(heap)
         return None
+
+    def pop_until(self, key: float) -> Iterator[str]:
+        """Remove and yield the hosts whose keys are at most *key*, the least first."""
+        while (first := self.first()) and first[0] <= key:
+            self.remove(first[1])
+            yield first[1]
 
     def late_hosts(self) -> Iterator[str]:
         """Yield the hosts from the end of the heap on, whose keys are larger than most. The queue
@@ -270,19 +281,24 @@ class ReadyHosts:
         numbers."""
         served = servable_crawls(row, row.ready_at)
         for crawl in self._by_crawl.keys() - served:
-            self._by_crawl[crawl].remove(row.host)
+            self._remove(row.host, crawl)
         for crawl in served:
             self._by_crawl[crawl].put(row.host, row.of(crawl).number)
 
     def remove(self, host: str) -> None:
         """Remove *host* from all crawls."""
-        for schedule in self._by_crawl.values():
-            schedule.remove(host)
+        for crawl in [*self._by_crawl]:
+            self._remove(host, crawl)
+
+    def _remove(self, host: str, crawl: str) -> None:
+        self._by_crawl[crawl].remove(host)
+        if self._by_crawl[crawl].is_empty:
+            del self._by_crawl[crawl]
 
     @property
     def crawls(self) -> list[str]:
         """The crawls with a host."""
-        return [crawl for crawl, schedule in self._by_crawl.items() if schedule.first()]
+        return [*self._by_crawl]
 
     def first(self, crawl: str) -> str | None:
         """Return the host with the lowest request number in *crawl*; None without a host."""
@@ -535,6 +551,11 @@ class Workbench:
         for key in (_name_key(order), _site_key(order)):
             if (hosts := self._waiting.get(key)) and (crawl := order.lease.crawl):
                 hosts.shares.charge(crawl, visits, weight)
+
+    @property
+    def ready_crawls(self) -> list[str]:
+        """The crawls with ready hosts."""
+        return self._ready.crawls
 
     def first_ready(self, crawl: str) -> Host | None:
         """Return the ready host with the lowest request number in *crawl*; None without one."""
