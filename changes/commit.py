@@ -84,18 +84,7 @@ def _expiries(log: Log, plan: Plan, request: ChangeRequest, change: str) -> Iter
 
 def record_change(log: Log, plan: Plan, request: ChangeRequest, now: float) -> str:
     """Append the audit record of *plan*, whose events the caller appends. Return its id."""
-    recorded = change_recorded(plan, request, now)
-    log.append([encode(recorded)])
-    return recorded.id
-
-
-def _counted(effect: Effect, count: int) -> Effect:
-    return effect if effect.count is not None else replace(effect, count=count)
-
-
-def change_recorded(plan: Plan, request: ChangeRequest, now: float) -> ChangeRecorded:
-    """Return the audit record of *plan*."""
-    return ChangeRecorded(
+    recorded = ChangeRecorded(
         crawl=plan.crawl,
         at=now,
         id=new_id(now),
@@ -108,8 +97,14 @@ def change_recorded(plan: Plan, request: ChangeRequest, now: float) -> ChangeRec
         reason=request.reason,
         expires_at=request.expires_at,
         effect=plan.effect.text,
-        settings=list_settings(plan),
+        settings=tuple(list_settings(plan)),
     )
+    log.append([encode(recorded)])
+    return recorded.id
+
+
+def _counted(effect: Effect, count: int) -> Effect:
+    return effect if effect.count is not None else replace(effect, count=count)
 
 
 def new_id(now: float) -> str:

@@ -76,8 +76,20 @@ def _listed(what: str, seeds: Sequence[tuple[str, str]]) -> Iterator[str]:
         yield f"{what}: {more:,} more"
 
 
-def plan_pause(place: OpenCrawl, crawl: CrawlDefined, is_paused: bool, now: float) -> Plan:
-    """Return the plan that pauses or resumes *crawl*. Raise BadSettings if it was removed."""
+def plan_state(place: OpenCrawl, action: str, now: float) -> Plan:
+    """Return the plan of *action* on the crawl of *place*: `pause`, `resume` or `remove`.
+
+    Raise BadSettings if the crawl is not defined or was removed.
+    """
+    crawl = place.definition()
+    if crawl is None:
+        raise BadSettings(f"the crawl {place.id} is not defined: gossamer crawls apply defines it")
+    if action == "remove":
+        return _plan_remove(place, crawl, now)
+    return _plan_pause(place, crawl, action == "pause", now)
+
+
+def _plan_pause(place: OpenCrawl, crawl: CrawlDefined, is_paused: bool, now: float) -> Plan:
     check_not_removed(crawl)
     name, action = crawl.crawl, "pause" if is_paused else "resume"
     if crawl.paused == is_paused:
@@ -89,8 +101,7 @@ def plan_pause(place: OpenCrawl, crawl: CrawlDefined, is_paused: bool, now: floa
     return plan_definition(place, action, replace(crawl, paused=is_paused), text, now)
 
 
-def plan_remove(place: OpenCrawl, crawl: CrawlDefined, now: float) -> Plan:
-    """Return the plan that removes *crawl* for good."""
+def _plan_remove(place: OpenCrawl, crawl: CrawlDefined, now: float) -> Plan:
     text = (
         f"Crawl {crawl.crawl} is removed: nothing is fetched for it any more, and its queues and "
         "rows are dropped. Its WARC files stay. The other crawls go on."
@@ -100,16 +111,3 @@ def plan_remove(place: OpenCrawl, crawl: CrawlDefined, now: float) -> Plan:
     # Paused, too: a process that does not know removals yet must not visit its URLs.
     removed = replace(crawl, paused=True, removed=True)
     return plan_definition(place, "remove", removed, text, now)
-
-
-def plan_state(place: OpenCrawl, action: str, now: float) -> Plan:
-    """Return the plan of *action* on the crawl of *place*: `pause`, `resume` or `remove`.
-
-    Raise BadSettings if the crawl is not defined or was removed.
-    """
-    crawl = place.definition()
-    if crawl is None:
-        raise BadSettings(f"the crawl {place.id} is not defined: gossamer crawls apply defines it")
-    if action == "remove":
-        return plan_remove(place, crawl, now)
-    return plan_pause(place, crawl, action == "pause", now)

@@ -114,12 +114,8 @@ def units_in(item: Item) -> int:
     return len(getattr(item, "urls", ())) or 1
 
 
-def list_settings(plan: Plan) -> tuple[ChangedSetting, ...]:
-    """Return the settings that *plan* replaces, at most MAX_LISTED_BYTES of them."""
-    return tuple(_settings(plan))
-
-
-def _settings(plan: Plan) -> Iterator[ChangedSetting]:
+def list_settings(plan: Plan) -> Iterator[ChangedSetting]:
+    """Yield the settings that *plan* replaces, at most MAX_LISTED_BYTES of them."""
     size = 0
     for before, after in plan.settings:
         earlier = to_builtins(before) if before else None

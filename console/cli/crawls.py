@@ -9,7 +9,7 @@ import sys
 from contextlib import nullcontext
 from pathlib import Path
 
-from changes.crawls import plan_apply, plan_pause, plan_remove
+from changes.crawls import plan_apply, plan_state
 from console.cli.changing import add_change, carry_out, is_confirmed
 from console.cli.options import DEFAULT_FLEET_POLICY, add_place, open_from
 from console.cli.status import print_crawls
@@ -75,21 +75,16 @@ def run(options: argparse.Namespace) -> int:
                 return _apply(place, _parse(place, text, options.file), options)
             case "diff":
                 return _diff(place, _parse(place, text, options.file))
-        crawl, now = _definition(place, options.id), clock.now()
-        match options.action:
-            case "show":
-                text = write_crawl_file(crawl, seeds_applied(place.log, options.id))
-                print(escape_controls(text, keep="\n"), end="")
-                return 0
-            case "remove":
-                is_certain = crawl.removed or options.yes or options.dry_run
-                question = f"Remove crawl {crawl.crawl} from {place.name}?"
-                if not is_certain and not is_confirmed(question):
-                    say("Nothing was removed.", YELLOW)
-                    return 1
-                plan = plan_remove(place, crawl, now)
-            case _:
-                plan = plan_pause(place, crawl, options.action == "pause", now)
+        crawl = _definition(place, options.id)
+        if options.action == "show":
+            text = write_crawl_file(crawl, seeds_applied(place.log, options.id))
+            print(escape_controls(text, keep="\n"), end="")
+            return 0
+        is_certain = options.action != "remove" or crawl.removed or options.yes or options.dry_run
+        if not is_certain and not is_confirmed(f"Remove crawl {crawl.crawl} from {place.name}?"):
+            say("Nothing was removed.", YELLOW)
+            return 1
+        plan = plan_state(place.of(options.id), options.action, clock.now())
         effect = carry_out(place, plan, options)
         say(effect.text)
         if options.action == "remove" and effect.count and not options.dry_run:
