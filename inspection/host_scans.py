@@ -1,4 +1,4 @@
-"""Scans of the table of hosts for the index, in a process of their own, while somebody looks."""
+"""Scans of the table of hosts for the index, in a process of their own, while it is used."""
 
 import multiprocessing
 import shutil
@@ -22,9 +22,9 @@ MAX_SHARE = 20
 class HostScans:
     """Keeps an index of the folder *data*, or else of the fleet of *settings*.
 
-    Nothing is scanned before the first call of `look`, or while nobody calls it. A process of its
-    own reads the table, because a scan of a million hosts needs half a minute of CPU. One thread
-    may use the object.
+    Nothing is scanned before the first call of `index_at`, or while nobody calls it. A process of
+    its own reads the table, because a scan of a million hosts needs half a minute of CPU. One
+    thread may use the object.
     """
 
     def __init__(self, data: Path | None, settings: "Settings | None" = None) -> None:
@@ -36,7 +36,7 @@ class HostScans:
         self._next_at = 0.0
         self.index = HostIndex(self._path)
 
-    def look(self, now: float) -> HostIndex:
+    def index_at(self, now: float) -> HostIndex:
         """Return the index for a search at the time *now*, in seconds of a clock that never jumps.
 
         A scan is started if the last one is old. Its result is used when it has ended; until the

@@ -80,7 +80,7 @@ class BudgetUse(Struct, frozen=True):
     """Null if it is not counted."""
 
 
-class Manners(Struct, frozen=True, kw_only=True):
+class Politeness(Struct, frozen=True, kw_only=True):
     """How politely the crawl visits its hosts."""
 
     shortest_delay: float | None
@@ -122,7 +122,7 @@ class Overview(Struct, frozen=True, kw_only=True):
     """The last 24 hours, the oldest first. Hours without a page are missing."""
     conditions: dict[str, int]
     """Condition → hosts."""
-    manners: Manners
+    politeness: Politeness
     outcomes: dict[str, int]
     """Outcome → visits."""
     dead_letters: int
@@ -177,7 +177,7 @@ def make_overview(
             for hour, counts in sorted(progress.hours.items(), key=lambda one: int(one[0]))[-24:]
         ),
         conditions=dict(progress.conditions),
-        manners=_manners(progress, workload),
+        politeness=_politeness(progress, workload),
         outcomes=dict(progress.outcomes),
         dead_letters=progress.dead_letters,
         failed=sum(count for name, count in progress.outcomes.items() if is_failure(name)),
@@ -229,9 +229,9 @@ def _answer(status: CrawlStatus, limit: Limit, rate: float, left: float) -> str:
     return f"{text} {limit.text[:1].upper()}{limit.text[1:]}." if limit.text else text
 
 
-def _manners(progress: Progress, workload: Workload) -> Manners:
+def _politeness(progress: Progress, workload: Workload) -> Politeness:
     delays = [host.delay for host in workload.hosts if host.delay]
-    return Manners(
+    return Politeness(
         shortest_delay=min(delays, default=None),
         longest_delay=max(delays, default=None),
         strained=sum(host.strain > 0 for host in workload.hosts),

@@ -153,7 +153,7 @@ class DayReport(Struct, frozen=True, kw_only=True):
 
 
 class Advice(Struct, frozen=True, kw_only=True):
-    """A limit or a share that an operator should look at."""
+    """A limit or a share that an operator should check."""
 
     rule: str
     """The name of the rule that gives the advice."""

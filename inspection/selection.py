@@ -50,7 +50,7 @@ class Captured:
 
 @dataclass(frozen=True)
 class Filter:
-    """Which captures are wanted."""
+    """Which captures are chosen."""
 
     where: str = ""
     """An expression of `WHERE_RULES`; "" means all."""
@@ -64,7 +64,7 @@ class Filter:
 
     @property
     def is_empty(self) -> bool:
-        """Whether all captures are wanted."""
+        """Whether all captures are chosen."""
         return not self.where and not self.since
 
     def is_new(self, capture: Captured) -> bool:
@@ -81,8 +81,8 @@ class Filter:
 class Selection:
     """The chosen records of each file, by their ids."""
 
-    def __init__(self, wanted: Filter) -> None:
-        self._filter = wanted
+    def __init__(self, chosen: Filter) -> None:
+        self._filter = chosen
         self._database = sqlite3.connect("")
         self._database.executescript(TABLES)
 

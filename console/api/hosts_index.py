@@ -1,4 +1,4 @@
-"""Searches the index of hosts and sites, which a process of its own makes while somebody looks."""
+"""Searches the index of hosts and sites, which a process of its own makes while it is used."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -76,12 +76,12 @@ class Hosts:
     def _search(self, find: Callable[[HostIndex], Found]) -> Found:
         if self._scans is None:
             self._scans = HostScans(self._place.data, self._place.settings)
-        index = self._scans.look(clock.steady())
+        index = self._scans.index_at(clock.steady())
         try:
             return find(index)
         except Unavailable:
             self._scans.wait()
-            return find(self._scans.look(clock.steady()))
+            return find(self._scans.index_at(clock.steady()))
 
     def _close(self) -> None:
         if self._scans:

@@ -21,7 +21,7 @@ from inspection.url_forms import crawl_form
 
 DEFAULT_WAIT = 30.0
 POLL_INTERVAL = 0.2
-"""Seconds between two looks at the rows of the URLs."""
+"""Seconds between two readings of the rows of the URLs."""
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

@@ -40,7 +40,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the version in the chosen form. Raise GossamerError if it cannot be read, or if only
-    its text is wanted and it has none."""
+    its text is requested and it has none."""
     if options.raw and sys.stdout.isatty():
         raise BadSettings(
             "--raw writes the bytes of the server unescaped, which could control this terminal: "

@@ -27,7 +27,7 @@ from inspection.crawl import OpenCrawl
 
 log = structlog.get_logger()
 TICK = 2.0
-"""Seconds between two looks at the topic. The claim in a fleet is renewed as often."""
+"""Seconds between two readings of the topic. The claim in a fleet is renewed as often."""
 RETRY_WAITS = (60.0, 3600.0)
 """Seconds before the second and the third try of a delivery. A receiver that is restarted within
 this time misses nothing."""

@@ -134,7 +134,7 @@ function behind(lag) {
   return lag.is_at_least ? `over ${duration(lag.seconds)}` : duration(Math.round(lag.seconds));
 }
 
-function politeness({ manners: found }) {
+function politeness({ politeness: found }) {
   return facts([
     ["Courtesy delay", found.shortest_delay !== null && found.shortest_delay !== found.longest_delay
       ? `${duration(found.shortest_delay)} to ${duration(found.longest_delay)}` : duration(found.shortest_delay)],

@@ -39,7 +39,7 @@ def scans(opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 def hosts(scans: HostScans, now: float) -> list[str]:
-    return [site for site, _ in scans.look(now).find_hosts(HostQuery()).items]
+    return [site for site, _ in scans.index_at(now).find_hosts(HostQuery()).items]
 
 
 def test_first_look_starts_a_scan_and_an_old_one_is_repeated(
@@ -59,17 +59,17 @@ def test_first_look_starts_a_scan_and_an_old_one_is_repeated(
 
 def test_failed_scan_is_reported_and_repeated_later(scans: HostScans, opened: Opened) -> None:
     opened.folder.database.rename(opened.folder.path / "away.db")
-    scans.look(0.0)
+    scans.index_at(0.0)
     scans.wait()
     with pytest.raises(Unavailable, match="could not be read"):
-        scans.look(1.0)
+        scans.index_at(1.0)
     (opened.folder.path / "away.db").rename(opened.folder.database)
-    scans.look(LATER)
+    scans.index_at(LATER)
     scans.wait()
     assert hosts(scans, LATER) == ["a.example"]
 
 
 def test_end_deletes_the_index_and_a_running_scan(scans: HostScans, tmp_path: Path) -> None:
-    scans.look(0.0)
+    scans.index_at(0.0)
     scans.close()
     assert not [*(tmp_path / "temporary").iterdir()]

@@ -50,7 +50,7 @@ def test_overview_of_a_running_crawl_names_its_rate_and_limit() -> None:
     assert found.queued == 60 - found.pages
     assert found.limit.kind is LimitKind.DELAYS
     assert found.answer.endswith("Limited by the 1 s delay at 2 hosts.")
-    assert found.manners.shortest_delay == found.manners.longest_delay == 1.0
+    assert found.politeness.shortest_delay == found.politeness.longest_delay == 1.0
     assert found.seconds_left > 0 and not found.problems
     crawl.log.append([encode(SpeedSet(at=sim.now, speeds=(Speed("", pages=0.0),)))])
     assert read_overview(crawl, now=sim.now).limit.kind is LimitKind.STANDSTILL
@@ -113,7 +113,7 @@ def test_problems_name_what_needs_attention() -> None:
         "The limit of 900 pages is reached.",
         "40 % of the visits ended with: 429 or Retry-After.",
     ]
-    assert found.manners.busy == found.failed == 40
+    assert found.politeness.busy == found.failed == 40
     assert [budget.used for budget in found.budgets] == [900]
 
 
