@@ -67,7 +67,7 @@ REQUESTS: dict[str, tuple[Planner, str, int]] = {
     ),
     "fetch": (
         lambda crawl: plan_fetch(crawl, [f"{HOST}/page", f"{HOST}/new"], START),
-        "urls.admitted",
+        "visits.ended",
         2,
     ),
     "refetch": (
