@@ -65,7 +65,7 @@ def _sections(report: Report) -> Iterator[str]:
     if report.advice:
         items = "".join(f"<li>{escape(one.text)}</li>" for one in report.advice)
         yield f"<h2>Advice</h2><ul>{items}</ul>"
-    met = [one for one in report.hazards if one.urls or one.sites or one.parked_links]
+    met = [one for one in report.hazards if one.is_met]
     if met:
         yield _hazards(met)
     for name, found in (("Status codes", report.statuses), ("Media types", report.types)):
@@ -122,7 +122,7 @@ def _days(report: Report) -> str:
             number(one.totals.visits),
             number(one.totals.pages),
             number(one.totals.new_texts),
-            number(one.totals.duplicates + one.totals.near_duplicates),
+            number(one.totals.copies),
             size(one.totals.received),
         )
         for one in report.days[:MAX_DAYS]

@@ -28,18 +28,12 @@ from inspection.labels import (
 )
 from inspection.paging import Page
 from inspection.progress import Progress, read_totals
-from inspection.status import MAX_READ_URLS
+from inspection.status import MAX_READ_URLS, STATUS_TABLES
 from inspection.visits import LastOutcome, OutcomeFilter, last_outcome
 from inspection.workload import read_waiting
 from services.frontier.conditions import Condition
 from services.frontier.rows import (
-    DueRow,
     HazardExamplesRow,
-    HostRow,
-    PartitionPlansRow,
-    PartitionRow,
-    PartitionTallyRow,
-    PlanRow,
     TallyRow,
     UrlRow,
     partition_keys,
@@ -52,17 +46,6 @@ MAX_CANDIDATES = 60
 MAX_SCANNED_URLS = 20_000
 """Rows of a host's URLs that one page of a list reads."""
 READ_ROWS = 500
-READ_TABLES = (
-    TallyRow,
-    PartitionTallyRow,
-    PartitionPlansRow,
-    PartitionRow,
-    HazardExamplesRow,
-    DueRow,
-    HostRow,
-    PlanRow,
-    UrlRow,
-)
 
 
 class Action(StrEnum):
@@ -192,7 +175,7 @@ class FailureGroup(Struct, frozen=True, kw_only=True):
 
 def read_failure_groups(crawl: OpenCrawl) -> tuple[FailureGroup, ...]:
     """Return the failures and refusals of *crawl*, the most frequent first."""
-    with crawl.view(*READ_TABLES) as store:
+    with crawl.view(*STATUS_TABLES, HazardExamplesRow) as store:
         progress = read_totals(crawl.log, store, crawl.id)
         counted = failures(progress.outcomes, progress.hazards)
         known, hosts = _candidates(crawl, store), _backing_off(crawl, store, progress)

@@ -80,6 +80,11 @@ class HazardReport(Struct, frozen=True, kw_only=True):
     examples: tuple[str, ...] = ()
     """Up to three URLs that met it, of different sites if possible."""
 
+    @property
+    def is_met(self) -> bool:
+        """Whether a site, a URL or a link met it."""
+        return bool(self.urls or self.sites or self.parked_links)
+
 
 class DownloadReport(Struct, frozen=True, kw_only=True):
     """Responses with one status, or of one media type."""
@@ -140,6 +145,11 @@ class Totals(Struct, frozen=True, kw_only=True):
     """Seconds in which hosts were visited."""
     delay_seconds: float
     """Seconds in which hosts with more URLs waited for their courtesy delay."""
+
+    @property
+    def copies(self) -> int:
+        """Duplicates and near duplicates."""
+        return self.duplicates + self.near_duplicates
 
 
 class DayReport(Struct, frozen=True, kw_only=True):
@@ -410,8 +420,7 @@ def _find_costly_limits(report: Report) -> Iterator[Finding]:
 
 
 def _find_many_copies(report: Report) -> Iterator[Finding]:
-    totals, share = report.totals, report.totals.duplicate_share
-    copies = totals.duplicates + totals.near_duplicates
+    copies, share = report.totals.copies, report.totals.duplicate_share
     settings = HAZARDS[Hazard.TRAP_DUPLICATES].settings
     if share is not None and share > HIGH_DUPLICATE_SHARE:
         compared = round(copies / share)

@@ -34,7 +34,7 @@ from services.frontier.rows import (
     UrlRow,
 )
 
-READ_TABLES = (
+STATUS_TABLES = (
     TallyRow,
     PartitionTallyRow,
     PartitionRow,
@@ -44,8 +44,7 @@ READ_TABLES = (
     PlanRow,
     UrlRow,
 )
-
-
+"""The tables that the status is read from."""
 MAX_READ_URLS = 50_000
 """Rows of the table of URLs that are searched for examples; some 0.3 s."""
 
@@ -266,7 +265,7 @@ class CrawlStatus:
 def read_status(crawl: OpenCrawl) -> CrawlStatus:
     """Return the status of *crawl*."""
     buffers = read_buffers(crawl.store())
-    with crawl.view(*READ_TABLES) as store:
+    with crawl.view(*STATUS_TABLES) as store:
         progress = read_totals(crawl.log, store, crawl.id)
         backing_off = progress.conditions[Condition.BACKING_OFF]
         waiting = Waiting() if crawl.fleet else read_waiting(store, backing_off, progress.due_count)

@@ -62,7 +62,7 @@ def _print_advice(report: Report) -> None:
 def _print_report(report: Report) -> None:
     say(summary(report))
     print_lines(overview(report))
-    met = [one for one in report.hazards if one.urls or one.sites or one.parked_links]
+    met = [one for one in report.hazards if one.is_met]
     if met:
         say("")
         say("Limits and hazards: sites and URLs that met them, settings, examples", BOLD)
@@ -158,10 +158,9 @@ def day_lines(report: Report) -> Iterable[str]:
     """Yield the rows of the newest days."""
     for one in report.days[:MAX_DAYS]:
         totals = one.totals
-        copies = totals.duplicates + totals.near_duplicates
         yield (
             f"{one.day} {totals.visits:>10,} {totals.pages:>10,} {totals.new_texts:>10,} "
-            f"{copies:>10,} {size(totals.received):>10}"
+            f"{totals.copies:>10,} {size(totals.received):>10}"
         )
     if len(report.days) > MAX_DAYS:
         yield f"and {plural(len(report.days) - MAX_DAYS, 'earlier day')}: --json"
