@@ -9,7 +9,6 @@ read at random, or appended to and dropped as a whole.
 import re
 from collections import Counter
 from collections.abc import Callable
-from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -24,7 +23,7 @@ from gossamer.events import DEFAULT_CRAWL, DeadLetter, ErasureRequested
 from gossamer.events.topics import DEAD_LETTERS
 from gossamer.log import Message
 from gossamer.log.codec import encode, value_of_letter
-from gossamer.store import Row, partition_fields
+from gossamer.store import Row, keys_of
 from gossamer.web.url import BadUrl, canonicalize, host_key, site_of
 from inspection.crawl import OpenCrawl
 from inspection.dead_letters import iterate_letters
@@ -147,8 +146,7 @@ def _sweep(crawl: OpenCrawl, target: str, is_dry: bool) -> Counter[str]:
             if left is not None:
                 table.put(left)
             else:
-                partition = attrgetter(*partition_fields(kind))(row)
-                table.erase(partition, getattr(row, kind.sort_key) if kind.sort_key else "")
+                table.erase(*keys_of(row))
         store.flush()
     return rows
 

@@ -54,7 +54,7 @@ from gossamer.runtime.identity import (
     stated_identity,
 )
 from gossamer.settings import Settings
-from gossamer.store import Partition, Row, Store, partition_fields
+from gossamer.store import Row, Store, keys_of
 from gossamer.store.claims import Claimant, ClaimRow, WindowRow
 from inspection.figures import plural
 from inspection.folder import Folder, Opened
@@ -272,14 +272,9 @@ def _clear(side: Side) -> None:
     for row in side.tables:
         table = side.store.table(row)
         for rows in _batches(table.everything()):
-            for partition in {_partition(row) for row in rows}:
+            for partition in {keys_of(row)[0] for row in rows}:
                 table.drop(partition)
             side.store.flush()
-
-
-def _partition(row: Row) -> Partition:
-    values = tuple(getattr(row, name) for name in partition_fields(type(row)))
-    return values[0] if len(values) == 1 else values
 
 
 def _state(side: Side, event: FleetBegun) -> None:

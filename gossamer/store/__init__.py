@@ -28,6 +28,7 @@ version. A value that it cannot read, such as an unknown member of an enumeratio
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
 from msgspec import Struct
@@ -96,6 +97,12 @@ R = TypeVar("R", bound=Row)
 Partition = str | tuple[str, ...]
 """The value of a partition key: a tuple if the key has several fields."""
 Sort = str | int | float | bytes
+
+
+def keys_of(row: Row) -> tuple[Partition, Sort]:
+    """Return the partition key and the sort key of *row*; the latter is "" if it has none."""
+    partition: Partition = attrgetter(*partition_fields(type(row)))(row)
+    return partition, getattr(row, row.sort_key) if row.sort_key else ""
 
 
 def partition_values(key: Partition) -> tuple[str, ...]:

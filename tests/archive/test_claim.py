@@ -9,12 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.settings import ArchiveSettings
-from gossamer.store import Partition, R, Row, Sort
+from gossamer.store import Partition, R, Row, Sort, keys_of
 from gossamer.store.cassandra import writes
 from gossamer.store.overlay import Overlay
 from services.archive.service import Archive
 from tests.archive.harness import NOW, page, responses
-from tests.support.rows import keys_of
 
 Disk = dict[tuple[str, Partition, Sort], tuple[int, Row]]
 """Table, partition key and sort key → the write timestamp of the row, and the row."""

@@ -9,6 +9,7 @@ from gossamer.events import FetchRequested, RefetchRequested, RetryRequested
 from gossamer.store import Row
 from inspection.folder import Folder
 from tests.runtime.processors import events
+from tests.support.rows import put_rows
 
 
 class RequestCommand:
@@ -28,9 +29,7 @@ class RequestCommand:
     def store_rows(self, *rows: Row) -> None:
         """Put *rows* into the folder's store."""
         store = Folder(self.data).open().store
-        for row in rows:
-            store.table(type(row)).put(row)
-        store.flush()
+        put_rows(store, *rows)
 
     def requests(self) -> list[tuple[str, str, tuple[str, ...]]]:
         """Return site, host and URLs of each request on the log."""

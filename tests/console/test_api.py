@@ -40,6 +40,7 @@ from services.frontier.rows import (
     UrlRow,
 )
 from tests.console.served import PORT, Client, client_of, make_api
+from tests.support.rows import put_rows
 
 SITE, HOST = "a.example", "http://a.example"
 URL = f"{HOST}/page"
@@ -86,9 +87,7 @@ def data(tmp_path: Path) -> Path:
         UrlRow(DEFAULT_CRAWL, HOST, URL, "gone", at=5.0, status=404, attempt=1),
         *(HistoryRow(DEFAULT_CRAWL, URL, float(at), "gone", 404) for at in range(1, 6)),
     )
-    for row in rows:
-        opened.store.table(type(row)).put(row)
-    opened.store.flush()
+    put_rows(opened.store, *rows)
     opened.database.close()
     return folder.path
 

@@ -15,6 +15,7 @@ from gossamer.store import Row
 from inspection.folder import Folder, Opened
 from services.frontier.rows import TallyRow, UrlRow, partition_key
 from tests.runtime.processors import events
+from tests.support.rows import put_rows
 
 A = "http://a.example"
 NEWS = CrawlDefined(crawl="news", at=1.0, scope="domain('a.example')", max_depth=3, weight=3.0)
@@ -45,9 +46,7 @@ class Crawls:
     def store_rows(self, *rows: Row) -> None:
         """Store *rows*."""
         opened = self.open()
-        for row in rows:
-            opened.store.table(type(row)).put(row)
-        opened.store.flush()
+        put_rows(opened.store, *rows)
 
     def definitions(self) -> dict[str, CrawlDefined]:
         """Return the newest definition of each crawl."""

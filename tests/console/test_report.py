@@ -16,6 +16,7 @@ from services.frontier.rows import (
     HazardExample,
     HazardExamplesRow,
 )
+from tests.support.rows import put_rows
 
 AT = 20_000 * DAY
 HOSTILE = "http://a.example/\x1b]0;owned\x07"
@@ -45,13 +46,12 @@ def data(tmp_path: Path) -> Path:
     folder = Folder(tmp_path / "data")
     opened = folder.create()
     examples = HazardExample(HOSTILE, "a.example"), HazardExample("http://b.example/", "b.example")
-    for row in (
+    put_rows(
+        opened.store,
         make_day(AT),
         make_day(AT + DAY),
         HazardExamplesRow(DEFAULT_CRAWL, "0/4", "trap_urls", AT, examples),
-    ):
-        opened.store.table(type(row)).put(row)
-    opened.store.flush()
+    )
     opened.database.close()
     return folder.path
 
@@ -107,9 +107,7 @@ def test_html_is_one_file_without_markup_of_the_web(
     opened = Folder(tmp_path / "html").create()
     day = make_day(AT, types={"text/<img src=//evil.example>": Downloads(3, 9)})
     examples = (HazardExample(hostile, "a.example"),)
-    for row in (day, HazardExamplesRow(DEFAULT_CRAWL, "0/4", "trap_urls", AT, examples)):
-        opened.store.table(type(row)).put(row)
-    opened.store.flush()
+    put_rows(opened.store, day, HazardExamplesRow(DEFAULT_CRAWL, "0/4", "trap_urls", AT, examples))
     assert main(["report", "--html", "--data", str(tmp_path / "html")]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("<!doctype html>") and "900,000 pages of 50,000 sites" in shown

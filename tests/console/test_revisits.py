@@ -36,6 +36,7 @@ from services.frontier.rows import (
     SiteRow,
     partition_key,
 )
+from tests.support.rows import put_rows
 
 HOST, SITE = "http://a.example", "a.example"
 URL = f"{HOST}/page"
@@ -178,9 +179,7 @@ def test_revisit_state_is_read_from_the_store(tmp_path: Path) -> None:
     shared = changed(
         facts.shared, partition=partition_key(partition_of(SITE, PARTITIONS), PARTITIONS)
     )
-    for row in (facts.plan, facts.site, shared):
-        opened.store.table(type(row)).put(row)
-    opened.store.flush()
+    put_rows(opened.store, facts.plan, facts.site, shared)
     opened.database.close()
     with open_crawl(Settings(), tmp_path) as crawl:
         assert read_facts(crawl, URL, NOW).states == facts.states

@@ -34,6 +34,7 @@ from services.frontier.rows import (
     TallyRow,
     partition_key,
 )
+from tests.support.rows import put_rows
 
 NOW = 2_000_000_000.0
 HOST = "http://a.example"
@@ -47,9 +48,7 @@ def crawl_folder(tmp_path: Path) -> Opened:
 
 
 def store_rows(crawl_folder: Opened, *rows: Row) -> None:
-    for row in rows:
-        crawl_folder.store.table(type(row)).put(row)
-    crawl_folder.store.flush()
+    put_rows(crawl_folder.store, *rows)
 
 
 def show_status(

@@ -54,6 +54,7 @@ from services.frontier.rows import (
     partition_key,
 )
 from services.frontier.sites import MAX_REFUSED_ROWS
+from tests.support.rows import put_rows
 
 HOST = "http://a.example"
 URL = f"{HOST}/page"
@@ -398,9 +399,7 @@ def test_facts_are_read_from_all_tables_of_a_folder(tmp_path: Path) -> None:
             bytes.fromhex(hash_finder("seed")),
         ),
     )
-    for row in rows:
-        opened.store.table(type(row)).put(row)
-    opened.store.flush()
+    put_rows(opened.store, *rows)
     opened.database.close()
     with open_crawl(Settings(), tmp_path) as crawl:
         facts = read_facts(crawl, URL, NOW)

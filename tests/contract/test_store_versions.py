@@ -8,6 +8,7 @@ import pytest
 from gossamer.errors import Newer, Poison
 from gossamer.store import Row
 from tests.contract.conftest import Data
+from tests.support.rows import put_rows
 
 
 class OldWord(StrEnum):
@@ -64,10 +65,7 @@ class NewKey(Row, frozen=True):
 
 
 def put(data: Data, *rows: Row) -> None:
-    store = data.open().store
-    for row in rows:
-        store.table(type(row)).put(row)
-    store.flush()
+    put_rows(data.open().store, *rows)
 
 
 def test_column_of_a_newer_version_survives_writes_of_an_older_one(data: Data) -> None:

@@ -10,9 +10,8 @@ from typing import Any, Generic
 
 from gossamer.log import MAX_POLL_RECORDS, NO_PARTITIONS, Message, Record
 from gossamer.log.sqlite import SqliteLog, SqliteReader
-from gossamer.store import Partition, R, Row, Sort, holder_of
+from gossamer.store import Partition, R, Row, Sort, holder_of, keys_of
 from gossamer.store.sqlite import SqliteStore
-from tests.support.rows import keys_of
 
 Disk = dict[tuple[str, Partition], dict[Sort, Row]]
 """Table and partition → sort key → row."""

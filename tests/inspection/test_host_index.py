@@ -37,6 +37,7 @@ from services.frontier.rows import (
     SiteCrawl,
     SiteRow,
 )
+from tests.support.rows import put_rows
 
 BUSY, IDLE, BACKING_OFF = Condition.DELAYED, Condition.IDLE, Condition.BACKING_OFF
 
@@ -210,9 +211,7 @@ def test_listed_sites_are_searched_chosen_and_sorted() -> None:
 def make_crawl(rows: Iterable[HostRow | SiteRow]) -> OpenCrawl:
     database = Database(":memory:")
     store = SqliteStore(database)
-    for row in rows:
-        store.table(type(row)).put(row)
-    store.flush()
+    put_rows(store, *rows)
     return OpenCrawl("hosts", SqliteLog(database), lambda: store)
 
 

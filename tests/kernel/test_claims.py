@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from gossamer.errors import Unavailable
 from gossamer.sqlite import Database
-from gossamer.store import Row
+from gossamer.store import Row, keys_of
 from gossamer.store.cassandra.writes import Timestamps
 from gossamer.store.claims import WINDOW, Claimant, ClaimRow, claim_key
 from gossamer.store.sqlite import SqliteStore
-from tests.support.rows import keys_of
 
 NOON = 1_700_000_000.0
 

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gossamer.sqlite import Database
-from gossamer.store import Partition, Row, Sort
+from gossamer.store import Partition, Row, Sort, keys_of
 from gossamer.store.sqlite import SqliteStore
-from tests.support.rows import keys_of
 
 
 class ReadAheadStore(SqliteStore):

@@ -1,12 +1,10 @@
 """Helpers for any row."""
 
-from operator import attrgetter
-
-from gossamer.store import Partition, Row, Sort, partition_fields
+from gossamer.store import Row, Store
 
 
-def keys_of(row: Row) -> tuple[Partition, Sort]:
-    """Return the partition key and the sort key of *row*; the latter is "" if it has none."""
-    cls = type(row)
-    partition: Partition = attrgetter(*partition_fields(cls))(row)
-    return partition, getattr(row, cls.sort_key) if cls.sort_key else ""
+def put_rows(store: Store, *rows: Row) -> None:
+    """Write *rows*."""
+    for row in rows:
+        store.table(type(row)).put(row)
+    store.flush()
