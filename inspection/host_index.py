@@ -328,12 +328,17 @@ def _conditions(
     if search := search.strip().lower():
         if not is_plain(search):
             return _Conditions(["0"], [], True)
-        where, values = [*where, f"{chosen.name} LIKE ? ESCAPE '!'"], [*values, _like(search)]
-        if len(search) >= MIN_TRIGRAM:
-            matches.append((chosen.named, _phrase(search)))
-    for rows, value in matches:
-        if _are_few(db, rows, value):
-            where, values, is_selective = [*where, f"id IN ({rows})"], [*values, value], True
+        like = f"{chosen.name} LIKE ? ESCAPE '!'"
+        where, values = [*where, like], [*values, _like(search)]
+        # All names are read for a shorter text, once and from their index alone.
+        few = f"SELECT id FROM {table} WHERE {like} LIMIT {MAX_MATCHES + 1}"
+        is_long = len(search) >= MIN_TRIGRAM
+        matches.append((chosen.named, _phrase(search)) if is_long else (few, _like(search)))
+    for query, value in matches:
+        found = [id_ for (id_,) in db.execute(query, (value,))]
+        if len(found) <= MAX_MATCHES:
+            where.append("id IN (SELECT value FROM json_each(?))")
+            values, is_selective = [*values, json.dumps(found)], True
     return _Conditions(where, values, is_selective)
 
 
@@ -376,12 +381,6 @@ def _find(
 def _phrase(search: str) -> str:
     """Return *search* as a phrase of the index of names."""
     return f'"{search.replace(chr(34), chr(34) * 2)}"'
-
-
-def _are_few(db: sqlite3.Connection, rows: str, value: str) -> bool:
-    """Return whether the query *rows* with this *value* finds at most `MAX_MATCHES` rows."""
-    (count,) = db.execute(f"SELECT count(*) FROM ({rows})", (value,)).fetchone()
-    return int(count) <= MAX_MATCHES
 
 
 def is_plain(text: str) -> bool:

@@ -12,6 +12,7 @@ from gossamer.events.public import GONE_RULES, Gone
 from gossamer.events.records import TAKEN
 from gossamer.policies import NEVER
 from gossamer.web.scope import parse_scope
+from gossamer.web.soft_404 import NO_PAGE
 from gossamer.web.url import site_of
 from gossamer.web.usage import Judgement, judge
 from inspection.captures import CapturePosition, position_of, unarchived_reason
@@ -28,7 +29,6 @@ from services.frontier.ordering import URGENT_RANK
 from services.frontier.parked import PARKING_RULES
 from services.frontier.rows import PlanRow, RequisiteRow, UrlRow, VerdictRow
 
-SOFT_404 = "the page is a soft 404"
 FETCHED = (Outcome.PAGE, Outcome.NOT_MODIFIED)
 NOT_REQUESTED = (Outcome.ROBOTS_EXCLUDED, Outcome.USAGE_EXCLUDED)
 
@@ -359,7 +359,7 @@ def page_of(via: str) -> str:
 def _verdict(row: VerdictRow, document: DocumentRow | None) -> VerdictFact:
     if document and document.gone == Gone.SOFT_404 and row.verdict not in GONE_VERDICTS:
         # A probe withdraws a page after its verdict, which tells of its text alone.
-        return VerdictFact(Verdict.GONE, document.at, "", "", row.links, SOFT_404, None)
+        return VerdictFact(Verdict.GONE, document.at, "", "", row.links, NO_PAGE, None)
     return VerdictFact(
         row.verdict, row.at, row.duplicate_of, row.redirects_to, row.links, row.reason, row.change
     )

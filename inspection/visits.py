@@ -8,8 +8,9 @@ from msgspec import Struct
 
 from gossamer.crawl import crawl_url, last_definition
 from gossamer.errors import BadSettings
-from gossamer.events import Outcome
+from gossamer.events import Outcome, Verdict
 from gossamer.web.http import GONE, NOT_MODIFIED
+from gossamer.web.soft_404 import NO_PAGE
 from gossamer.web.url import BadUrl, canonicalize, host_key, site_of
 from inspection.captures import CapturePosition, iterate_captures, position_of
 from inspection.crawl import OpenCrawl
@@ -103,7 +104,8 @@ def visit_of(row: HistoryRow, capture: CapturePosition | None = None) -> Visit:
         row.status,
         row.reason,
         row.size,
-        row.verdict,
+        # Its text may be new, but it is no page.
+        Verdict.GONE if row.reason == NO_PAGE else row.verdict,
         row.digest,
         row.duplicate_of,
         row.redirects_to,

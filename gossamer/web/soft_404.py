@@ -27,6 +27,8 @@ class Signature(Struct, frozen=True, omit_defaults=True):
 
 
 NO_SIGNATURE = Signature()
+NO_PAGE = "the page is a soft 404: it is not published"
+"""The reason of the verdict on such a page."""
 
 
 def missing_page(host: str, order: str) -> str:

@@ -35,7 +35,7 @@ from gossamer.runtime.processor import Key
 from gossamer.settings import DedupSettings
 from gossamer.store import Store
 from gossamer.web.links import sample_links
-from gossamer.web.soft_404 import is_home_page
+from gossamer.web.soft_404 import NO_PAGE, is_home_page
 from gossamer.web.url import host_key
 from gossamer.web.usage import Action, Category, policy_of
 from gossamer.web.validators import NO_VALIDATORS
@@ -61,7 +61,6 @@ NAME = "dedup"
 NO_DOCUMENT = ("", Gone.NOINDEX, Gone.LISTING, Gone.IRRELEVANT, Gone.USAGE, Gone.SOFT_404)
 """Values of `DocumentRow.gone` that a 304 does not contradict."""
 IS_BACK = "its document was deleted: the next visit is unconditional, to publish it again"
-NO_PAGE = "the page is a soft 404: it is not published"
 UNPUBLISHED = "the page asks not to be indexed{}: it is not published"
 LISTING_VERDICTS: dict[float | None, Verdict] = {
     None: Verdict.FIRST,

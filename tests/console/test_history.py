@@ -7,7 +7,9 @@ import pytest
 
 from console.cli.main import main
 from gossamer.events import DEFAULT_CRAWL, Outcome, Verdict
+from gossamer.web.soft_404 import NO_PAGE
 from inspection.folder import Folder
+from inspection.visits import visit_of
 from services.frontier.rows import HistoryRow
 
 URL = "http://a.example/page"
@@ -48,6 +50,13 @@ def data(tmp_path: Path) -> Path:
     opened.store.flush()
     opened.database.close()
     return folder.path
+
+
+def test_visit_to_a_soft_404_found_no_page() -> None:
+    row = HistoryRow(
+        DEFAULT_CRAWL, URL, NOW, Outcome.PAGE, 200, reason=NO_PAGE, verdict=Verdict.FIRST
+    )
+    assert visit_of(row).verdict == Verdict.GONE
 
 
 def history(

@@ -211,7 +211,9 @@ def test_verdict_on_a_soft_404_is_gone_whenever_it_was_found() -> None:
         VerdictRow(DEFAULT_CRAWL, HOST, URL, "near_duplicate", NOW, duplicate_of=f"{HOST}/"),
     ):
         shown = why(verdict=row, document=soft)
-        assert "verdict: gone; " in shown and "(the page is a soft 404)" in shown
+        assert (
+            "verdict: gone; " in shown and "(the page is a soft 404: it is not published)" in shown
+        )
         assert "first" not in shown and "duplicate" not in shown
 
 
