@@ -41,8 +41,19 @@ function route() {
   return { name: path || "overview", params: Object.fromEntries(new URLSearchParams(query)) };
 }
 
-/** Show the page of the address. */
-async function show() {
+/** Return the control of the page that has the focus, as its tag and name; "" without one. */
+function focused() {
+  const { activeElement: element } = document;
+  return main.contains(element) && element !== main ? nameOf(element) : "";
+}
+
+function nameOf(element) {
+  return `${element.tagName} ${element.getAttribute("aria-label") ?? element.textContent}`;
+}
+
+/** Show the page of the address. *isAgain*: it is shown, and keeps its place on the screen and the focus. */
+async function show(isAgain = false) {
+  const [wasFocused, top] = [focused(), window.scrollY];
   const { name, params } = route();
   shown.abort();
   shown = new AbortController();
@@ -62,7 +73,7 @@ async function show() {
       /** Show this page again with other parameters. */
       go: (changed) => { location.hash = link(name, { ...params, ...changed }); },
       /** Show this page again with new data. */
-      reload: () => show(),
+      reload: () => show(true),
     };
     const content = await page.show(context);
     if (signal.aborted) return;
@@ -76,8 +87,9 @@ async function show() {
     if (!signal.aborted) main.removeAttribute("aria-busy");
   }
   // A screen reader reads on at the new page. The first page is read from the top.
-  if (!isFirst) main.focus({ preventScroll: true });
-  if (!isFirst) window.scrollTo(0, 0);
+  const again = isAgain && [...main.querySelectorAll("button, a, input")].find((one) => nameOf(one) === wasFocused);
+  if (!isFirst) (again || main).focus({ preventScroll: true });
+  if (!isFirst) window.scrollTo(0, isAgain ? top : 0);
   isFirst = false;
 }
 
@@ -216,7 +228,7 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   main.focus();
 });
 document.addEventListener("session-ended", () => showLogin("The session has ended."));
-window.addEventListener("hashchange", show);
+window.addEventListener("hashchange", () => show());
 // "Back" leaves a dialog, as it leaves a page.
 window.addEventListener("popstate", () => document.querySelector("dialog[open]")?.close());
 takeToken().then(begin, (error) => showLogin(error.message));

@@ -10,7 +10,7 @@ import { badge, heading, KINDS, loaded, section, sentence, tiles } from "./parts
 import { facts, table, VirtualTable } from "./table.js";
 
 /** URLs of the queue that are shown. */
-const QUEUED = 15;
+const QUEUED = 50;
 
 /** Return the page. */
 export async function show({ params, crawl, signal, reload }) {

@@ -26,7 +26,7 @@ function content(found, reload) {
       { name: "Time", cell: (one) => h("span", { title: instant(one.at) }, moment(one.at)) },
       { name: "Rule", minor: true, cell: (one) => badge(words(one.rule), one.is_over ? "good" : "") },
       { name: "Notice", cell: (one) => h("bdi", {}, one.text) },
-      { name: "Sent", cell: (one) => one.sent.map(delivery) },
+      { name: "Sent", cell: (one) => (one.sent.length ? one.sent.map(delivery) : "on the topic alone") },
     ], found.notices, "No notice yet.")),
   ];
 }

@@ -9,6 +9,9 @@ import { table } from "./table.js";
 
 const PERIODS = [["", "all days"], ["1", "the last day"], ["7", "the last 7 days"], ["30", "the last 30 days"]];
 
+/** Pieces of advice that are shown without a click. */
+const MAX_ADVICE = 3;
+
 /** Return the page. */
 export async function show({ params, crawl, signal, go }) {
   const { days = "" } = params;
@@ -19,7 +22,8 @@ export async function show({ params, crawl, signal, go }) {
       button("Print", () => window.print()), button("Save as a file", () => save(report)))),
     sentence(describe(report)),
     filters(field("Period", select(PERIODS, days, (value) => go({ days: value })))),
-    report.advice.length > 0 && section("Advice", h("ul", { class: "steps" }, report.advice.map((one) => h("li", {}, one.text)))),
+    report.advice.length > 0 && section("Advice", advice(report.advice.slice(0, MAX_ADVICE)),
+      report.advice.length > MAX_ADVICE && details(`${report.advice.length - MAX_ADVICE} more`, advice(report.advice.slice(MAX_ADVICE)))),
     tiles([
       ["Pages", number(totals.pages), `${number(totals.visits)} visits`],
       ["New texts", number(totals.new_texts), totals.visits_per_new_text && `${number(totals.visits_per_new_text)} visits for each`],
@@ -36,6 +40,10 @@ export async function show({ params, crawl, signal, go }) {
       section("Time by stage", stages(report)),
     ),
   ];
+}
+
+function advice(found) {
+  return h("ul", { class: "steps" }, found.map((one) => h("li", {}, one.text)));
 }
 
 function describe(report) {

@@ -69,9 +69,14 @@ function tree(parts) {
   return shown;
 }
 
+/** `trap_site_depth` → `site depth`. */
+function budgetName(name) {
+  return words(name).replace(/^trap /, "").replace("urls", "URLs");
+}
+
 function budgets(parts) {
   return table("Budgets", [
-    { name: "Budget", cell: (one) => h("span", { title: one.setting }, words(one.name)) },
+    { name: "Budget", cell: (one) => h("span", { title: one.setting }, budgetName(one.name)) },
     { name: "Used", numeric: true, cell: (one) => h("span", { title: one.unit }, amount(one.used, one.unit)) },
     { name: "Limit", numeric: true, cell: (one) => (one.limit === null ? "off" : h("span", { title: one.unit }, amount(one.limit, one.unit))) },
     { name: "Share", minor: true, cell: (one) => one.limit > 0 && meter(one.used / one.limit, percent(one.used / one.limit)) },
@@ -118,7 +123,7 @@ function release(name, parts, crawl) {
   return {
     title: `Release parked URLs of ${name}`, verb: "Release", method: "POST", path: crawlPath(crawl, "release"),
     fields: h("fieldset", {}, h("legend", {}, "Parts"), boxes.map(([one, box]) =>
-      field(`${one.text ?? words(one.name)}: ${plural(one.parked, "URL")}`, box))),
+      field(`${one.text ?? budgetName(one.name)}: ${plural(one.parked, "URL")}`, box))),
     body: () => ({ site: name, parts: boxes.filter(([, box]) => box.checked).map(([one]) => one.name) }),
   };
 }

@@ -48,5 +48,5 @@ function sum(refused) {
 
 /** Return refused URLs by rule in words. */
 export function refusals(refused) {
-  return Object.entries(refused ?? {}).map(([rule, count]) => `${words(rule)}: ${number(count)}`).join(", ");
+  return Object.entries(refused ?? {}).map(([rule, count]) => `${words(rule).replace("urls", "URLs")}: ${number(count)}`).join(", ");
 }

@@ -136,7 +136,6 @@ export class VirtualTable {
     this.more.hidden = this.isComplete;
     const rows = this.isComplete ? this.items.length + 1 : -1;
     this.table.setAttribute("aria-rowcount", this.total ? this.total + 1 : rows);
-    this.region.classList.toggle("short", this.items.length < 12);
   }
 
   /** Draw the rows that are visible. A row keeps its element while it is visible or has the focus. */
