@@ -364,7 +364,7 @@ def check_crawl_of_page(broker: Broker, crawls: Mapping[str, Crawl]) -> Iterator
                 yield f"{found} on {topic} has the header crawl: {header}"
             if is_document and topic != crawls[crawl].topic:
                 yield f"{found} is on {topic}"
-            # A removal erases the robots.txt of each host that it finds, whichever crawl visited it.
+            # A removal also erases the robots.txt of hosts that another crawl has visited.
             if is_document and value and not crawls[crawl].includes(url):
                 yield f"{found} is published, and out of the scope of {crawl}"
 
