@@ -386,6 +386,7 @@ _assignment = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|
 _unknown = re.compile(r"unknown field `([^`]*)`")
 _named = re.compile(r"(?:crawl\.)?(\w+): ")
 _WORDS = {
+    "`int | str`": 'a duration such as "1h", or 0',
     "`int`": "a whole number",
     "`float`": "a number",
     "`str`": "text",

@@ -150,6 +150,10 @@ SEED = 'seeds = ["a.example"]\n'
         (f"{SEED}[limits]\nmax_pages = {10**20}", "line 3: limits.max_pages: expected a whole"),
         (f'{SEED}share_for = "long"', "line 2: share_for: 'long' is not a duration such as 90m"),
         (f'{SEED}share_for = "2d"', "line 2: share_for: 2d is longer than a day"),
+        (
+            f"{SEED}share_for = 1.5",
+            'line 2: share_for: expected a duration such as "1h", or 0, got',
+        ),
         (f"{SEED}share_for = 60", "line 2: share_for: 60 has no unit: write a duration"),
         (f"{SEED}priority = 101", "line 2: priority: expected a whole number <= 100"),
         (f'{SEED}id = "My News"', "line 2: id: 'My News' is not the id of a crawl"),
