@@ -68,7 +68,7 @@ def compare_versions(
             f"{instant(documents[-1].fetched_at)}"
         )
     versions = [Version(row, read_row(crawl, row)) for row in (old, new)]
-    before, after = (_markups if form == "html" else _texts)(crawl, versions)
+    before, after = _markups(versions) if form == "html" else _texts(crawl, versions)
     found = compare_texts(before, after, MARKUP if form == "html" else WORDS)
     return Comparison(
         url=url,
@@ -81,7 +81,7 @@ def compare_versions(
     )
 
 
-def _markups(_: OpenCrawl, versions: Sequence[Version]) -> list[str]:
+def _markups(versions: Sequence[Version]) -> list[str]:
     """Return the markup of each version. Raise GossamerError if a body is not known."""
     found = []
     for version in versions:

@@ -230,9 +230,8 @@ class UsageReader:
         """Return the response in force for a file: after redirects, and before server errors."""
         for _ in range(REDIRECTS + 1):
             rows = self._captures_of_file(url, self._at)
-            captures = [row for row in rows if row.status // 100 in (2, 3, 4)][:1]
-            row = next((row for row in captures if row.status != 429), None)
-            if row is None:
+            row = next((row for row in rows if row.status // 100 in (2, 3, 4)), None)
+            if row is None or row.status == 429:
                 return None
             found = self._read(row)
             target = redirect_target(row.status, found.headers, url)

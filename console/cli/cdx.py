@@ -2,13 +2,11 @@
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import TextIO
+from collections.abc import Iterable
+from typing import BinaryIO
 
-from console.cli.options import add_crawl, open_from
+from console.cli.options import add_crawl, add_output, open_from, open_output
 from console.output import say
-from gossamer.errors import BadSettings
 from inspection.figures import plural
 from inspection.warcs import list_warcs
 
@@ -16,16 +14,14 @@ from inspection.warcs import list_warcs
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_crawl(command)
-    command.add_argument(
-        "--output", metavar="FILE", help="write to FILE instead of standard output"
-    )
+    add_output(command)
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the index."""
     with open_from(options) as crawl:
         warcs = list_warcs(crawl)
-        with _output(options.output) as out:
+        with open_output(options) as out:
             captures = _write(warcs.merged_lines(), out)
     if options.output:
         count = plural(captures, "capture")
@@ -38,21 +34,9 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _write(lines: Iterable[str], out: TextIO) -> int:
+def _write(lines: Iterable[str], out: BinaryIO) -> int:
     count = 0
     for line in lines:
-        out.write(line)
+        out.write(line.encode())
         count += 1
     return count
-
-
-@contextmanager
-def _output(path: str | None) -> Iterator[TextIO]:
-    if path is None:
-        yield sys.stdout
-        return
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            yield file
-    except OSError as error:
-        raise BadSettings(f"--output {path} cannot be written: {error}") from error

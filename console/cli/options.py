@@ -4,12 +4,12 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from gossamer.errors import BadSettings
 from gossamer.policies import POLICIES, STRATEGIES
@@ -153,6 +153,27 @@ def add_listing(command: argparse.ArgumentParser, items: str) -> None:
         help=f"at most N {items} (default: {LISTED_ITEMS})",
     )
     command.add_argument("--json", action="store_true", help="one JSON object a line")
+
+
+def add_output(command: argparse.ArgumentParser) -> None:
+    """Add the option for the file that a command writes."""
+    command.add_argument(
+        "--output", metavar="FILE", help="write to FILE instead of standard output"
+    )
+
+
+@contextmanager
+def open_output(options: argparse.Namespace) -> Iterator[BinaryIO]:
+    """Yield the file of `--output`, or standard output; raise BadSettings if it cannot be
+    written."""
+    if options.output is None:
+        yield sys.stdout.buffer
+        return
+    try:
+        with open(options.output, "wb") as file:
+            yield file
+    except OSError as error:
+        raise BadSettings(f"--output {options.output} cannot be written: {error}") from error
 
 
 def add_search(command: argparse.ArgumentParser, columns: type[StrEnum], usual: StrEnum) -> None:

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from console.cli.options import add_crawl, open_from
+from console.cli.options import add_crawl, add_output, open_from, open_output
 from gossamer.errors import BadSettings
 from gossamer.events.topics import PAGES, topic_of_pages
 from gossamer.extras import require_extra
@@ -27,9 +27,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_crawl(command)
     command.add_argument("--format", choices=("jsonl", "parquet"), default="jsonl")
-    command.add_argument(
-        "--output", metavar="FILE", help="write to FILE instead of standard output"
-    )
+    add_output(command)
     command.add_argument(
         "--follow", action="store_true", help="continue with new, changed and vanished pages"
     )
@@ -42,16 +40,8 @@ def run(options: argparse.Namespace) -> int:
     if options.format == "parquet" and not options.output and sys.stdout.isatty():
         raise BadSettings("--format parquet is binary: name a file with --output, or use a pipe")
     write = _writer(options.format)
-    with open_from(options) as crawl:
-        records = iterate_records(crawl, options.follow)
-        if not options.output:
-            write(records, sys.stdout.buffer)
-            return 0
-        try:
-            with open(options.output, "wb") as file:
-                write(records, file)
-        except OSError as error:
-            raise BadSettings(f"--output {options.output} cannot be written: {error}") from error
+    with open_from(options) as crawl, open_output(options) as out:
+        write(iterate_records(crawl, options.follow), out)
     return 0
 
 
