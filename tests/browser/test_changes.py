@@ -217,7 +217,7 @@ async def test_axe_reports_nothing_in_dialogs(
 ) -> None:
     dialogs = {
         f"host?host={quote(site.address)}": ("Slow down", "Block", "Erase…"),
-        "site?site=127.0.0.1": ("Settings",),
+        "site?site=127.0.0.1": ("Settings…",),
         "crawls": ("Edit…", "Remove"),
     }
     async with tab(browser, console, mode, bypass_csp=True) as opened:
