@@ -263,7 +263,7 @@ async def test_erased_url_is_not_archived_any_more(browser: Browser, running: Ru
         await explained(found, url, "fetched")
         await found.page.get_by_role("button", name="Erase…").click()
         await found.page.get_by_label("Also block the URL").check()
-        await found.page.locator(".effect", has_text="is blocked").wait_for()
+        await found.page.locator(".effect", has_text="will be blocked").wait_for()
         await found.page.get_by_label(f"Type “{url}” to confirm").fill(url)
         await confirm(found.page, "Erase")
         await explained(found, url, "erased")
