@@ -78,6 +78,14 @@ async def reload_until(found: Tab, has_come: Callable[[str], bool], name: str) -
         await found.settle()
 
 
+async def wait_for_text(found: Tab, has_come: Callable[[str], bool], name: str) -> None:
+    """Wait until the page, which is not loaded again, has the text."""
+    latest = time.monotonic() + HANG_TIMEOUT
+    while not has_come(await found.text()):
+        assert time.monotonic() < latest, f"timed out: {name}"
+        await asyncio.sleep(0.2)
+
+
 async def wait_for_others(web: RecordedWeb, number: int) -> None:
     """Wait until other hosts than *number* got many requests."""
     before = web.others(number)
@@ -187,7 +195,7 @@ async def test_block_ends_when_it_expires(browser: Browser, running: Running) ->
         await found.open("blocklist")
         rule = authority(web, TEMPORARY)
         await found.page.get_by_role("button", name=f"Unblock {rule}").wait_for()
-        await reload_until(found, lambda text: rule not in text, "the rule has expired")
+        await wait_for_text(found, lambda text: rule not in text, "the rule has expired")
         await assert_requests(web, TEMPORARY)
 
 
@@ -269,7 +277,7 @@ async def test_erased_url_is_not_archived_any_more(browser: Browser, running: Ru
         await explained(found, url, "erased")
         assert await found.page.get_by_role("button", name="Show the version").count() == 0
         await found.open("erasures")
-        await reload_until(
+        await wait_for_text(
             found, lambda text: url in text and "being erased" not in text, "the erasure"
         )
         await found.open("blocklist")
