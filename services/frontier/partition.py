@@ -693,12 +693,14 @@ class Partition:
         """End the wait of *host* or of the crawl at it; return whether either waited."""
         row, own = host.row, host.row.of(self.crawl)
         if own.waits_until > now:
-            self.update(host, row.with_crawl(self.crawl, replace(own, waits_until=0.0)))
-            return True
-        if row.condition is not Condition.DELAYED:
+            row = row.with_crawl(self.crawl, replace(own, waits_until=0.0))
+        elif row.condition is not Condition.DELAYED:
             return False
-        ready_at = max(now, row.politeness.delay_until or now)
-        self.update(host, replace(row, ready_at=min(ready_at, row.ready_at)))
+        # The host may wait, too: since then, no other crawl can be served there.
+        if row.condition is Condition.DELAYED:
+            ready_at = max(now, row.politeness.delay_until or now)
+            row = replace(row, ready_at=min(ready_at, row.ready_at))
+        self.update(host, row)
         return True
 
     def release_budgets(self, site: str, now: float) -> None:

@@ -1,12 +1,14 @@
 """Several crawls in one frontier: they share hosts and politeness, and nothing else."""
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from gossamer.events import (
     DEFAULT_CRAWL,
@@ -359,6 +361,30 @@ def test_hosts_of_a_site_are_counted_for_each_crawl(fields: dict[str, object]) -
 
 def daily(sim: Simulation, crawl: str) -> list[DailyTallyRow]:
     return [row for row in sim.store.table(DailyTallyRow).everything() if row.crawl == crawl]
+
+
+def test_verdict_wakes_a_host_at_which_each_crawl_has_waited() -> None:
+    """First one crawl waits and the other is served. Then that one has no URL left, and the host
+    waits, too."""
+    sim = two_crawls(worth_parking=True)
+    late = deque[tuple[float, PageDeduplicated]]()
+
+    def delay_verdict(ended: VisitEnded) -> SpeedSet:
+        is_new = ended.visit.url.endswith(("/0", "/3", "/6", "/9"))
+        verdict = Verdict.FIRST if is_new else Verdict.DUPLICATE
+        late.append((sim.now + 6.0, replace(verdict_on(ended), verdict=verdict)))
+        return SpeedSet(at=sim.now)  # It changes nothing.
+
+    sim.give_verdict = delay_verdict  # type: ignore[assignment]
+    for crawl, count in ((DEFAULT_CRAWL, 12), ("b", 6)):
+        sim.admit(*urls(crawl, count), depth=1, crawl=crawl)
+    for second in range(300):
+        sim.run(START + second)
+        while late and late[0][0] <= sim.now:
+            sim.handle(late.popleft()[1])
+    starts = [at for at, _, url in sim.visits if not url.endswith("robots.txt")]
+    assert len(starts) == 18
+    assert max(after - before for before, after in pairwise(starts)) < 20.0
 
 
 def test_crawl_without_work_writes_nothing() -> None:
