@@ -1,7 +1,7 @@
 """Creates the definition of a crawl and its canonical seeds from an operator's request."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,7 +35,7 @@ from gossamer.web.usage import policy_of
 _scheme = re.compile(r"^[a-z]+://", re.IGNORECASE)
 _bare = re.compile(r"(?:[^\s/:@?#]+\.[^\s/:@?#]+|localhost)(?::\d+)?(?:[/?#].*)?")
 MAX_CRAWLS = 200
-"""Crawls that a fleet or a folder may define in its life. Their ids are labels of metrics."""
+"""Crawls of a fleet or a folder, without removed ones. Their ids are labels of metrics."""
 SCOPES = ("host", "site", "any")
 CHANGEABLE_CHOICES = (
     "external_links",
@@ -253,10 +253,14 @@ def choose_crawl(crawls: Mapping[str, CrawlDefined], named: str | None, place: s
     return next(iter(ids or crawls), DEFAULT_CRAWL)
 
 
-def check_number(crawl: str, crawls: Collection[str]) -> None:
-    """Raise BadSettings if *crawl* is new and there are MAX_CRAWLS *crawls*, removed ones too."""
-    if crawl not in crawls and len(crawls) >= MAX_CRAWLS:
-        raise BadSettings(f"there are {MAX_CRAWLS} crawls, and no more are possible")
+def check_number(crawl: str, crawls: Mapping[str, CrawlDefined]) -> None:
+    """Raise BadSettings if *crawl* is new and MAX_CRAWLS *crawls* are not removed."""
+    present = sum(not one.removed for one in crawls.values())
+    if crawl not in crawls and present >= MAX_CRAWLS:
+        raise BadSettings(
+            f"there are {MAX_CRAWLS} crawls, and no more are possible: gossamer crawls remove ID "
+            "makes room"
+        )
 
 
 def check_not_removed(crawl: CrawlDefined | None) -> None:

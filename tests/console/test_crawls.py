@@ -257,6 +257,8 @@ def test_crawls_are_limited_in_number(crawls: Crawls, file: Path) -> None:
         ["crawl", "--crawl", "news", f"{A}/", "--contact", "a@a.example"],
     ):
         assert "no more are possible" in crawls(*command, status=2), command
+    crawls("crawls", "remove", "c0", "--yes")
+    crawls("crawls", "apply", str(file))
 
 
 @pytest.mark.parametrize("option", [["--depth", "2"], ["--max-pages", "9"], ["--scope", "any"]])

@@ -33,7 +33,7 @@ from gossamer.log.codec import encode
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from services.dedup.pages import NO_PAGE
+from gossamer.web.soft_404 import NO_PAGE
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
 from tests.support.kinds import with_kind

@@ -11,9 +11,9 @@ from prometheus_client import REGISTRY
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.events.topics import PAGES
 from gossamer.web.http import Headers
+from gossamer.web.soft_404 import NO_PAGE
 from gossamer.web.url import host_name
 from services.archive.rows import CaptureRow
-from services.dedup.pages import NO_PAGE
 from services.fetcher.outcome import Failure, Reply
 from services.frontier.rows import HostRow, VerdictRow
 from tests.archive.harness import files, records

@@ -10,11 +10,11 @@ from gossamer.events.topics import PAGES
 from gossamer.log.codec import encode, split_key
 from gossamer.settings import ArchiveSettings
 from gossamer.web.http import Headers
+from gossamer.web.soft_404 import NO_PAGE
 from gossamer.web.url import host_name
 from gossamer.web.walls import Wall, WallKind
 from inspection.report import make_report
 from services.archive.rows import CaptureRow
-from services.dedup.pages import NO_PAGE
 from services.fetcher.outcome import Failure, Reply
 from services.frontier.rows import DailyTallyRow, HostRow, VerdictRow
 from tests.archive.harness import responses

@@ -288,6 +288,6 @@ def test_work_of_a_search_is_linear_in_the_number_of_hosts(tmp_path: Path) -> No
     index._open().set_progress_handler(count, 1000)
     found = index.find_hosts(HostQuery(crawl=DEFAULT_CRAWL))
     assert found.total == index.find_sites(SiteQuery(crawl=DEFAULT_CRAWL)).total == size
-    assert index.find_hosts(HostQuery(crawl=DEFAULT_CRAWL, search="zz"))[1].total == 0
+    assert index.find_hosts(HostQuery(crawl=DEFAULT_CRAWL, search="zz")).total == 0
     assert thousands < size / 5, "at most 100 steps for each host and site"
     index.close()
