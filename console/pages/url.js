@@ -134,7 +134,7 @@ function versions(visits, url, crawl, signal) {
   };
   return [
     table("Visits", [
-      { name: "Time", cell: (visit) => h("span", { title: instant(visit.at) }, moment(visit.at)) },
+      { name: "Time", narrow: true, cell: (visit) => h("span", { title: instant(visit.at) }, moment(visit.at)) },
       { name: "Outcome", cell: (visit) => badge(`${words(visit.outcome)}${visit.status ? ` ${visit.status}` : ""}`, KINDS[visit.outcome] ?? "bad") },
       { name: "Verdict", cell: (visit) => words(visit.verdict) },
       { name: "Change", numeric: true, minor: true, cell: (visit) => (visit.change === null ? "" : percent(visit.change)) },
