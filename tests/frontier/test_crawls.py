@@ -1,8 +1,11 @@
 """Several crawls in one frontier: they share hosts and politeness, and nothing else."""
 
+import sys
 from collections import Counter, deque
 from collections.abc import Mapping
 from itertools import pairwise
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -39,6 +42,9 @@ from tests.frontier.simulation import START, Simulation, page
 HOST = "http://a.test"
 DELAY = 2.0
 BATCH = 5
+OBJECTS_OF_CRAWLS = {"partition.py", "plans.py", "daily.py", "directory.py", "parked.py"}
+MAX_CALLS_A_MINUTE = 250
+"""Calls for an idle crawl: once a minute its budget is allocated."""
 
 
 def two_crawls(weight: float = 1.0, **options: object) -> Simulation:
@@ -552,3 +558,30 @@ def test_crawls_share_a_site_whose_hosts_wait_for_each_other(weight: float) -> N
     shares = visits_by_crawl(sim) - before
     assert shares.total() > 200
     assert shares["b"] / shares[DEFAULT_CRAWL] == pytest.approx(weight, rel=0.15)
+
+
+def calls_in_a_minute(idle: int) -> int:
+    """Return the function calls for the queues, plans and totals of crawls in a minute in which one
+    crawl is visited, beside *idle* ones."""
+    # Calls are counted, because times depend on the machine.
+    sim, calls = Simulation(page, delay=DELAY, batch=1), Counter[str]()
+    for number in range(idle):
+        sim.define(f"idle-{number}")
+    sim.admit(*urls(DEFAULT_CRAWL, 100))
+    sim.run(until=START + 60.0)
+
+    def count_call(frame: FrameType, event: str, _: object) -> None:
+        calls[Path(frame.f_code.co_filename).name] += event == "call"
+
+    sys.setprofile(count_call)
+    try:
+        sim.run(until=START + 120.0)
+    finally:
+        sys.setprofile(None)
+    assert len(sim.visits) > 50
+    return sum(calls[name] for name in OBJECTS_OF_CRAWLS)
+
+
+def test_idle_crawls_cost_nothing_in_a_step() -> None:
+    alone, beside = calls_in_a_minute(0), calls_in_a_minute(50)
+    assert (beside - alone) / 50 < MAX_CALLS_A_MINUTE
