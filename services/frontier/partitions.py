@@ -3,7 +3,7 @@
 The gauges are computed from the totals (`tally.py`), so no step iterates over all hosts.
 """
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -94,16 +94,6 @@ class Partitions:
         """Yield the claimed partitions as each of their crawls sees them, for reading."""
         return (each for one in self._claimed.values() for each in [*one.by_crawl.values()])
 
-    def read_present_crawls(self) -> dict[str, list[Partition]]:
-        """Return the claimed partitions as each crawl that is not removed sees them, for reading,
-        by its id.
-
-        Before the first definition this is the crawl `default`, whose seeds may wait already.
-        """
-        crawls = [crawl for crawl in self._strategies if crawl not in self.removed]
-        crawls = crawls if self._strategies else [DEFAULT_CRAWL]
-        return {crawl: [*self.read_crawl(crawl)] for crawl in crawls}
-
     def changed(self) -> Iterator[Partition]:
         """Yield the claimed partitions as each crawl sees them that may have changed them since
         they were last written."""
@@ -111,10 +101,21 @@ class Partitions:
             for crawl in [*one.changed]:
                 yield one.by_crawl[crawl]
 
-    def write(self) -> None:
-        """Put changed totals and cursors of all partitions into the store."""
+    def present_crawls(self) -> list[str]:
+        """Return the crawls that are not removed.
+
+        Before the first definition this is the crawl `default`, whose seeds may wait already.
+        """
+        crawls = [crawl for crawl in self._strategies if crawl not in self.removed]
+        return crawls if self._strategies else [DEFAULT_CRAWL]
+
+    def write(self) -> set[str]:
+        """Put changed totals and cursors of all partitions into the store; return the crawls that
+        may have changed."""
+        changed = {partition.crawl for partition in self.changed()}
         for partition in self._claimed.values():
             partition.write()
+        return changed
 
     def define(self, crawl: CrawlDefined, now: float) -> None:
         """Open *crawl* in all claimed partitions, and with each later claim."""
@@ -287,33 +288,37 @@ class Gauges:
     def __init__(self, partitions: Partitions) -> None:
         self._partitions = partitions
         self._orders: deque[RecordedOrder] = deque()
+        self._queued, self._totals = Counter[str](), defaultdict[str, RevisitTotals](RevisitTotals)
+        self._numbers = frozenset[int]()
+        """The partitions with these totals."""
 
     def record_order(self, order: HostCheckedOut) -> None:
         """Record an order that was made now."""
         self._orders.append(RecordedOrder(order.order, order.site, order.host, order.at))
 
-    def update(self) -> None:
-        """Set all gauges."""
-        of_crawls = self._partitions.read_present_crawls()
+    def update(self, changed: set[str]) -> None:
+        """Set all gauges; *changed*: the crawls whose totals may have changed."""
+        crawls = self._partitions.present_crawls()
+        if self._partitions.numbers != self._numbers:
+            self._numbers, changed = self._partitions.numbers, {*crawls}
+        for crawl in changed.intersection(crawls):
+            found = [*self._partitions.read_crawl(crawl)]
+            self._queued[crawl] = sum(one.tally.queued for one in found)
+            self._totals[crawl] = totals = RevisitTotals()
+            for partition in found:
+                totals.add(partition.plans.row, partition.plans.crawl)
         shared = [partition.shared.tally for partition in self._partitions]
         loaded = Counter[str]()
         for partition in self._partitions:
             loaded.update(partition.bench.loaded)
-        set_gauges("gossamer_hosts_loaded", {crawl: loaded[crawl] for crawl in of_crawls})
-        set_gauges(
-            "gossamer_urls_queued",
-            {crawl: sum(one.tally.queued for one in found) for crawl, found in of_crawls.items()},
-        )
+        set_gauges("gossamer_hosts_loaded", {crawl: loaded[crawl] for crawl in crawls})
+        set_gauges("gossamer_urls_queued", {crawl: self._queued[crawl] for crawl in crawls})
         for condition in Condition:
             hosts = sum(tally.conditions[condition] for tally in shared)
             set_gauge("gossamer_hosts", hosts, condition=condition)
         set_age_gauge("gossamer_oldest_order_seconds", self._oldest_order_at())
-        totals = dict[str, RevisitTotals]()
-        for crawl, found in of_crawls.items():
-            totals[crawl] = RevisitTotals()
-            for partition in found:
-                totals[crawl].add(partition.plans.row, partition.plans.crawl)
-        _set_revisit_gauges(totals)
+        if changed:
+            _set_revisit_gauges({crawl: self._totals[crawl] for crawl in crawls})
 
     def _oldest_order_at(self) -> float | None:
         while self._orders and not self._is_open(self._orders[0]):

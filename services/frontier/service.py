@@ -607,9 +607,9 @@ class Frontier(Processor):
         """Put totals and cursors of the partitions into the store, and set the gauges."""
         self._balance.report_orders()
         self._revisits.schedule()
-        self._partitions.write()
+        changed = self._partitions.write()
         self._removal.settle()
-        self._gauges.update()
+        self._gauges.update(changed)
 
 
 def _choose_crawl(host: Host, crawls: Iterable[str], now: float) -> str:
