@@ -145,7 +145,7 @@ def test_host_alone_whose_robots_txt_stops_the_fetchers_is_ordered_every_five_mi
 
 
 def test_visit_that_ends_resets_the_backoff() -> None:
-    sim = Fleet(PAGES[0])
+    sim = Fleet(PAGES[0], delay=DELAY / len(PAGES))
     while sim.row().condition is not Condition.BACKING_OFF:
         sim.run(steps=1)
     sim.killers = ()
