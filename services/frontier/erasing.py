@@ -257,7 +257,7 @@ class ErasureHandler:
     def finish(self, partition: Partition, event: UrlsErased) -> None:
         """Erase the rows of URLs that dedup has erased; with the last part, drop the queues of
         hosts."""
-        rows = self.erase_urls(event.crawl, event.urls)
+        rows = self.erase_urls(partition, event.urls)
         for key_of_host in event.hosts:
             host = partition.find(event.site, key_of_host)
             if host.stored:
@@ -273,14 +273,17 @@ class ErasureHandler:
         if event.last:
             partition.erasures.add(event.erasure, {})
 
-    def erase_urls(self, crawl: str, urls: Iterable[str]) -> Counter[str]:
-        """Erase the rows of *urls* of *crawl*; return the number of erased rows by table."""
-        rows = Counter[str]()
+    def erase_urls(self, partition: Partition, urls: Iterable[str]) -> Counter[str]:
+        """Erase the rows of *urls* of the crawl of *partition*; return the number of erased rows by
+        table. Their retries do not wait any more."""
+        rows, crawl = Counter[str](), partition.crawl
         for kind in URL_TABLES:
             table = self._store.table(kind)
             for row in table.get_all(keys_of_urls(crawl, urls)):
                 table.erase((crawl, row.host), row.url)
                 rows[kind.table] += 1
+                if isinstance(row, PlanRow) and row.is_retry and not row.queued:
+                    partition.count_wait_over()
         visits = self._history.scan_all([(crawl, url) for url in dict.fromkeys(urls)])
         for url in {visit.url for visit in visits}:
             self._history.drop((crawl, url))

@@ -22,7 +22,7 @@ from gossamer.store import Store
 from services.frontier.erasing import MAX_URLS_PER_EVENT, ErasureHandler, keys_of_urls
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
-from services.frontier.rows import PartitionPlansRow, PlanRow, SiteRow, UrlRow
+from services.frontier.rows import PartitionPlansRow, SiteRow, UrlRow
 from services.frontier.usage_files import archived_files
 
 MAX_SITES = 20
@@ -45,7 +45,7 @@ class CrawlRemoval:
     def __init__(self, store: Store, partitions: Partitions, erasures: ErasureHandler) -> None:
         self._partitions, self._erasures = partitions, erasures
         self._sites, self._plans = store.table(SiteRow), store.table(PartitionPlansRow)
-        self._plans_of_urls, self._urls = store.table(PlanRow), store.table(UrlRow)
+        self._urls = store.table(UrlRow)
         self._definitions = dict[str, CrawlDefined]()
         """The removed crawls."""
         self._now = 0.0
@@ -200,10 +200,7 @@ class CrawlRemoval:
 
     def finish(self, partition: Partition, event: UrlsErased) -> None:
         """Erase the rows of URLs that dedup has erased; with the last part, those of the site."""
-        for plan in self._plans_of_urls.get_all(keys_of_urls(event.crawl, event.urls)):
-            if plan.is_retry and not plan.queued:
-                partition.count_wait_over()
-        self._erasures.erase_urls(event.crawl, event.urls)
+        self._erasures.erase_urls(partition, event.urls)
         if not event.last:
             return
         for host in partition.hosts_of(event.site):

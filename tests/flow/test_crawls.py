@@ -339,6 +339,16 @@ def test_removed_crawl_leaves_no_plans(tmp_path: Path, seconds: float) -> None:
     assert sum(row.due_count for row in totals) == 0
 
 
+def test_retries_of_a_forgotten_host_wait_no_longer(tmp_path: Path) -> None:
+    crawl = VirtualCrawl(tmp_path, web(12, failing="/7"), None, **OPTIONS)
+    crawl.define(f"{SHARED}/0", f"{OF_A}/0", scope=SCOPES[A])
+    crawl.run(until=crawl.now + 40.0)
+    crawl.log.append([encode(ErasureRequested(at=crawl.now, site="shared.test", host=SHARED))])
+    assert crawl.run()
+    totals = [*crawl._store().table(PartitionTallyRow).everything()]
+    assert sum(row.due_count for row in totals) == 0
+
+
 def retries_of(crawl: VirtualCrawl, name: str) -> list[DueRow]:
     """Return the entries of the crawl *name* in the calendar of hosts."""
     found = rows_of(crawl, name).get("due", [])
