@@ -1,13 +1,14 @@
 """The register of all metrics. A metric without an entry cannot be used.
 
 Names contain their unit (`_seconds`, `_bytes`, `_ratio`), and names of counters end in `_total`.
-The label `crawl` has one value for each crawl that was ever defined, at most 200. So metrics about
-records of any program, as dead letters are, do not have it: a seed may name any crawl. Metrics
-about hosts, leases and fetchers, which all crawls share, do not have it either. The gauges of a
-removed crawl disappear, and its counters end with the process. A process that serves metrics calls
-`show_counters`, so that counters without labels are shown from the start. A
-gauge or a histogram is shown once its process has a value for it, because the 0 of a process that
-measures nothing would look like a measurement.
+The label `crawl` has one value for each defined crawl, of which at most 200 are not removed. So
+metrics about records of any program, as dead letters are, do not have it: a seed may name any
+crawl. Metrics about hosts, leases and fetchers, which all crawls share, do not have it either. The
+gauges of a removed crawl disappear, and its counters end with the process.
+
+A process that serves metrics calls `show_counters`, so that counters without labels are shown from
+the start. A gauge or a histogram is shown once its process has a value for it, because the 0 of a
+process that measures nothing would look like a measurement.
 
 prometheus_client is imported with the first metric, so commands that use no metric do not load it.
 """
