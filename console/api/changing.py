@@ -81,7 +81,7 @@ class Changer:
         self._readers: Readers = state.readers
         self._lock: threading.Lock = state.changing
         self._requires_reason: bool = state.requires_reason
-        self._actor, self._address = actor, request.client.host if request.client else ""
+        self.actor, self._address = actor, request.client.host if request.client else ""
         self._crawl, self.is_dry_run = crawl, is_dry_run
 
     async def carry_out(
@@ -115,9 +115,9 @@ class Changer:
             raise BadSettings("a change needs a reason here (api.require_reason): add `reason`")
         expires_in = change.expires_in if isinstance(change, SettingChange) else None
         request = ChangeRequest(
-            actor=self._actor.name,
-            role=self._actor.role,
-            source="console" if self._actor.is_browser else "api",
+            actor=self.actor.name,
+            role=self.actor.role,
+            source="console" if self.actor.is_browser else "api",
             address=self._address,
             reason=change.reason,
             expires_at=clock.now() + expires_in if expires_in else None,

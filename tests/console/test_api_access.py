@@ -118,6 +118,23 @@ def test_role_and_crawls_of_a_token_limit_requests(data: Path, tmp_path: Path) -
             assert twice.status_code == 403, query
 
 
+def test_weight_of_a_crawl_needs_rights_on_all_crawls(data: Path, tmp_path: Path) -> None:
+    file = tmp_path / "tokens.toml"
+    of_shop = add_token(file, "shop", Grant("admin", frozenset({"shop"})), None)
+    of_all = add_token(file, "all", Grant("admin"), None)
+    with client_of(make_api(data, Tokens(file)), token=None) as client:
+
+        def status(weight: float, token: str) -> int:
+            text = f'seeds = ["http://shop.example/"]\nweight = {weight}\n'
+            body = {"definition": text}
+            return client.put("/v1/crawls/shop", json=body, headers=bearer(token)).status_code
+
+        assert status(2.0, of_shop) == 403
+        assert status(1.0, of_shop) == 200
+        assert status(2.0, of_shop) == 403
+        assert status(2.0, of_all) == status(2.0, of_shop) == 200
+
+
 def test_token_is_revoked_when_its_entry_or_the_file_is_gone(data: Path, tmp_path: Path) -> None:
     file = tmp_path / "tokens.toml"
     secret = add_token(file, "ann", Grant("admin"), None)

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from changes.commit import Committed
 from changes.crawls import plan_apply, plan_state
+from changes.plan import Plan
 from console.api.changing import OF_NEW_CRAWL, Change, FromRequest, changing
 from console.api.gate import actor_in
 from console.api.lags import LagSampler
@@ -172,12 +173,18 @@ async def get_definition(reader: FromCrawl) -> CrawlText:
 
 @changing(put, CRAWL, "Apply", role="admin", of=OF_NEW_CRAWL)
 async def apply(changer: FromRequest, crawl: CrawlInPath, data: JSONBody[Definition]) -> Committed:
-    """Define a crawl, or change it to what a crawl file states."""
-    return await changer.carry_out(
-        data,
-        lambda place, now: plan_apply(place, _read_file(place, crawl, data.definition), now),
-        lambda place: _defined_at(place, crawl),
-    )
+    """Define a crawl, or change it to what a crawl file states.
+
+    A weight takes visits from other crawls, so only rights on all crawls suffice to change it.
+    """
+
+    def make_plan(place: OpenCrawl, now: float) -> Plan:
+        file, before = _read_file(place, crawl, data.definition), place.crawls().get(crawl)
+        if file.definition.weight != (before.weight if before else 1.0):
+            changer.actor.check_shared()
+        return plan_apply(place, file, now)
+
+    return await changer.carry_out(data, make_plan, lambda place: _defined_at(place, crawl))
 
 
 def _defined_at(place: OpenCrawl, crawl: str) -> float:
