@@ -47,9 +47,11 @@ async function ask(method, path, query, body, signal, headers = {}) {
   }
   if (!response.ok) {
     const found = await response.json().catch(() => null);
-    const detail = sentenceOf(found) ?? `The server answered ${response.status}.`;
-    if (response.status === 401 && path !== "session") document.dispatchEvent(new CustomEvent("session-ended"));
-    throw new ApiError(response.status, detail);
+    if (response.status === 401 && path !== "session") {
+      document.dispatchEvent(new CustomEvent("session-ended"));
+      throw new ApiError(401, "The session has ended. Open the link of the console again, or give a token.");
+    }
+    throw new ApiError(response.status, sentenceOf(found) ?? `The server answered ${response.status}.`);
   }
   return response;
 }

@@ -95,7 +95,8 @@ def _parse(url: str, base: str = "") -> str:
     try:
         return join_url(base or url, url if base else "")
     except (ValueError, UnicodeError) as error:
-        raise BadUrl(url, "it does not parse") from error
+        is_other = not base and _other_scheme.match(url)
+        raise NotHttpUrl(url) if is_other else BadUrl(url, "it does not parse") from error
 
 
 def _apply_steps(url: str) -> str:

@@ -90,7 +90,10 @@ def test_seeds_of_a_file_have_the_priority(seed: SeedCommand, tmp_path: Path) ->
     [
         ([], "at least one seed"),
         (["http://a.example/", "--priority", "101"], "from -100 to 100"),
-        (["mailto:a@a.example"], "mailto:a@a.example"),
+        (
+            ["mailto:a@a.example"],
+            "'mailto:a@a.example' is not a URL to visit: only http: and https:",
+        ),
         (["http://a.example/", "nonsense"], "nonsense"),
         (["--file", "/no/such/file"], "/no/such/file"),
         (["http://a.example/", "--scope", "host("], "host("),
