@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 from console.notifications.lease import FleetLease, FolderLease
 from console.notifications.messages import signature_of
@@ -84,7 +86,7 @@ def settings_for(
     hooks: HookServer | None = None, mails: MailServer | None = None, **more: Any
 ) -> NotifySettings:
     """Return settings with these receivers."""
-    given: dict[str, Any] = {"allow_networks": ["127.0.0.0/8"], "interval": 0.01, **more}
+    given: dict[str, Any] = {"allow_networks": ["127.0.0.0/8"], "interval": 0.01}
     if hooks:
         given["webhooks"] = [f"ops=http://127.0.0.1:{hooks.port}/hook?token=secret"]
         given["webhook_key"] = KEY
@@ -96,7 +98,7 @@ def settings_for(
             "smtp_port": mails.port,
             "smtp_security": "none",
         }
-    return NotifySettings(**given)
+    return NotifySettings(**given | more)
 
 
 @asynccontextmanager
@@ -128,6 +130,39 @@ async def test_notice_arrives_signed_by_webhook_and_by_mail(crawl: Crawl) -> Non
     assert (sender, receivers) == ("crawler@example.org", ["ann@example.org", "bob@example.org"])
     assert message["Subject"] == f"Gossamer: {told['text']}"
     assert told["text"] in message.get_content()
+
+
+@pytest.mark.parametrize(
+    ("password", "is_trusted", "error"),
+    [
+        ("secret", True, ""),
+        ("wrong", True, "535 wrong password"),
+        ("secret", False, "CERTIFICATE_VERIFY_FAILED"),
+    ],
+)
+async def test_mail_needs_a_trusted_certificate_and_a_login(
+    crawl: Crawl, tmp_path: Path, password: str, is_trusted: bool, error: str
+) -> None:
+    authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    trusted = authority if is_trusted else trustme.CA()
+    trusted.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    with MailServer(starttls=context, login=("crawler", "secret")) as mails:
+        settings = settings_for(
+            None,
+            mails,
+            smtp_security="starttls",
+            smtp_ca_file=tmp_path / "ca.pem",
+            smtp_username="crawler",
+            smtp_password=password,
+        )
+        crawl.reach(5)
+        async with running(crawl.notifier(settings, retry_waits=())):
+            await eventually(crawl.is_sent, "the delivery ends")
+    assert len(mails.received) == (not error)
+    [notice] = crawl.notices()
+    [sent] = notice.sent
+    assert error in sent.error if error else sent.error == ""
 
 
 async def test_restarted_notifier_repeats_nothing(crawl: Crawl) -> None:

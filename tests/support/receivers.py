@@ -1,7 +1,9 @@
 """Receivers of notices: an HTTP server and an SMTP server on loopback, which can be restarted."""
 
 import socketserver
+import ssl
 import threading
+from base64 import b64decode
 from email.message import EmailMessage
 from email.parser import BytesParser
 from email.policy import default
@@ -82,11 +84,19 @@ class _Smtp(socketserver.ThreadingTCPServer):
 
 
 class MailServer(Server):
-    """Receives mails by SMTP, without TLS. It refuses *refused* receivers."""
+    """Receives mails by SMTP. It refuses *refused* receivers.
 
-    def __init__(self, refused: str = "") -> None:
+    *starttls*: it accepts mails after STARTTLS alone. *login*: the required user name and password.
+    """
+
+    def __init__(
+        self,
+        refused: str = "",
+        starttls: ssl.SSLContext | None = None,
+        login: tuple[str, str] | None = None,
+    ) -> None:
         super().__init__()
-        self.refused = refused
+        self.refused, self.starttls, self.login = refused, starttls, login
         self.received: list[tuple[str, list[str], EmailMessage]] = []
         """Sender, receivers and message."""
 
@@ -96,12 +106,29 @@ class MailServer(Server):
         class Handler(socketserver.StreamRequestHandler):
             def handle(self) -> None:
                 sender, receivers = "", list[str]()
+                is_secure, is_known = mails.starttls is None, mails.login is None
                 self._say("220 ready")
                 while line := self.rfile.readline(MAX_LINE).decode().strip():
                     verb, _, rest = line.partition(" ")
                     match verb.upper():
-                        case "EHLO" | "HELO" | "RSET" | "NOOP":
+                        case "EHLO":
+                            self._say("250-ok")
+                            self._say("250 AUTH PLAIN" if is_secure else "250 STARTTLS")
+                        case "HELO" | "RSET" | "NOOP":
                             self._say("250 ok")
+                        case "STARTTLS" if mails.starttls:
+                            self._say("220 go on")
+                            self.request = mails.starttls.wrap_socket(
+                                self.request, server_side=True
+                            )
+                            self.setup()
+                            is_secure = True
+                        case "AUTH" if is_secure and mails.login:
+                            given = b64decode(rest.removeprefix("PLAIN ")).decode().split("\0")[1:]
+                            is_known = given == [*mails.login]
+                            self._say("235 welcome" if is_known else "535 wrong password")
+                        case _ if not (is_secure and is_known):
+                            self._say("530 log in first")
                         case "MAIL":
                             sender = rest[rest.index("<") + 1 : rest.index(">")]
                             self._say("250 ok")
@@ -121,6 +148,10 @@ class MailServer(Server):
                             return
                         case _:
                             self._say("502 not implemented")
+
+            def finish(self) -> None:
+                super().finish()
+                self.request.close()
 
             def _message(self) -> EmailMessage:
                 lines = list[bytes]()
