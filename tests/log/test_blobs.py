@@ -1,7 +1,8 @@
 """Bytes that are too large for a record: stored, verified, and deleted with the record."""
 
 import shutil
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +27,22 @@ from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.volumes import Volume, VolumeUnavailable
+from tests.object_store import object_store
 
 INLINE = 1000
 BODY = bytes(range(256)) * 2000
 NOW = 1_767_225_661.0
 
 
-@pytest.fixture
-def volume(tmp_path: Path) -> Volume:
-    return Volume((tmp_path / "blobs").as_uri())
+@pytest.fixture(params=["file", "s3"])
+def volume(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Volume]:
+    if request.param == "file":
+        yield Volume((tmp_path / "blobs").as_uri())
+        return
+    with object_store():
+        made = Volume(f"s3://bucket-{uuid.uuid4().hex}/blobs")
+        made._files.mkdir(made._root.split("/")[0])
+        yield made
 
 
 @pytest.fixture
@@ -141,7 +149,8 @@ def test_process_without_a_volume_never_reads_an_empty_body(volume: Volume) -> N
         load(referred(page(), volume), None)
 
 
-def test_unavailable_volume_is_not_the_fault_of_the_record(tmp_path: Path, volume: Volume) -> None:
+def test_unavailable_volume_is_not_the_fault_of_the_record(tmp_path: Path) -> None:
+    volume = Volume((tmp_path / "blobs").as_uri())
     event = referred(page(), volume)
     folder = (tmp_path / "blobs" / event.blob.name).parent
     shutil.rmtree(folder)
