@@ -641,7 +641,15 @@ class Partition:
         self._caches.hosts.remove(row.host)
         self._caches.robots.remove(row.host)
         self.shared.tally.conditions[row.condition] -= 1
-        self.sites.erase_host(row.site, row.host, row.crawls)
+        leaving = [*row.crawls]
+        if self.sites.all_hosts(row.site) == 1:
+            # URLs of other hosts may be parked. Without them, nothing about the site is left.
+            leaving = [crawl for crawl in row.crawls if not self.of(crawl).parts.parked(row.site)]
+            for crawl in leaving:
+                parts = self.of(crawl).parts
+                parts.erase_zones(row.site)
+                parts.erase(row.site, row.site)
+        self.sites.erase_host(row.site, row.host, row.crawls, leaving)
 
     def hosts_of(self, site: str) -> Iterator[Host]:
         """Yield the hosts of *site*."""
@@ -850,7 +858,8 @@ class Partition:
 
     def count_wait_over(self) -> None:
         """Count the end of a scheduled wait of a URL or host."""
-        self.shared.tally.due_count -= 1
+        # After a crash between two writes, the end of a wait may be counted twice.
+        self.shared.tally.due_count = max(0, self.shared.tally.due_count - 1)
 
     def count_visit(self, event: VisitEnded, received: int) -> None:
         """Count a visit; *received*: all bytes that its host has sent so far."""

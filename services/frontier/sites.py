@@ -154,17 +154,18 @@ class Sites:
         """Return whether most of the last pages of *site* had new texts."""
         return is_productive(self._own(site).latest_new)
 
-    def erase_host(self, site: str, host: str, crawls: Collection[str]) -> None:
+    def erase_host(
+        self, site: str, host: str, crawls: Collection[str], leaving: Collection[str]
+    ) -> None:
         """Erase a host of *crawls* from the site's row.
 
-        After the last host, the row names the other crawls alone, which have URLs at the site that
-        were never queued. It is erased if there are none.
+        After the last host, the row names the crawls that are not *leaving*, because they have
+        URLs at the site that were never queued. It is erased if there are none.
         """
         row = self._row(site)
         unreadable = {other: pages for other, pages in row.unreadable.items() if other != host}
         trust = {other: value for other, value in row.validators.items() if other != host}
         hosts = max(0, row.hosts - 1)
-        others = {crawl: own for crawl, own in row.crawls.items() if crawl not in crawls}
         if hosts:
             left = {
                 crawl: replace(own, hosts=max(0, own.hosts - (crawl in crawls)))
@@ -172,8 +173,14 @@ class Sites:
             }
             row = replace(row, hosts=hosts, crawls=left, unreadable=unreadable, validators=trust)
             self._put(row)
-        elif others:
-            self._put(SiteRow(site, crawls=others))
+            return
+        left = {
+            crawl: SiteCrawl() if crawl in crawls else own
+            for crawl, own in row.crawls.items()
+            if crawl not in leaving
+        }
+        if left:
+            self._put(SiteRow(site, crawls=left))
         else:
             self._cache.remove(site)
             self._rows.erase(site)
