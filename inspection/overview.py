@@ -8,10 +8,11 @@ from msgspec import Struct
 from gossamer import clock
 from gossamer.events import CrawlDefined, Outcome
 from gossamer.events.hazards import Hazard
+from gossamer.events.outcomes import FAILURES
 from inspection.archives import ArchiveBuffer
 from inspection.crawl import OpenCrawl
 from inspection.figures import about, duration, number, plural, size
-from inspection.labels import is_failure, outcome_label
+from inspection.labels import outcome_label
 from inspection.lag_times import GroupLag, LagTimes
 from inspection.limits import Limit, find_limit, seconds_left
 from inspection.progress import Progress
@@ -180,7 +181,7 @@ def make_overview(
         politeness=_politeness(progress, workload),
         outcomes=dict(progress.outcomes),
         dead_letters=progress.dead_letters,
-        failed=sum(count for name, count in progress.outcomes.items() if is_failure(name)),
+        failed=sum(progress.outcomes[outcome] for outcome in FAILURES),
         failures=status.failures[:MAX_FAILURES],
         expected_freshness=progress.revisiting.expected_freshness,
         expected_age=progress.revisiting.expected_age,
@@ -274,8 +275,9 @@ def _problems(
             text = f"The limit of {number(budget.limit)} pages is reached."
             yield Problem(ProblemKind.BUDGET, text)
     visits = sum(progress.outcomes[outcome] for outcome in Outcome)
-    for outcome, count in progress.outcomes.items():
-        if is_failure(outcome) and visits >= MIN_VISITS and count >= MIN_FAILED_SHARE * visits:
+    for outcome in FAILURES:
+        count = progress.outcomes[outcome]
+        if visits >= MIN_VISITS and count >= MIN_FAILED_SHARE * visits:
             label = outcome_label(outcome)
             text = f"{100 * count / visits:.0f} % of the visits ended with: {label}."
             yield Problem(ProblemKind.FAILURES, text, label)

@@ -23,9 +23,10 @@ from console.cli.progress import (
     unprocessed_text,
 )
 from gossamer import clock
+from gossamer.events.outcomes import FAILURES
 from gossamer.terminal import escape_controls, printable
 from inspection.figures import duration, size
-from inspection.labels import is_failure, outcome_label
+from inspection.labels import outcome_label
 from inspection.progress import Progress
 from inspection.workload import Workload
 from services.frontier.tally import HOURS, hour_of
@@ -150,7 +151,7 @@ def draw(
 
 
 def _visit(url: str, outcome: str) -> Text:
-    style = "red" if outcome != "robots.txt" and is_failure(outcome) else ""
+    style = "red" if outcome in FAILURES else ""
     line = Text(f"  {outcome_label(outcome):<16}", style=style, no_wrap=True, overflow="ellipsis")
     return line.append(f" {printable(url)}", style="")
 

@@ -101,7 +101,7 @@ def test_problems_name_what_needs_attention() -> None:
     found = overview(
         times,
         dead_letters=3,
-        outcomes=Counter({Outcome.PAGE: 60, Outcome.BUSY: 40}),
+        outcomes=Counter({Outcome.PAGE: 60, Outcome.BUSY: 40, "robots.txt": 50, "probe": 50}),
         definition=replace(DEFINED, max_pages=900),
         buffers=(ArchiveBuffer("archive-1", 2, 2048, "no volume answers"),),
         failures=(Failure("over the URL budget", 5000), Failure("429 or Retry-After", 40)),
