@@ -22,6 +22,7 @@ from tests.suites import data_folder, is_complete, load_suites
 
 # The default level of services: lines for single events are off.
 structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+LOGGING = structlog.get_config()
 
 # A slow machine must not fail a test: no test asserts how long it took.
 settings.register_profile(
@@ -59,10 +60,12 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True)
 def _restore_logging() -> Iterator[None]:
-    """Restore logging after a command configured it for captured output."""
-    before, handlers = structlog.get_config(), logging.getLogger().handlers[:]
+    """Restore logging after a command configured it for captured output, perhaps one that prepared
+    the tests of a module."""
+    handlers = logging.getLogger().handlers[:]
+    structlog.configure(**LOGGING)
     yield
-    structlog.configure(**before)
+    structlog.configure(**LOGGING)
     logging.getLogger().handlers = handlers
 
 
