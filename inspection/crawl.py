@@ -97,7 +97,7 @@ class OpenCrawl:
 
 
 Viewed = OpenCrawl | Opened
-"""A log, and a store of which a consistent view can be read."""
+"""A log and a store, whose rows can be read as of one moment."""
 
 
 @contextmanager

@@ -104,7 +104,7 @@ def visit_of(row: HistoryRow, capture: CapturePosition | None = None) -> Visit:
         row.status,
         row.reason,
         row.size,
-        # Its text may be new, but it is no page.
+        # The text of a soft 404 may be new, but it does not count as a page.
         Verdict.GONE if row.reason == NO_PAGE else row.verdict,
         row.digest,
         row.duplicate_of,

@@ -24,8 +24,8 @@ HEARTBEAT_SECONDS = 15.0
 RETRY_MILLISECONDS = 3000
 MAX_ACTOR_STREAMS, MAX_STREAMS = 10, 100
 Sample = Callable[[], Awaitable[tuple[bytes, bytes]]]
-"""Reads the present data of a crawl as JSON, without its time and with it. Only a difference in the
-former is sent, since a new time alone is no change."""
+"""Returns the present data of a crawl as JSON twice: without its time, and with it. It is sent only
+if the data without the time has changed."""
 
 
 class Live:

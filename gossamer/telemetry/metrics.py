@@ -1,10 +1,10 @@
 """The register of all metrics. A metric without an entry cannot be used.
 
 Names contain their unit (`_seconds`, `_bytes`, `_ratio`), and names of counters end in `_total`.
-The label `crawl` has one value for each defined crawl, of which at most 200 are not removed. So
-metrics about records of any program, as dead letters are, do not have it: a seed may name any
-crawl. Metrics about hosts, leases and fetchers, which all crawls share, do not have it either. The
-gauges of a removed crawl disappear, and its counters end with the process.
+The label `crawl` has one value for each defined crawl, and at most 200 crawls are not removed.
+Metrics about records that any program may write, such as dead letters, do not have it: a seed may
+name any crawl. Metrics about hosts, leases and fetchers, which all crawls share, do not have it
+either. The gauges of a removed crawl disappear, and its counters end with the process.
 
 A process that serves metrics calls `show_counters`, so that counters without labels are shown from
 the start. A gauge or a histogram is shown once its process has a value for it, because the 0 of a
@@ -337,8 +337,8 @@ def _set_age(gauge: "Gauge", since: float | None) -> None:
 
 
 def _show_all(name: str, values: Mapping[L, V], show: "Callable[[Gauge, V], None]") -> None:
-    """*show* the changed ones of all *values* of a gauge: a frontier sets those of 200 crawls in
-    each step."""
+    """*show* those *values* of a gauge that have changed, and remove labels without a value. A
+    frontier calls this in each step, for up to 200 crawls."""
     gauge, before = _gauge(name), _shown.get(name, {})
     for labels in before.keys() - values.keys():
         gauge.remove(*_as_tuple(labels))

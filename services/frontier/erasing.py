@@ -133,7 +133,7 @@ class ErasureHandler:
         """Yield the URLs of *hosts* with rows of the crawl of *partition*, whose queues were
         cleared, at most `PAGE_URLS` at a time.
 
-        A URL may come several times, and that of an erased entry of a queue is "".
+        A URL may be yielded several times. An erased entry of a queue yields "".
         """
         keys = [(partition.crawl, host.row.host) for host in hosts]
         for kind in URL_TABLES:

@@ -151,7 +151,7 @@ class Refusals:
         self._settings = settings
         self.blocklist = Blocklist()
         self._evaluated = dict[str, str]()
-        """Crawl → the limits by which all its parked URLs were evaluated."""
+        """Crawl → the limits by which all of its parked URLs have been evaluated."""
 
     def find_exclusion(
         self,

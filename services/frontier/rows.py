@@ -490,8 +490,7 @@ class SiteRow(Row, frozen=True):
     cookies: tuple[Cookie, ...] = ()
     """Cookies that go to all hosts of the site, or of a domain in it."""
     applied: AppliedRecords = AppliedRecords()
-    """The records of `urls.admitted` that are in the counts of hosts, and in those of each crawl.
-    """
+    """The records of `urls.admitted` that the counts above include, also the counts of crawls."""
 
     def of(self, crawl: str) -> SiteCrawl:
         """Return what *crawl* has met at the site."""

@@ -159,8 +159,8 @@ class Sites:
     ) -> None:
         """Erase a host of *crawls* from the site's row.
 
-        After the last host, the row names the crawls that are not *leaving*, because they have
-        URLs at the site that were never queued. It is erased if there are none.
+        After the last host, the row names only the crawls that are not *leaving*: they have parked
+        URLs at the site. Without such crawls the row is erased.
         """
         row = self._row(site)
         unreadable = {other: pages for other, pages in row.unreadable.items() if other != host}

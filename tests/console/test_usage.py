@@ -72,7 +72,7 @@ def test_server_error_of_robots_txt_keeps_the_earlier_copy(
 def test_files_of_a_host_count_whichever_crawl_fetched_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Crawls share robots.txt, so only one of them visits it. Pages are those of the crawl."""
+    """Crawls share robots.txt, so one of them has its copy. Each has copies of its own pages."""
     archived = Archived(tmp_path)
     archived.add(ROBOTS, 0, OPEN, crawl="news")
     archived.add(ROBOTS, 10, CLOSED, crawl="blogs")

@@ -149,9 +149,9 @@ class KafkaReader:
         """The full names of topics, with partitions, that the client does not fetch."""
         first = {name for name, topic in self._names.items() if topic_named(topic).read_first}
         self._others = frozenset(self._names.keys() - first if first else ())
-        """The full names of the topics whose records follow those of the others."""
+        """The full names of the topics that are not read first, if any is read first."""
         self._is_ahead = False
-        """Whether so many records are buffered that `_others` are not fetched."""
+        """Whether the buffer is so full that `_others` are not fetched."""
         self._polling = self._closed = False
         self._confirm_at = float("inf")
         self._check_at = clock.steady() + CHECK_INTERVAL
