@@ -53,12 +53,7 @@ class CrawlRemoval:
 
     def start(self) -> None:
         """Begin again with what is left, after a change of the claimed partitions."""
-        self._left = [
-            partition
-            for crawl in self._definitions
-            for partition in self._partitions.of_crawl(crawl)
-            if self._has_rows(partition)
-        ]
+        self._left = [*self._find_partitions()]
         """The partitions with rows of a removed crawl, as that crawl sees them."""
         self._pieces = self._remove_sites()
         """The pieces of work that remove the sites, each with its events."""
@@ -73,11 +68,14 @@ class CrawlRemoval:
         self._drops: Iterator[None] | None = None
         """The steps that drop the rows about whole partitions; None before the last scan."""
 
-    def _has_rows(self, partition: Partition) -> bool:
-        if self._plans.get((partition.crawl, partition.shared.key)):
-            return True
-        partition.shared.dropped.add(partition.crawl)
-        return False
+    def _find_partitions(self) -> Iterator[Partition]:
+        """Yield the partitions with rows of a removed crawl. The others write no more of it."""
+        for crawl in self._definitions:
+            for partition in self._partitions.of_crawl(crawl):
+                if self._plans.get((crawl, partition.shared.key)):
+                    yield partition
+                else:
+                    partition.shared.dropped.add(crawl)
 
     def define(self, crawl: CrawlDefined) -> None:
         """Begin to remove *crawl* if it is removed."""
