@@ -261,8 +261,8 @@ def _of_default_crawl(page: Page) -> Headers:
     return _headers_of_page(msgspec.structs.replace(page, crawl=DEFAULT_CRAWL))
 
 
-def _as_if_without_rows(self: CrawlRemoval, partition: Partition) -> bool:
-    return False
+def _no_partitions(self: CrawlRemoval) -> Iterator[Partition]:
+    return iter(())
 
 
 begin_erasure = Erasing.begin
@@ -498,7 +498,7 @@ FAULTS = (
         scenario="crawl removed",
         seeds=1,
         report="was removed and has a row in",
-        seams={"services.frontier.removal.CrawlRemoval._has_rows": _as_if_without_rows},
+        seams={"services.frontier.removal.CrawlRemoval._find_partitions": _no_partitions},
     ),
     Fault(
         "documents of a removed crawl",
