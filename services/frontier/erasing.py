@@ -258,14 +258,12 @@ class ErasureHandler:
         """Erase the rows of URLs that dedup has erased; with the last part, drop the queues of
         hosts."""
         rows = self.erase_urls(partition, event.urls)
-        for key_of_host in event.hosts:
-            host = partition.find(event.site, key_of_host)
-            if host.stored:
-                for each in partition.all_crawls:
-                    cleared = each.queues.cleared_keys(host.row)
-                    rows["queues"] += sum(map(len, self._pages_of_urls(QueuedUrl, cleared)))
-                rows["robots"] += 1
-                partition.drop_erased(host)
+        for host in partition.find_all((event.site, key) for key in event.hosts):
+            for each in partition.all_crawls:
+                cleared = each.queues.cleared_keys(host.row)
+                rows["queues"] += sum(map(len, self._pages_of_urls(QueuedUrl, cleared)))
+            rows["robots"] += 1
+            partition.drop_erased(host)
         if event.last:
             for each in partition.all_crawls:
                 rows["parked"] += each.parts.erase(event.site, event.erasure.target)

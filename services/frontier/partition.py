@@ -294,9 +294,13 @@ class Partition:
                 row = row.with_crawl(crawl, replace(own, listed=None))
         return row
 
-    def find_all(self, entries: Sequence[ListedHost | DueRow]) -> list[Host]:
-        """Return the hosts of *entries* that exist, each once, and listed again as in `find`."""
-        loaded = {(entry.site, entry.host): self.bench.hosts.get(entry.host) for entry in entries}
+    def find_all(self, keys: Iterable[tuple[str, str]]) -> list[Host]:
+        """Return the hosts of *keys* that exist, each once, and listed again as in `find`.
+
+        They are found even if their site counts no hosts, after a crash in the middle of an
+        erasure.
+        """
+        loaded = {(site, key): self.bench.hosts.get(key) for site, key in keys}
         read = self.read_all(key for key, host in loaded.items() if not host)
         return [
             host or self._relist(read[key]) for key, host in loaded.items() if host or key in read
@@ -548,7 +552,7 @@ class Partition:
         """
         ends = {(due.host, due.at) for due in dues}
         last = {due.host: due.at for due in sorted(dues, key=attrgetter("at"))}
-        for host in self.find_all(dues):
+        for host in self.find_all((due.site, due.host) for due in dues):
             row = host.row
             if row.condition is Condition.BACKING_OFF and (row.host, row.ready_at) in ends:
                 self.count_wait_over()
@@ -642,14 +646,17 @@ class Partition:
         self._caches.robots.remove(row.host)
         self.shared.tally.conditions[row.condition] -= 1
         leaving = [*row.crawls]
-        if self.sites.all_hosts(row.site) == 1:
+        if (others := self.sites.all_hosts(row.site) - 1) < 1:
+            # After a crash, the site may have counted this erasure before.
+            others = len(self._host_rows.scan(row.site))
+        if not others:
             # URLs of other hosts may be parked. Without them, nothing about the site is left.
             leaving = [crawl for crawl in row.crawls if not self.of(crawl).parts.parked(row.site)]
             for crawl in leaving:
                 parts = self.of(crawl).parts
                 parts.erase_zones(row.site)
                 parts.erase(row.site, row.site)
-        self.sites.erase_host(row.site, row.host, row.crawls, leaving)
+        self.sites.erase_host(row.site, row.host, others, row.crawls, leaving)
 
     def hosts_of(self, site: str) -> Iterator[Host]:
         """Yield the hosts of *site*."""

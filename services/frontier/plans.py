@@ -3,8 +3,8 @@
 **Calendar.** Entries are due at a later time, the soonest first. They are stored in buckets of ten
 minutes, and their keys begin with the time. Memory has the soonest entries of the next hour, up to
 a limit. The horizon is a position in the store: every entry before it is in memory or was popped.
-Later entries are read when memory is empty. A bucket is dropped when all of its entries were popped
-and its time is over.
+Later entries are read when memory is empty. A bucket is dropped when its time is over and all of
+its entries were popped in earlier steps.
 
 The calendar is an index. An entry names a row, and the row decides whether the entry still holds:
 the host's row, or the URL's plan. So nothing is removed from a bucket when a plan changes, and an
@@ -138,13 +138,17 @@ class Calendar:
         return None
 
     def pop_due(self, now: float, limit: int) -> list[DueRow]:
-        """Remove and return at most *limit* due entries, the oldest first."""
+        """Remove and return at most *limit* due entries, the oldest first.
+
+        Their buckets are dropped by a later call: after a crash before the rows that they name were
+        erased, the entries must come again.
+        """
+        self._drop(now)
         popped: list[DueRow] = []
         while self._is_due(now) and len(popped) < limit:
             position = heappop(self._order)
             self._popped_at = _time_of(position[1])
             popped.append(self._entries.pop(position))
-        self._drop(now)
         return popped
 
     def _is_due(self, now: float) -> bool:

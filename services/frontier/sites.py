@@ -155,17 +155,16 @@ class Sites:
         return is_productive(self._own(site).latest_new)
 
     def erase_host(
-        self, site: str, host: str, crawls: Collection[str], leaving: Collection[str]
+        self, site: str, host: str, hosts: int, crawls: Collection[str], leaving: Collection[str]
     ) -> None:
         """Erase a host of *crawls* from the site's row.
 
-        After the last host, the row names only the crawls that are not *leaving*: they have parked
-        URLs at the site. Without such crawls the row is erased.
+        *hosts*: the number of the other hosts. Without them, the row names only the crawls that are
+        not *leaving*: they have parked URLs at the site. Without such crawls the row is dropped.
         """
         row = self._row(site)
         unreadable = {other: pages for other, pages in row.unreadable.items() if other != host}
         trust = {other: value for other, value in row.validators.items() if other != host}
-        hosts = max(0, row.hosts - 1)
         if hosts:
             left = {
                 crawl: replace(own, hosts=max(0, own.hosts - (crawl in crawls)))
@@ -182,8 +181,7 @@ class Sites:
         if left:
             self._put(SiteRow(site, crawls=left))
         else:
-            self._cache.remove(site)
-            self._rows.erase(site)
+            self._drop(site)
 
     def erase(self, site: str) -> None:
         """Erase the row of *site*, except for the numbers of its hosts if it has any."""
@@ -194,8 +192,13 @@ class Sites:
             }
             self._put(SiteRow(site, row.hosts, crawls))
         else:
-            self._cache.remove(site)
-            self._rows.erase(site)
+            self._drop(site)
+
+    def _drop(self, site: str) -> None:
+        # Drops are flushed before the erasure of the host's row. After a crash in between, the host
+        # is erased again, and its site with it.
+        self._cache.remove(site)
+        self._rows.drop(site)
 
     def requisites(self, site: str, now: float) -> int:
         """Return the number of requisites of *site* that were admitted on the day of *now*."""

@@ -212,6 +212,53 @@ def test_crashes_leave_no_rows_of_an_erased_host(lives: list[int], seed: int) ->
         crawl.archive.close()
 
 
+MANY, NEIGHBOUR = 10_000, "http://www.a.test"
+
+
+def writes_of_erasure(fate: Fate, life: int, delay: float, away: float, *others: str) -> int:
+    """Forget a host of a site with *others*, and crash before write *life* or when the row of the
+    host is erased. Assert that the host has no rows at the end, and that the others are counted.
+    Return the number of writes before the crash.
+
+    The host may be visited every *delay* seconds. If *away* is not 0, the host is erased when the
+    crawl restarts after *away* seconds.
+    """
+    with TemporaryDirectory() as folder:
+        urls = [f"{host}/" for host in (A, *others)]
+        crawl = virtual_crawl(Path(folder), {url: [] for url in urls}, 0.0, fate, delay=delay)
+        crawl.define(*urls)
+        crawl.run(until=crawl.now + 60.0)
+        forget(crawl, host=A)
+        if away:
+            crawl.run(until=crawl.now + 1.0)
+            crawl.crash()
+            crawl.now += away
+        fate.left = life
+        with suppress(Died):
+            while crawl._store().table(HostRow).get(SITE, A):
+                crawl.run(1)
+        writes = life - fate.left
+        crawl.crash()
+        crawl.run()
+        assert rows_about(crawl, A) == []
+        sites = [*crawl._store().table(SiteRow).everything()]
+        assert [row.hosts for row in sites] == ([len(others)] if others else [])
+        crawl.archive.close()
+        return writes
+
+
+@pytest.mark.parametrize(
+    ("delay", "away", "seed", "others"),
+    [(1.0, 0.0, 0, []), (1.0, 0.0, 1, []), (100.0, DAY, 0, []), (1.0, 0.0, 0, [NEIGHBOUR])],
+)
+def test_crash_at_any_write_leaves_no_rows_of_an_erased_host(
+    delay: float, away: float, seed: int, others: list[str]
+) -> None:
+    writes = writes_of_erasure(Fate(seed), MANY, delay, away, *others)
+    for life in range(writes - 8, writes):
+        assert writes_of_erasure(Fate(seed), life, delay, away, *others) == life
+
+
 def test_erasure_row_of_each_service_has_the_number_of_deleted_rows(tmp_path: Path) -> None:
     crawl = run_crawl(tmp_path)
     forget(crawl, host=A)
