@@ -477,7 +477,7 @@ class Parts:
         """Erase the counters of the suffix and the address in this partition that have the first
         visit to *site*."""
         for name in {suffix_of(site), self.worth(site).totals.first_address} - {""}:
-            self._worth_rows.erase((self._crawl, self._zone(name)))
+            self._worth_rows.drop((self._crawl, self._zone(name)))
             self._worth.remove(self._zone(name))
 
     def erase(self, site: str, target: str) -> int:
@@ -506,8 +506,9 @@ class Parts:
                 left_urls = max(0, part.urls - (erased - before))
                 self._put(site, name, part._replace(urls=left_urls))
         if target == site:
+            # Drops are flushed before the erasure of the row of the last host, as in `Sites`.
             for rows, cache in ((self._worth_rows, self._worth), (self._rows, self._parts)):
-                rows.erase((self._crawl, site))
+                rows.drop((self._crawl, site))
                 cache.remove(site)
         else:
             self._erase_counters(site, target)

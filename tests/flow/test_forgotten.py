@@ -30,6 +30,7 @@ from services.frontier.rows import (
     QueuedUrl,
     RobotsRow,
     SiteRow,
+    SiteWorthRow,
     UrlRow,
     VerdictRow,
 )
@@ -241,6 +242,8 @@ def writes_of_erasure(fate: Fate, life: int, delay: float, away: float, *others:
         crawl.crash()
         crawl.run()
         assert rows_about(crawl, A) == []
+        worth = crawl._store().table(SiteWorthRow).everything()
+        assert others or not [row for row in worth if row.site == SITE]
         sites = [*crawl._store().table(SiteRow).everything()]
         assert [row.hosts for row in sites] == ([len(others)] if others else [])
         crawl.archive.close()
