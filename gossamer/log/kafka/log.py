@@ -354,12 +354,14 @@ class KafkaTail:
         )
         # Fetching metadata now finds the leaders at once instead of after half a second.
         fetch_topics(self._consumer, self._errors, self._timeout)
-        self._behind = {(settings.prefix + topic, number) for topic, number in begin}
-        """The partitions that have not been read to their end."""
-        self._read_to = dict.fromkeys(self._behind, 0)
+        self._behind = set[tuple[str, int]]()
+        """The partitions that have not been read to their known end."""
+        self._read_to = {(settings.prefix + topic, number): 0 for topic, number in begin}
         """The offset behind the last record that was read from each partition."""
         self._ends = dict(self._read_to)
         """The end of each partition at the last call of `find_end`."""
+        # Without known ends, each poll would wait for the broker to answer that no records follow.
+        self.find_end()
         self._consumer.assign(
             [
                 TopicPartition(settings.prefix + topic, number, offset)
@@ -407,17 +409,19 @@ class KafkaTail:
     def _read(self, message: Any) -> Record | None:
         at, error = (message.topic(), message.partition()), message.error()
         if error is None:
-            self._behind.add(at)
-            self._read_to[at] = message.offset() + 1
+            self._note_read(at, message.offset() + 1)
             return record_of(message, self._names[at[0]])
         if error.code() == KafkaError._PARTITION_EOF:
-            self._read_to[at] = message.offset()
-            # The client may have met this end before later records were appended.
-            if self._read_to[at] >= self._ends[at]:
-                self._behind.discard(at)
+            # The last records before the end may have been deleted.
+            self._note_read(at, message.offset())
         else:
             self._errors.raise_if_lasting(error)
         return None
+
+    def _note_read(self, at: tuple[str, int], offset: int) -> None:
+        self._read_to[at] = offset
+        if offset >= self._ends[at]:
+            self._behind.discard(at)
 
     def close(self) -> None:
         """Stop reading."""
