@@ -33,12 +33,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     actions = command.add_subparsers(required=True, metavar="ACTION", dest="action")
     for name, text in (
-        ("apply", "define the crawl in FILE, or change it to what FILE states"),
+        ("apply", "define the crawl in each FILE, or change it to what FILE states"),
         ("diff", "print what apply would change"),
     ):
         action = actions.add_parser(name, help=text)
         help_of_file = "a crawl file, in TOML; - is standard input"
-        action.add_argument("file", type=Path, metavar="FILE", help=help_of_file)
+        action.add_argument("files", type=Path, nargs="+", metavar="FILE", help=help_of_file)
         if name == "apply":
             add_change(action)
         add_place(action)
@@ -62,19 +62,23 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Carry out the action."""
-    text = ""
+    texts = dict[Path, str]()
     if options.action in ("apply", "diff"):
-        # An invalid file is refused before a folder is created.
-        text = _read_text(options.file)
-        parse_crawl_file(text, _named(options.file), NEVER)
+        # An invalid file is refused before a folder is created, or another file is applied.
+        texts = {path: _read_text(path) for path in dict.fromkeys(options.files)}
+        for path, text in texts.items():
+            parse_crawl_file(text, _named(path), NEVER)
     with open_from(options, create=options.action == "apply") as place:
+        files = [_parse(place, text, path) for path, text in texts.items()]
         match options.action:
             case "list":
                 return print_crawls(place, options.json)
             case "apply":
-                return _apply(place, _parse(place, text, options.file), options)
+                for file in files:
+                    _apply(place, file, options)
+                return 0
             case "diff":
-                return _diff(place, _parse(place, text, options.file))
+                return max([_diff(place, file) for file in files])
         crawl = _definition(place, options.id)
         if options.action == "show":
             text = write_crawl_file(crawl, seeds_applied(place.log, options.id))
@@ -127,7 +131,7 @@ def _definition(place: OpenCrawl, crawl: str) -> CrawlDefined:
     return found
 
 
-def _apply(place: OpenCrawl, file: CrawlFile, options: argparse.Namespace) -> int:
+def _apply(place: OpenCrawl, file: CrawlFile, options: argparse.Namespace) -> None:
     crawl = file.definition.crawl
     before = place.crawls().get(crawl)
     effect = carry_out(place, plan_apply(place, file, clock.now()), options)
@@ -136,7 +140,6 @@ def _apply(place: OpenCrawl, file: CrawlFile, options: argparse.Namespace) -> in
         say(f"It is paused: gossamer crawls resume {crawl} continues it.", YELLOW)
     elif effect.count and not options.dry_run:
         _say_who_acts(place, "runs it")
-    return 0
 
 
 def _say_who_acts(place: OpenCrawl, act: str) -> None:

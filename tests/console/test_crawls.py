@@ -197,6 +197,20 @@ def test_invalid_file_is_refused_before_a_folder_is_created(crawls: Crawls, file
     assert not crawls.data.exists()
 
 
+def test_several_files_are_applied_if_all_are_valid(crawls: Crawls, file: Path) -> None:
+    blogs = file.with_name("blogs.toml")
+    blogs.write_text(f"seeds = ['{A}/blog']\nsize = 1\n")
+    assert f"{blogs}, line 2" in crawls("crawls", "apply", str(file), str(blogs), status=2)
+    assert not crawls.data.exists()
+    blogs.write_text(f"seeds = ['{A}/blog']\n")
+    crawls("crawls", "apply", str(file), str(blogs))
+    assert crawls.definitions().keys() == {"blogs", "news"}
+    assert crawls.seeds("blogs") == [(f"{A}/blog", 0, "")]
+    file.write_text(NEWS_FILE.replace("weight = 3", "weight = 1"))
+    shown = crawls("crawls", "diff", str(file), str(blogs), status=1)
+    assert "weight: 3.0 → 1.0\n" in shown and "Crawl blogs is as the file states" in shown
+
+
 def test_endless_file_is_refused(crawls: Crawls) -> None:
     assert "/dev/zero is too long" in crawls("crawls", "apply", "/dev/zero", status=2)
 
