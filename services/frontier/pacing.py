@@ -46,6 +46,10 @@ class Pacing:
         self._speed, self._share, self._refresh_at = NO_LIMIT, 1.0, 0.0
         self._pages_charged_until = self._bytes_charged_until = 0.0
         """When the charged visits and bytes are used up at the speed."""
+        self._visits = self._received = 0
+        """The visits to the claimed partitions that have ended, and their bytes."""
+        self._counted = frozenset[int]()
+        """The partitions whose earlier visits are counted."""
         self.is_paused = False
         """Whether all crawls are paused together."""
 
@@ -60,6 +64,8 @@ class Pacing:
 
     def refresh(self, now: float) -> None:
         """Refresh the speed for *now* and for our share of the partitions."""
+        if self._partitions.numbers != self._counted:
+            self._count_visits()
         share = len(self._partitions) / self._partitions.total
         if now < self._refresh_at and share == self._share:
             return
@@ -84,38 +90,34 @@ class Pacing:
         at = max(at, self._bytes_charged_until if self._speed.bytes is not None else 0.0)
         return inf if 0 in (self._speed.pages, self._speed.bytes) else at
 
-    def gate_inputs(self, crawl: CrawlDefined | None) -> CrawlInputs:
+    def gate_inputs(self, crawl: CrawlDefined) -> CrawlInputs:
         """Return the inputs of the gates of the crawl."""
         left = None
-        if crawl and crawl.max_pages:
+        if crawl.max_pages:
             partitions = [*self._partitions.read_crawl(crawl.crawl)]
             pages = sum(partition.tally.pages for partition in partitions)
             outstanding = sum(one.bench.outstanding[crawl.crawl] for one in partitions)
             left = pages_left(crawl, pages, outstanding)
         return CrawlInputs(crawl, left, self._speed, self._refresh_at, self.is_paused)
 
-    def is_open(self, crawl: CrawlDefined | None) -> bool:
-        """Return whether the gates of *crawl* are open now, or at a known time without another
-        event."""
-        gates = closed_crawl_gates(self.gate_inputs(crawl))
-        return all(closed.until is not None for _, closed in gates)
+    def visits_left(self, crawl: CrawlDefined) -> int | None:
+        """Return the visits that *crawl* may have now, apart from the speed; 0 if its gates are
+        closed until a known time, None if one is closed until another event."""
+        at = self.gate_inputs(crawl)
+        closed = [until for _, (until, _) in closed_crawl_gates(at)]
+        if closed:
+            return None if None in closed else 0
+        return UNLIMITED_PAGES if at.pages_left is None else at.pages_left
 
-    def max_order_visits(self, crawl: CrawlDefined, now: float) -> int:
-        """Return the visits that one order may have now; 0 if a gate of the crawl is closed.
+    def max_order_visits(self, now: float) -> int:
+        """Return the visits that one order may have now by the speed; 0 for no order.
 
         If the speed is limited, they are at most the visits of one second, because all visits of an
         order are charged at once.
         """
-        at = self.gate_inputs(crawl)
-        if not self._partitions.caught_up or any(closed_crawl_gates(at)):
+        if not self._partitions.caught_up or (self._limited and self._free_at > now):
             return 0
-        limit = UNLIMITED_PAGES if at.pages_left is None else at.pages_left
-        if not self._limited:
-            return limit
-        if self._free_at > now:
-            return 0
-        rates = [limit, *self._rates()]
-        return max(1, int(min(rates)))
+        return max(1, int(min(self._rates(), default=UNLIMITED_PAGES)))
 
     def charge_visits(self, visits: int, now: float) -> None:
         """Charge *visits* that were ordered."""
@@ -129,11 +131,14 @@ class Pacing:
             )
 
     def charge_bytes(self, received: int) -> None:
-        """Charge the difference between the *received* bytes of a visit and the expected bytes."""
+        """Charge the difference between the *received* bytes of a visit that has ended and the
+        expected bytes."""
         if self._speed.bytes:
             self._bytes_charged_until += (received - self._visit_bytes()) / (
                 self._speed.bytes * self._share
             )
+        self._visits += 1
+        self._received += received
 
     def _rates(self) -> Iterator[float]:
         """Yield the visits per second that the limits of pages and of bytes allow."""
@@ -144,10 +149,14 @@ class Pacing:
 
     def _visit_bytes(self) -> float:
         """Return the average bytes of a visit."""
+        return self._received / self._visits if self._received else EXPECTED_VISIT_BYTES
+
+    def _count_visits(self) -> None:
+        """Count the visits to the claimed partitions until now, by the totals of all crawls."""
         tallies = [partition.tally for partition in self._partitions.read_all()]
-        visits = sum(tally.outcomes.total() for tally in tallies)
-        received = sum(tally.received for tally in tallies)
-        return received / visits if received else EXPECTED_VISIT_BYTES
+        self._visits = sum(tally.outcomes.total() for tally in tallies)
+        self._received = sum(tally.received for tally in tallies)
+        self._counted = self._partitions.numbers
 
 
 class BudgetAllocation:

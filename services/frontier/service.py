@@ -164,6 +164,9 @@ class Frontier(Processor):
         self._shares = Shares()
         self._definitions = dict[str, CrawlDefined]()
         """Crawl → its newest definition."""
+        self._left: dict[str, int] | None = None
+        """Crawl that may get orders, now or at a known time → the visits that it may have now. None
+        if it must be computed again."""
         self._replaced = dict[str, CrawlDefined]()
         """The definitions of removed crawls that refused ones have replaced on `control`. They are
         appended again, because Kafka keeps the newest alone."""
@@ -182,6 +185,7 @@ class Frontier(Processor):
         self._refusals.reset()
         self._partitions.assign(partitions, now)
         self._removal.start()
+        self._left = None
         self._loading.load_hosts(now, self._open_crawls())
         self._unread_partitions &= partitions
 
@@ -194,6 +198,7 @@ class Frontier(Processor):
         self._refusals.reset()
         self._partitions.reload(now)
         self._removal.start()
+        self._left = None
         self._loading.load_hosts(now, self._open_crawls())
         self._requested_at = self._read_until = 0.0
 
@@ -212,6 +217,7 @@ class Frontier(Processor):
         if self._alone and self._partitions.caught_up and not before:
             for partition in self._partitions:
                 partition.free_checked_out(now)
+            self._left = None
         self._unread_partitions -= partitions
         if not self._unread_partitions:
             self._read_until = self._requested_at
@@ -271,6 +277,7 @@ class Frontier(Processor):
         Events that concern only a removed crawl are dropped. Raise Poison if the event is of a site
         of another partition.
         """
+        self._left = None
         if control := self._controls.get(type(event)):
             outputs = control(event, now) or ()
             self._control_rows.put(control_row(event))
@@ -427,6 +434,7 @@ class Frontier(Processor):
         self._removal.define(event)
         self._definitions[event.crawl] = event
         self._shared.define(event)
+        self._left = None
         self._loading.load_hosts(now, self._open_crawls())
 
     def _crawl_of(self, partition: Partition) -> CrawlDefined | None:
@@ -467,6 +475,8 @@ class Frontier(Processor):
         read_until = self._leases_may_end_until(now)
         for partition in self._partitions if self._partitions.caught_up else ():
             self._leases.end(partition, read_until, now)
+        self._pacing.refresh(now)
+        self._left = None
         self._queue_due(now, limit)
         self._load_hosts(now)
         yield from self._removal.wake(now)
@@ -524,8 +534,9 @@ class Frontier(Processor):
         # Crawls compete for the memory of hosts whose delay is over.
         self._end_delays(now)
         open_crawls = self._open_crawls()
+        names = frozenset(open_crawls)
         for partition in self._partitions:
-            partition.bench.open_crawls(open_crawls)
+            partition.bench.open_crawls(names)
         self._loading.load_hosts(now, open_crawls)
         self._end_delays(now)
 
@@ -535,30 +546,29 @@ class Frontier(Processor):
 
     def _make_orders(self, now: float, left: int) -> Iterator[Event]:
         pacing = self._pacing
-        pacing.refresh(now)
-        while left and (may := self._max_visits(now)) and (ready := self._next_host(may, now)):
+        visits_left = {crawl: visits for crawl, visits in self._open_crawls().items() if visits}
+        while left and visits_left and (most := pacing.max_order_visits(now)):
+            if (ready := self._next_host(visits_left, now)) is None:
+                return
             left -= 1
             partition, host = ready
             crawl = self._definitions[partition.crawl]
-            order = self._check_out.order(partition, host, may[crawl.crawl], crawl, now, may.keys())
+            most = min(most, visits_left[crawl.crawl])
+            order = self._check_out.order(partition, host, most, crawl, now, visits_left)
             yield from self._check_out.pop_outputs()
             if order:
                 pacing.charge_visits(order.requests, now)
                 self._shares.charge(crawl.crawl, order.requests, crawl.weight)
                 partition.bench.charge(host.row, order.requests, crawl.weight)
                 self._gauges.record_order(order)
+                self._left = None
+                if visits := pacing.visits_left(crawl):
+                    visits_left[crawl.crawl] = visits
+                else:
+                    del visits_left[crawl.crawl]
                 yield order
             elif host.row.host not in partition.bench.hosts:
                 self._load_hosts(now)
-
-    def _max_visits(self, now: float) -> dict[str, int]:
-        """Return the visits that an order of each crawl may have now, without the crawls that must
-        not have any."""
-        found = {
-            crawl.crawl: self._pacing.max_order_visits(crawl, now)
-            for crawl in self._definitions.values()
-        }
-        return {crawl: visits for crawl, visits in found.items() if visits}
 
     def _next_host(self, crawls: Collection[str], now: float) -> ReadyHost | None:
         """Return the next host to order for one of *crawls*; None if no host is ready.
@@ -584,10 +594,13 @@ class Frontier(Processor):
             host, crawl = neighbour, _choose_crawl(neighbour, crawls, now)
         return ReadyHost(partition.of(crawl), host)
 
-    def _open_crawls(self) -> list[str]:
-        """Return the crawls that may get orders, now or at a known time."""
-        definitions = self._definitions.values()
-        return [crawl.crawl for crawl in definitions if self._pacing.is_open(crawl)]
+    def _open_crawls(self) -> dict[str, int]:
+        """Return the crawls that may get orders, now or at a known time, each with the visits that
+        it may have now."""
+        if self._left is None:
+            found = {id: self._pacing.visits_left(one) for id, one in self._definitions.items()}
+            self._left = {id: visits for id, visits in found.items() if visits is not None}
+        return self._left
 
     def _may_order(self) -> bool:
         """Return whether an order may be made, if the speed of the crawl allows it."""

@@ -377,7 +377,7 @@ class Workbench:
         """Ready hosts that do not wait for another host."""
         self._waiting = defaultdict[str, WaitingHosts](WaitingHosts)
         """Name or site → the ready hosts that wait for it."""
-        self._open_crawls: Collection[str] = ()
+        self._open_crawls = frozenset[str]()
         """The crawls that may get orders."""
         self.loaded = Counter[str]()
         """Crawl → the hosts in its part of the memory."""
@@ -522,11 +522,11 @@ class Workbench:
         self._ready.put(host.row)
         return host
 
-    def open_crawls(self, crawls: Collection[str]) -> None:
+    def open_crawls(self, crawls: frozenset[str]) -> None:
         """Release only hosts with URLs of *crawls*, those that may get orders, while such hosts
         wait. If *crawls* have changed, release a host for each name and site, because the one that
         was released last may have no URLs of them."""
-        if {*crawls} != {*self._open_crawls}:
+        if crawls != self._open_crawls:
             self._open_crawls = crawls
             self._release_next(*self._waiting)
 

@@ -95,6 +95,17 @@ def test_received_bytes_are_charged() -> None:
     assert most_in(made, 30.0) <= 30 * 5 * 1.4
 
 
+def test_restarted_frontier_expects_visits_as_large_as_the_earlier_ones() -> None:
+    sim = busy(hosts=2, size=100_000)
+    sim.run(START + 30)
+    sim.start()
+    sim.handle(make_speed_set(sim.now, Speed("", bytes=200_000.0)))
+    restarted = len(sim.orders)
+    sim.run(sim.now + 60)
+    pages = [len(order.visits) for _, order in sim.orders[restarted:]]
+    assert pages and max(pages) == 2
+
+
 @pytest.mark.slow
 def test_shares_of_all_frontiers_sum_to_the_speed() -> None:
     made = 0
