@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from changes.plan import Effect, Plan
 from changes.seeds import plan_definition
-from gossamer.crawl import check_not_removed, check_number, seeds_applied
+from gossamer.crawl import check_not_removed, check_number, definitions_and_seeds
 from gossamer.crawl_file import CrawlFile, Difference, compare, new_seeds, shown
 from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined, SeedAdded, SeedsApplied
@@ -23,9 +23,10 @@ def plan_apply(place: OpenCrawl, file: CrawlFile, now: float) -> Plan:
     A paused crawl stays paused. Raise BadSettings if the crawl was removed, if a setting would
     change that cannot, or if there are MAX_CRAWLS others.
     """
-    name, crawls = file.definition.crawl, place.crawls()
+    name = file.definition.crawl
+    crawls, applied = definitions_and_seeds(place.log, name)
     check_number(name, crawls)
-    before, applied = crawls.get(name), seeds_applied(place.log, name)
+    before = crawls.get(name)
     events = file.events(before, applied, now)
     seeds = sum(isinstance(event, SeedAdded) for event in events)
     added = f", with {plural(seeds, 'new seed')}" if seeds else ""

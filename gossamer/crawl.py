@@ -399,11 +399,23 @@ def are_all_paused(log: Log) -> bool:
 
 def seeds_applied(log: Log, crawl: str) -> SeedsApplied | None:
     """Return the seeds of the file that was applied last for *crawl*, or None without a file."""
-    event = newest_events(log).get(f"seeds_applied/{crawl}")
-    return event if isinstance(event, SeedsApplied) else None
+    return definitions_and_seeds(log, crawl)[1]
 
 
 def definitions_of(log: Log) -> dict[str, CrawlDefined]:
     """Return the newest definition of each crawl by its id, sorted; removed crawls too."""
-    events = [one for one in newest_events(log).values() if isinstance(one, CrawlDefined)]
-    return {one.crawl: one for one in sorted(events, key=lambda one: one.crawl)}
+    return definitions_and_seeds(log, "")[0]
+
+
+def definitions_and_seeds(
+    log: Log, crawl: str
+) -> tuple[dict[str, CrawlDefined], SeedsApplied | None]:
+    """Return the definitions of all crawls and the applied seeds of *crawl*, by one read of the
+    control topic."""
+    events = newest_events(log)
+    found = [one for one in events.values() if isinstance(one, CrawlDefined)]
+    seeds = events.get(f"seeds_applied/{crawl}")
+    return (
+        {one.crawl: one for one in sorted(found, key=lambda one: one.crawl)},
+        seeds if isinstance(seeds, SeedsApplied) else None,
+    )

@@ -132,11 +132,11 @@ def _definition(place: OpenCrawl, crawl: str) -> CrawlDefined:
 
 
 def _apply(place: OpenCrawl, file: CrawlFile, options: argparse.Namespace) -> None:
-    crawl = file.definition.crawl
-    before = place.crawls().get(crawl)
-    effect = carry_out(place, plan_apply(place, file, clock.now()), options)
+    crawl, plan = file.definition.crawl, plan_apply(place, file, clock.now())
+    effect = carry_out(place, plan, options)
     say(effect.text)
-    if before and before.paused:
+    changed = next((after for _, after in plan.settings), None) or place.crawls().get(crawl)
+    if isinstance(changed, CrawlDefined) and changed.paused:
         say(f"It is paused: gossamer crawls resume {crawl} continues it.", YELLOW)
     elif effect.count and not options.dry_run:
         _say_who_acts(place, "runs it")
