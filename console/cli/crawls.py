@@ -41,6 +41,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
         action.add_argument("files", type=Path, nargs="+", metavar="FILE", help=help_of_file)
         if name == "apply":
             add_change(action)
+        else:
+            action.set_defaults(dry_run=True)
         add_place(action)
     listing = actions.add_parser("list", help="list all crawls: state, share, pages, queue")
     listing.add_argument("--json", action="store_true", help="one JSON object a line")
@@ -68,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
         texts = {path: _read_text(path) for path in dict.fromkeys(options.files)}
         for path, text in texts.items():
             parse_crawl_file(text, _named(path), NEVER)
-    with open_from(options, create=options.action == "apply") as place:
+    with open_from(options, create=options.action in ("apply", "diff")) as place:
         files = [_parse(place, text, path) for path, text in texts.items()]
         match options.action:
             case "list":

@@ -6,9 +6,11 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from gossamer.errors import BadSettings
@@ -193,13 +195,28 @@ def add_search(command: argparse.ArgumentParser, columns: type[StrEnum], usual: 
 def open_from(
     options: argparse.Namespace, create: bool = False
 ) -> AbstractContextManager[OpenCrawl]:
-    """Open the crawl that *options* name."""
-    named = getattr(options, "crawl", None)
+    """Open the crawl that *options* name. With *create*, a missing folder is created, or, for a dry
+    run, an empty one in its place that is deleted at the end."""
+    named, settings = getattr(options, "crawl", None), None
     if options.config is None and not any(name.startswith(SETTINGS_PREFIX) for name in os.environ):
         # No setting is given: importing the settings takes longer than the rest of a short command.
         configure_logs(as_json=False, level="error")
-        return open_crawl(None, options.data, create, named)
-    return open_crawl(settings_of(options), options.data, create, named)
+    else:
+        settings = settings_of(options)
+    is_fleet = options.data is None and settings is not None and bool(settings.kafka.servers)
+    folder = Folder(options.data or DEFAULT_FOLDER)
+    if create and options.dry_run and not (is_fleet or folder.database.exists()):
+        return _open_empty(settings, folder, named)
+    return open_crawl(settings, options.data, create, named)
+
+
+@contextmanager
+def _open_empty(
+    settings: "Settings | None", missing: Folder, named: str | None
+) -> Iterator[OpenCrawl]:
+    """Open an empty folder under the name of a *missing* one, and delete it at the end."""
+    with TemporaryDirectory() as path, open_crawl(settings, Path(path), True, named) as crawl:
+        yield replace(crawl, name=str(missing.path))
 
 
 def place_from(options: argparse.Namespace) -> "Folder | Settings":

@@ -90,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
     now = clock.now()
     if options.crawl:
         check_id(options.crawl)
-    with open_from(options, create=not options.dry_run) as opened:
+    with open_from(options, create=True) as opened:
         name = options.crawl or opened.id
         before = last_definition(opened.log, name)
         check_not_removed(before)

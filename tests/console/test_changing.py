@@ -56,7 +56,7 @@ def test_dry_run_shows_the_effect_and_changes_nothing(
 
 def test_dry_run_creates_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = tmp_path / "data"
-    assert main(["seed", "--data", str(data), "https://a.example/", "--dry-run"]) == 1
+    assert main(["seed", "--data", str(data), "https://a.example/", "--dry-run"]) == 0
     assert not data.exists()
 
 

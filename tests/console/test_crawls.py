@@ -301,6 +301,9 @@ def test_each_change_is_recorded_with_its_reason(crawls: Crawls, file: Path) -> 
 def test_dry_run_changes_nothing(crawls: Crawls, file: Path) -> None:
     shown = crawls("crawls", "apply", str(file), "--dry-run")
     assert "Dry run" in shown and f"new seed: {A}/2" in shown and "weight: 3.0" in shown
+    assert f"Crawl news is defined in {crawls.data}, with 2 new seeds." in shown
+    assert "Crawl news would be defined" in crawls("crawls", "diff", str(file), status=1)
+    assert [*crawls.data.parent.iterdir()] == [file], "no folder is created"
     assert crawls.definitions() == {} and crawls.seeds("news") == []
     crawls("crawls", "apply", str(file))
     crawls("crawls", "remove", "news", "--dry-run")
