@@ -29,7 +29,6 @@ from gossamer.crawl import (
     CHOICES,
     SCOPES,
     CrawlRequest,
-    active_crawls,
     choose_crawl,
     definitions_of,
     read_seeds,
@@ -188,7 +187,7 @@ def run(options: argparse.Namespace) -> int:
     folder, started_at = Folder(options.data), clock.now()
     before = folder.open() if folder.database.exists() else None
     request = _request(options, settings.crawl, before)
-    pages_before = _pages_of_crawls(before, request) if before else 0
+    pages_before = _pages_of_crawls(before) if before else {}
     with _console(options, settings) as beside, _view(options) as show:
         end, progress = run_crawl(
             settings, folder, request, options.max_time, show, options.metrics_port, beside
@@ -240,10 +239,10 @@ def _console(options: argparse.Namespace, settings: Settings) -> Iterator[Beside
         yield Beside("console", partial(serve_beside, site), site.listener)
 
 
-def _pages_of_crawls(opened: Opened, request: CrawlRequest | None) -> int:
-    """Return the pages so far of the crawls that the run will have."""
-    crawls = {*active_crawls(opened.log), *([request.crawl] if request else [])}
-    return read_progress(opened, sorted(crawls)).pages
+def _pages_of_crawls(opened: Opened) -> dict[str, int]:
+    """Return the pages so far of each crawl. Paused ones may be resumed during the run."""
+    crawls = read_progress(opened, definitions_of(opened.log)).crawls
+    return {crawl: totals.pages for crawl, totals in crawls.items()}
 
 
 def _chosen(opened: Opened, progress: Progress) -> str:

@@ -118,7 +118,8 @@ class Ended:
     waiting: Waiting
     seconds: float
     """How long the run took."""
-    pages_before: int
+    pages_before: Mapping[str, int]
+    """Crawl → pages before the run; a crawl that is missing had none."""
     folder: Folder
     failures: tuple[Failure, ...]
     """The most frequent failure first."""
@@ -133,7 +134,11 @@ class Ended:
 def report(run: Ended) -> Iterator[Line]:
     """Yield the lines of the report, after its first sentence."""
     progress = run.progress
-    new = progress.pages - run.pages_before
+    # A crawl that was removed during the run has no totals any more.
+    new = sum(
+        max(0, totals.pages - run.pages_before.get(crawl, 0))
+        for crawl, totals in progress.crawls.items()
+    )
     rate = new / run.seconds if run.seconds > 0 else 0.0
     yield Line(
         "pages",

@@ -47,15 +47,21 @@ class Rate:
     """Pages per second over the last RATE_WINDOW seconds."""
 
     def __init__(self) -> None:
-        self._samples: deque[tuple[float, int]] = deque()
+        self._samples: deque[tuple[float, dict[str, int]]] = deque()
 
-    def measure(self, pages: int, now: float) -> float:
-        """Add a sample: *pages* at *now*; return the pages per second."""
+    def measure(self, progress: Progress, now: float) -> float:
+        """Add a sample: *progress* at *now*; return the pages per second.
+
+        Crawls are measured one by one: the pages of a removed one are not counted any more, and
+        those of a resumed one were fetched before.
+        """
+        pages = {crawl: totals.pages for crawl, totals in progress.crawls.items()}
         self._samples.append((now, pages))
         while now - self._samples[0][0] > RATE_WINDOW:
             self._samples.popleft()
         since, before = self._samples[0]
-        return (pages - before) / (now - since) if now > since else 0.0
+        new = sum(max(0, count - before.get(crawl, count)) for crawl, count in pages.items())
+        return new / (now - since) if now > since else 0.0
 
 
 class NoView:
@@ -82,7 +88,7 @@ class Lines(NoView):
     def __call__(self, progress: Progress, workload: Callable[[], Workload], notice: str) -> None:
         """Print a line if the last one is LINE_INTERVAL seconds old."""
         now = clock.now()
-        rate = self._rate.measure(progress.pages, now)
+        rate = self._rate.measure(progress, now)
         if now - self._printed_at < LINE_INTERVAL:
             return
         self._printed_at = now
@@ -115,7 +121,7 @@ class LiveView(NoView):
     def __call__(self, progress: Progress, workload: Callable[[], Workload], notice: str) -> None:
         """Draw the view if its content has changed; its clock shows whole seconds."""
         now = clock.now()
-        rate = self._rate.measure(progress.pages, now)
+        rate = self._rate.measure(progress, now)
         content = progress, workload(), notice, int(now)
         if content == self._drawn:
             return

@@ -19,7 +19,7 @@ from inspection.figures import counts, duration, plural, size
 from inspection.folder import Folder
 from inspection.hosts import Host, host_of
 from inspection.labels import plain_reason
-from inspection.progress import End, Progress
+from inspection.progress import CrawlTotals, End, Progress
 from inspection.status import read_failures
 from inspection.workload import Waiting, Workload
 from services.frontier.conditions import Condition
@@ -49,7 +49,9 @@ REVISITING = RevisitTotals(
 
 
 def progress(**fields: object) -> Progress:
-    return Progress(**{"pages": 3, "admitted": 9, "queued": 6, "received": 2048, **fields})  # type: ignore[arg-type]
+    found = Progress(**{"pages": 3, "admitted": 9, "queued": 6, "received": 2048, **fields})  # type: ignore[arg-type]
+    found.crawls = {DEFAULT_CRAWL: CrawlTotals(pages=found.pages)}
+    return found
 
 
 def show_report(
@@ -61,7 +63,8 @@ def show_report(
     verbose: bool = False,
 ) -> str:
     failures = read_failures(None, DEFAULT_CRAWL, of, waiting or Waiting())
-    ended = Ended(end, of, waiting or Waiting(), 2.0, pages_before, folder, failures, {}, verbose)
+    before = {DEFAULT_CRAWL: pages_before}
+    ended = Ended(end, of, waiting or Waiting(), 2.0, before, folder, failures, {}, verbose)
     return "\n".join([summary(ended)[0], *map(Output().line, report(ended))])
 
 
@@ -261,11 +264,38 @@ def test_counts_are_readable() -> None:
 
 def test_rate_is_that_of_the_last_seconds() -> None:
     rate = Rate()
-    assert rate.measure(100, 0.0) == 0.0
-    assert rate.measure(150, 5.0) == 10.0
+    assert rate.measure(progress(pages=100), 0.0) == 0.0
+    assert rate.measure(progress(pages=150), 5.0) == 10.0
     for second in range(6, 40):
-        latest = rate.measure(150, float(second))
+        latest = rate.measure(progress(pages=150), float(second))
     assert latest == 0.0
+
+
+def of_crawls(**pages: int) -> Progress:
+    crawls = {crawl: CrawlTotals(pages=count) for crawl, count in pages.items()}
+    return Progress(pages=sum(pages.values()), crawls=crawls)
+
+
+@given(st.lists(st.dictionaries(st.sampled_from("abc"), st.integers(0, 99)), min_size=1))
+def test_rate_is_never_negative(samples: list[dict[str, int]]) -> None:
+    """The rows of a removed crawl are dropped, so its pages become fewer, and none at last."""
+    rate = Rate()
+    for now, pages in enumerate(samples):
+        assert rate.measure(of_crawls(**pages), float(now)) >= 0.0
+
+
+def test_rate_is_that_of_the_other_crawls_after_one_was_removed_or_resumed() -> None:
+    rate = Rate()
+    rate.measure(of_crawls(news=100, blogs=5000), 0.0)
+    assert rate.measure(of_crawls(news=150, blogs=0), 5.0) == 10.0
+    assert rate.measure(of_crawls(news=150, papers=700), 10.0) == 5.0
+
+
+def test_pages_of_a_run_are_those_of_the_crawls_that_were_not_removed() -> None:
+    of = of_crawls(news=150, papers=20)
+    before = {"news": 100, "blogs": 5000}
+    ended = Ended(End.DONE, of, Waiting(), 2.0, before, Folder(Path("data")), (), {})
+    assert next(report(ended)).text == "70 in this run (35.0/s), 170 in all"
 
 
 def test_failures_are_one_table_with_examples() -> None:
@@ -275,7 +305,7 @@ def test_failures_are_one_table_with_examples() -> None:
     )
     of.latest = [(f"{HOST}/missing", "gone")]
     failures = read_failures(None, DEFAULT_CRAWL, of, Waiting())
-    ended = Ended(End.DONE, of, Waiting(), 2.0, 0, Folder(Path("data")), failures, {})
+    ended = Ended(End.DONE, of, Waiting(), 2.0, {}, Folder(Path("data")), failures, {})
     shown = [line for line in report(ended) if line.style == RED]
     assert shown == [
         Line("failures", "soft 404            4", RED),
@@ -365,7 +395,7 @@ def test_lines_are_wrapped_and_coloured_on_a_terminal_alone() -> None:
 @pytest.mark.parametrize(("chosen", "option"), [("", ""), ("news", " --crawl news")])
 def test_suggested_commands_name_the_crawl_if_there_are_several(chosen: str, option: str) -> None:
     ended = Ended(
-        End.DONE, progress(), Waiting(), 2.0, 0, Folder(Path("data")), (), {}, chosen=chosen
+        End.DONE, progress(), Waiting(), 2.0, {}, Folder(Path("data")), (), {}, chosen=chosen
     )
     shown = {line.title: line.text for line in report(ended)}
     assert shown["read pages"].endswith(f" pages --data data{option}")
