@@ -24,7 +24,7 @@ class LimitKind(StrEnum):
     STANDSTILL = "standstill"
     """The speed of the crawl is 0 now."""
     BUDGET = "budget"
-    """New URLs wait for the budget of visits."""
+    """New URLs wait for the budget of visits, or the page limit is reached."""
     HOST = "host"
     """One host has by far the longest queue."""
     PARSER = "parser"

@@ -14,7 +14,7 @@ from inspection.crawl import OpenCrawl
 from inspection.figures import about, duration, number, plural, size
 from inspection.labels import outcome_label
 from inspection.lag_times import GroupLag, LagTimes
-from inspection.limits import Limit, find_limit, seconds_left
+from inspection.limits import Limit, LimitKind, find_limit, seconds_left
 from inspection.progress import Progress
 from inspection.status import CrawlStatus, Failure, read_status
 from inspection.workload import Workload, read_workload
@@ -31,6 +31,7 @@ MAX_FAILURES = 5
 """The most frequent failures that are shown."""
 MIN_FAILED_SHARE = 0.2
 """Share of visits with one outcome from which it is a problem."""
+PAGE_BUDGET = "pages of the crawl"
 MIN_VISITS = 50
 """Visits from which shares of failures say something."""
 
@@ -149,23 +150,28 @@ def read_overview(
     *times*: the lags over time, if the caller samples them. Without them all lags have no seconds.
     """
     now = clock.now() if now is None else now
-    return make_overview(read_status(crawl), read_workload(crawl, now), times, now)
+    workload = read_workload(crawl, now, {crawl.id})
+    return make_overview(read_status(crawl), workload, times, now)
 
 
 def make_overview(
     status: CrawlStatus, workload: Workload, times: LagTimes | None, now: float
 ) -> Overview:
     """Return the overview of a crawl with this *status* and *workload* at the time *now*."""
-    progress, limit = status.progress, find_limit(status.progress, workload)
+    progress = status.progress
     rate = _rate(progress, status.definition, now)
     lags = times.lags() if times else _lags_of(progress)
-    left = seconds_left(progress, workload, rate)
     budgets = tuple(_budgets(status, workload, rate))
+    if reached := _reached(budgets):
+        limit, left = Limit(LimitKind.BUDGET, reached), 0.0
+    else:
+        limit = find_limit(progress, workload)
+        left = seconds_left(progress, workload, rate)
     return Overview(
         at=now,
         crawl=status.crawl,
         is_running=status.is_running,
-        answer=_answer(status, limit, rate, left),
+        answer=_answer(status, workload, limit, rate, left),
         limit=limit,
         pages=progress.pages,
         received=progress.received,
@@ -213,7 +219,7 @@ def _lags_of(progress: Progress) -> tuple[GroupLag, ...]:
     )
 
 
-def _answer(status: CrawlStatus, limit: Limit, rate: float, left: float) -> str:
+def _answer(status: CrawlStatus, workload: Workload, limit: Limit, rate: float, left: float) -> str:
     progress = status.progress
     if status.idle:
         return f"Nothing is fetched: {status.idle}."
@@ -223,7 +229,7 @@ def _answer(status: CrawlStatus, limit: Limit, rate: float, left: float) -> str:
             return f"No crawl runs in this folder: {counted}."
         queued = f"{counted}, {plural(progress.queued, 'URL')} queued"
         return f"No crawl runs in this folder: {queued}. Run gossamer crawl to continue it."
-    if not progress.queued and not progress.active:
+    if not progress.queued and not workload.hosts:
         return f"Nothing is queued: {counted}."
     remaining = f", {about(left)} left" if left else ""
     text = f"{number(rate)} pages/s, {plural(progress.queued, 'URL')} queued{remaining}."
@@ -246,11 +252,19 @@ def _budgets(status: CrawlStatus, workload: Workload, rate: float) -> Iterator[B
     definition = status.definition
     if definition and definition.max_pages:
         used = max(0, status.progress.pages - definition.pages_before)
-        yield BudgetUse("pages of the crawl", definition.max_pages, used)
+        yield BudgetUse(PAGE_BUDGET, definition.max_pages, used)
     if definition and definition.budget:
         yield BudgetUse("visits a day", definition.budget, None)
     if workload.speed is not None:
         yield BudgetUse("pages a second", workload.speed, rate)
+
+
+def _reached(budgets: tuple[BudgetUse, ...]) -> str:
+    """Return that the page limit is reached; "" if it is not."""
+    for budget in budgets:
+        if budget.name == PAGE_BUDGET and (budget.used or 0.0) >= budget.limit:
+            return f"the limit of {number(budget.limit)} pages is reached"
+    return ""
 
 
 def _problems(
@@ -270,10 +284,8 @@ def _problems(
             behind = f"{least}{duration(lag.seconds)} behind on {lag.topic}"
             text = f"{lag.service} is {behind} ({plural(lag.records, 'record')})."
             yield Problem(ProblemKind.LAG, text, lag.service)
-    for budget in budgets:
-        if budget.name == "pages of the crawl" and (budget.used or 0.0) >= budget.limit:
-            text = f"The limit of {number(budget.limit)} pages is reached."
-            yield Problem(ProblemKind.BUDGET, text)
+    if reached := _reached(budgets):
+        yield Problem(ProblemKind.BUDGET, f"{reached[:1].upper()}{reached[1:]}.")
     visits = sum(progress.outcomes[outcome] for outcome in Outcome)
     for outcome in FAILURES:
         count = progress.outcomes[outcome]

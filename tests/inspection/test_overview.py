@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from gossamer.events import CrawlDefined, Outcome, Speed, SpeedSet
+from gossamer.events import DEFAULT_CRAWL, CrawlDefined, Outcome, Speed, SpeedSet
 from gossamer.log import GroupOffsets
 from gossamer.log.codec import encode
 from inspection.archives import ArchiveBuffer
@@ -58,6 +58,28 @@ def test_overview_of_a_running_crawl_names_its_rate_and_limit() -> None:
     found = read_overview(crawl, now=sim.now)
     assert found.answer == "Nothing is fetched: the crawl is paused."
     assert kinds(found) == [ProblemKind.IDLE]
+
+
+def test_overview_of_a_finished_crawl_names_no_host_of_another() -> None:
+    sim = Simulation()
+    sim.define("b")
+    sim.admit("http://a.example/")
+    sim.admit(*(f"http://b.example/{number}" for number in range(300)), crawl="b")
+    sim.run(until=START + 20.0)
+    crawl = opened(sim)
+    crawl.log.append([encode(sim.others["b"])])
+    found = read_overview(crawl.of(DEFAULT_CRAWL), now=sim.now)
+    assert (found.pages, found.queued) == (1, 0)
+    assert found.answer.startswith("Nothing is queued: 1 page")
+    assert (found.limit.kind, found.limit.host) == (LimitKind.NOTHING, None)
+    other = read_overview(crawl.of("b"), now=sim.now)
+    assert other.limit.host == "http://b.example"
+
+
+def test_overview_of_a_crawl_at_its_page_limit_names_the_limit() -> None:
+    found = overview(definition=replace(DEFINED, max_pages=900))
+    assert found.answer == "0 pages/s, 5 URLs queued. The limit of 900 pages is reached."
+    assert (found.limit.kind, found.seconds_left) == (LimitKind.BUDGET, 0.0)
 
 
 def test_rate_is_that_of_the_present_hour_and_of_the_one_before_if_it_is_young() -> None:
