@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from changes.plan import Effect, Plan
+from changes.plan import Action, Effect, Plan
 from changes.seeds import plan_definition
 from gossamer.crawl import check_not_removed, check_number, definitions_and_seeds
 from gossamer.crawl_file import CrawlFile, Difference, compare, new_seeds, shown
@@ -92,13 +92,14 @@ def plan_state(place: OpenCrawl, action: str, now: float) -> Plan:
 
 def _plan_pause(place: OpenCrawl, crawl: CrawlDefined, is_paused: bool, now: float) -> Plan:
     check_not_removed(crawl)
-    name, action = crawl.crawl, "pause" if is_paused else "resume"
+    name = crawl.crawl
     if crawl.paused == is_paused:
         text = f"Crawl {name} is {'paused' if is_paused else 'active'} already."
     elif is_paused:
         text = f"Crawl {name} is paused: requests in flight finish, and no more are made."
     else:
         text = f"Crawl {name} continues."
+    action: Action = "pause" if is_paused else "resume"
     return plan_definition(place, action, replace(crawl, paused=is_paused), text, now)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator
 
-from changes.plan import Effect, Plan
+from changes.plan import Action, Effect, Plan
 from gossamer.errors import Poison
 from gossamer.events.topics import DEAD_LETTERS
 from gossamer.log import Message
@@ -46,7 +46,7 @@ def plan_discard(
 
 
 def _plan(
-    action: str,
+    action: Action,
     crawl: OpenCrawl,
     names: Collection[str],
     service: str | None,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
+from typing import Literal
 
 import msgspec
 from msgspec import Struct, to_builtins
@@ -16,6 +17,11 @@ from gossamer.log.codec import key_of
 MAX_LISTED_BYTES = 600_000
 """Bytes of JSON that the settings of an audit record may have."""
 
+Action = Literal[
+    "apply", "block", "discard", "expire", "fetch", "forget", "host", "pause", "refetch", "release",
+    "remove", "replay", "resume", "retry", "seed", "site", "speed", "unblock",
+]  # fmt: skip
+"""The kinds of changes."""
 Item = Event | Message
 """A part of a change. A message is a record that is appended again, or a tombstone."""
 
@@ -52,8 +58,7 @@ class Effect(Struct, frozen=True, kw_only=True):
 class Plan:
     """A change that can be committed."""
 
-    action: str
-    """The kind of the change: `block`, `speed`, `retry`."""
+    action: Action
     subject: str = ""
     """The changed rule, site, host, URL or crawl. "" means that the change concerns everything."""
     crawl: str = FLEET
@@ -76,7 +81,7 @@ class Plan:
 
 def setting_plan(
     log: Log,
-    action: str,
+    action: Action,
     subject: str,
     before: Iterable[Event],
     after: Iterable[Event],

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from changes.plan import Effect, Plan
+from changes.plan import Action, Effect, Plan
 from gossamer.crawl import check_not_removed, check_number, check_scope, last_definition
 from gossamer.errors import BadSettings
 from gossamer.events import PRIORITY_LIMIT, CrawlDefined, SeedAdded
@@ -54,7 +54,7 @@ def plan_seeds(
 
 
 def plan_definition(
-    crawl: OpenCrawl, action: str, definition: CrawlDefined, text: str, now: float
+    crawl: OpenCrawl, action: Action, definition: CrawlDefined, text: str, now: float
 ) -> Plan:
     """Return the plan that makes *definition* the active one of its crawl.
 

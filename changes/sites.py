@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from changes.effects import estimate_override
-from changes.plan import Effect, Plan, setting_plan
+from changes.plan import Action, Effect, Plan, setting_plan
 from gossamer.crawl import host_overrides_of, overrides_of
 from gossamer.errors import BadSettings
 from gossamer.events import HostOverridden, SiteOverridden
@@ -71,7 +71,9 @@ def check_certificate(certificate: str) -> None:
         raise BadSettings(str(error)) from error
 
 
-def _plan(crawl: OpenCrawl, action: str, subject: str, before: Override, after: Override) -> Plan:
+def _plan(
+    crawl: OpenCrawl, action: Action, subject: str, before: Override, after: Override
+) -> Plan:
     text = f"{subject}: {override_text(after)} (before: {override_text(before)})."
     return setting_plan(
         crawl.log,

@@ -4,7 +4,7 @@ import base64
 import re
 from collections.abc import Collection, Iterator
 from contextlib import closing
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -19,6 +19,9 @@ MAX_PREVIEW = 4096
 """Bytes of a record's value in a list."""
 MAX_READ_LETTERS = 20_000
 """Records of the topic that one page reads."""
+
+Service = Literal["archive", "dedup", "fetcher", "frontier", "parser"]
+"""The services that write dead letters."""
 
 _name = re.compile(r"(\d{1,4})/(\d{1,18})", re.ASCII)
 

@@ -1,13 +1,16 @@
 """The application: its routes, the responses to errors, headers, and the OpenAPI description."""
 
 import threading
-from typing import Any
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any, get_args
 
 import structlog
 from litestar import Litestar, Request, Response, Router
 from litestar.datastructures import State
 from litestar.di import Provide
-from litestar.exceptions import HTTPException
+from litestar.exceptions import HTTPException, ValidationException
+from litestar.exceptions.responses import create_exception_response
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, Reference, SecurityScheme
@@ -84,6 +87,7 @@ def make_app(
             GossamerError: _error_response,
             RecursionError: _invalid_body_response,
             UnicodeDecodeError: _invalid_body_response,
+            ValidationException: _invalid_request_response,
         },
         middleware=[BodyTimeout],
         after_exception=[_log_error],
@@ -125,6 +129,30 @@ def _invalid_body_response(_: Request[Any, Any, Any], error: Exception) -> Respo
     reason = "too deep" if isinstance(error, RecursionError) else "not UTF-8"
     detail = f"the body is {reason}"
     return Response({"status_code": 400, "detail": detail}, status_code=400)
+
+
+def _invalid_request_response(
+    request: Request[Any, Any, Any], error: ValidationException
+) -> Response[Any]:
+    """Answer parameters of wrong values, with the choices of those that have some."""
+    parameters = request.route_handler.parsed_fn_signature.parameters
+    found: list[Any] = error.extra if isinstance(error.extra, list) else []
+    for one in found:
+        field = parameters.get(one.get("key")) if one.get("source") == "query" else None
+        if field and (choices := [*_choices_of(field.annotation)]):
+            one["message"] += f": choose from {', '.join(choices)}"
+    return create_exception_response(request, error)
+
+
+def _choices_of(annotation: Any) -> Iterator[str]:
+    """Yield the values of an enumerated type, or of those in a union."""
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        yield from (str(one.value) for one in annotation)
+    for argument in get_args(annotation):
+        if isinstance(argument, str):
+            yield argument
+        else:
+            yield from _choices_of(argument)
 
 
 async def _log_error(error: Exception, scope: Scope) -> None:

@@ -2,7 +2,9 @@
 
 import argparse
 from collections.abc import Iterable, Iterator
+from typing import get_args
 
+from changes.plan import Action
 from console.cli.options import add_crawl, add_listing, open_from, parse_time
 from console.output import BOLD, print_json, say
 from gossamer.events import ChangeRecorded
@@ -25,8 +27,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--action",
         default="",
+        choices=get_args(Action),
         metavar="KIND",
-        help="only changes of this kind: block, speed, site, retry, ...",
+        help=f"only changes of this kind: {', '.join(get_args(Action))}",
     )
     command.add_argument(
         "--since",

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable
+from typing import get_args
 
 from msgspec import to_builtins
 
@@ -12,7 +13,7 @@ from console.cli.options import add_place, open_from
 from console.output import print_json, say
 from gossamer.errors import BadSettings
 from gossamer.events import DeadLetter
-from inspection.dead_letters import iterate_letters
+from inspection.dead_letters import Service, iterate_letters
 from inspection.figures import instant
 
 
@@ -32,7 +33,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
         add_change(action)
     for action in (show, again, discard):
         action.add_argument(
-            "--service", metavar="NAME", help="only records that this service could not process"
+            "--service",
+            choices=get_args(Service),
+            help="only records that this service could not process",
         )
         add_place(action)
 

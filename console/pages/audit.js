@@ -1,10 +1,15 @@
 /** The audit log: every change, who made it, and why. */
 
 import { getPage } from "./api.js";
-import { field, h, remote } from "./dom.js";
+import { field, h, remote, select } from "./dom.js";
 import { distance, instant, moment, words } from "./format.js";
 import { badge, filters, heading, sentence } from "./parts.js";
 import { VirtualTable } from "./table.js";
+
+const ACTIONS = [
+  "", "apply", "block", "discard", "expire", "fetch", "forget", "host", "pause", "refetch", "release", "remove",
+  "replay", "resume", "retry", "seed", "site", "speed", "unblock",
+];
 
 /** Return the page. */
 export async function show({ params, crawl, signal, go }) {
@@ -32,7 +37,11 @@ export async function show({ params, crawl, signal, go }) {
   return [
     heading("Audit"),
     sentence("All changes that operators made, newest first. The record is never deleted."),
-    filters(search("Actor", "actor", actor), search("Action", "action", action), search("Part of the subject", "subject", subject)),
+    filters(
+      search("Actor", "actor", actor),
+      field("Action", select(ACTIONS.map((name) => [name, name || "any"]), action, (value) => go({ action: value }))),
+      search("Part of the subject", "subject", subject),
+    ),
     list.element,
   ];
 }

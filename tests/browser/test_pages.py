@@ -109,7 +109,7 @@ ERRORS = {
     "host?host=http://": "is not a URL",
     "url?url=:::": "is not a URL",
     "site": "No site is named",
-    "hosts?condition=none": "Condition: Invalid enum value 'none'.",
+    "hosts?condition=none": "Condition: Invalid enum value 'none': choose from",
     "report?days=0": "Days: Expected `int` >= 1.",
     "overview?crawl=unknown": "There is no crawl 'unknown'.",
     "unknown": "The console has no such page.",

@@ -1,10 +1,11 @@
 """The HTTP API: the same data as the commands, for this machine alone."""
 
 import json
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from litestar.routes import HTTPRoute
@@ -13,8 +14,10 @@ from msgspec.json import encode as encode_json
 from console.api.parameters import MAX_ROWS
 from console.cli.main import main
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SiteOverridden
+from gossamer.events.topics import CONSUMED_TOPICS
 from gossamer.log.codec import encode
 from inspection.crawl import open_crawl
+from inspection.dead_letters import Service
 from inspection.failures import read_failure_groups
 from inspection.folder import Folder
 from inspection.freshness import read_freshness
@@ -328,6 +331,30 @@ def test_controls_are_those_that_commands_set(client: Client, data: Path) -> Non
     speed = client.get("/v1/speed").json()
     assert speed["active"] == {"when": "", "pages": 5.0, "bytes": None}
     assert client.get("/v1/overrides").json()["sites"][SITE]["delay"] == 9.0
+
+
+@pytest.mark.parametrize(
+    ("path", "choice"),
+    [
+        ("/v1/hosts?sort=x", "queued"),
+        ("/v1/hosts?condition=x", "backing off"),
+        ("/v1/hosts?cause=x", "host-down"),
+        ("/v1/sites?sort=x", "refused_urls"),
+        ("/v1/audit?action=x", "unblock"),
+        ("/v1/live?topics=x", "overview"),
+        ("/v1/crawls/default/dead-letters?service=x", "parser"),
+        ("/v1/crawls/default/diff?url=http://a.example/&form=x", "html"),
+        ("/v1/crawls/default/urls?host=a.example&outcome=x", "server-error"),
+    ],
+)
+def test_wrong_choice_is_refused_with_all_choices(client: Client, path: str, choice: str) -> None:
+    found = client.get(path)
+    assert found.status_code == 400
+    assert re.search(rf"'x'.*(choose from|one of).*\b{choice}\b", found.text), found.text
+
+
+def test_all_services_may_write_dead_letters() -> None:
+    assert {*get_args(Service)} == {*CONSUMED_TOPICS}
 
 
 def test_unknown_crawl_is_not_found(client: Client) -> None:

@@ -59,7 +59,7 @@ def test_line_has_time_service_position_and_reason(command: Command) -> None:
     (seed,) = (line for line in lines if "seeds" in line)
     assert "1971-01-01 00:00:00 UTC  dedup  seeds/1/7  no ?[31m URL" in seed
     assert len(command("list", "--service", "frontier").splitlines()) == 1
-    assert command("list", "--service", "nobody") == ""
+    assert command("list", "--service", "archive") == ""
 
 
 def test_json_has_the_whole_letter(command: Command) -> None:

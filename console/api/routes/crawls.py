@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from changes.commit import Committed
 from changes.crawls import plan_apply, plan_state
-from changes.plan import Plan
+from changes.plan import Action, Plan
 from console.api.changing import OF_NEW_CRAWL, Change, FromRequest, changing
 from console.api.gate import actor_in
 from console.api.lags import LagSampler
@@ -45,7 +45,7 @@ from inspection.status import CrawlReport, read_status
 
 Weeks = Annotated[int, QueryParameter(ge=1, le=520, description="Only the last weeks.")]
 OfActor = Annotated[str, QueryParameter(description="The whole actor, or the part before @.")]
-OfAction = Annotated[str, QueryParameter(description="Only this kind of change, such as block.")]
+OfAction = Annotated[Action | None, QueryParameter(description="Only this kind of change.")]
 OfSubject = Annotated[str, QueryParameter(description="Text that the subject contains.")]
 Since = Annotated[
     float, QueryParameter(ge=0, description="Only changes since then, in epoch seconds.")
@@ -207,7 +207,7 @@ def _read_file(place: OpenCrawl, crawl: str, text: str) -> CrawlFile:
 async def get_audit(
     reader: FromCrawl,
     actor: OfActor = "",
-    action: OfAction = "",
+    action: OfAction = None,
     subject: OfSubject = "",
     since: Since = 0.0,
     cursor: Cursor = None,
@@ -215,7 +215,7 @@ async def get_audit(
 ) -> Page[ChangeRecorded]:
     """What operators changed, newest first: who, when, why, and the settings before and after."""
     chosen = ChangeFilter(
-        actor=actor, action=action, subject=subject, crawl=reader.crawl or "", since=since
+        actor=actor, action=action or "", subject=subject, crawl=reader.crawl or "", since=since
     )
     return await reader.scan(lambda crawl: read_changes(crawl, chosen, cursor, limit))
 

@@ -35,7 +35,9 @@ from inspection.visits import LastOutcome, parse_outcome
 from services.frontier.conditions import Condition
 
 Search = Annotated[str, QueryParameter(description="A part of the name.", max_length=300)]
-Cause = Annotated[str, QueryParameter(description="Only hosts that back off for this outcome.")]
+Cause = Annotated[
+    str, QueryParameter(description="Only hosts that back off for this outcome, such as host-down.")
+]
 Sorting = Annotated[HostSort, QueryParameter(description="The column that sorts the hosts.")]
 SiteSorting = Annotated[SiteSort, QueryParameter(description="The column that sorts the sites.")]
 Ascending = Annotated[bool, QueryParameter(description="Whether small values come first.")]
@@ -65,7 +67,7 @@ async def get_hosts(
     query = HostQuery(
         search=search.strip().lower(),
         condition=condition,
-        cause=cause or None,
+        cause=parse_outcome(cause).outcome if cause else None,
         site=site,
         crawl=reader.crawl,
         sort=sort,

@@ -24,7 +24,7 @@ from gossamer.crawl import read_seeds
 from gossamer.errors import BadSettings
 from gossamer.events import PRIORITY_LIMIT
 from inspection.crawl import OpenCrawl
-from inspection.dead_letters import Letter, read_letters
+from inspection.dead_letters import Letter, Service, read_letters
 from inspection.erasures import Erasure, read_erasures
 from inspection.fetched import Before, Fetched, is_complete, note_before, read_fetched
 from inspection.paging import Page
@@ -35,7 +35,7 @@ MAX_URGENT, MAX_WAIT = 50, 30.0
 """Urgent URLs in one request, and the seconds for which it may wait."""
 POLL_INTERVAL = 0.5
 """Seconds between two looks at the rows of urgent URLs."""
-OfService = Annotated[str, QueryParameter(description="Only records of this service.")]
+OfService = Annotated[Service | None, QueryParameter(description="Only records of this service.")]
 
 
 class Seeds(Change, kw_only=True):
@@ -168,10 +168,10 @@ async def release(changer: FromRequest, data: JSONBody[Parts]) -> Committed:
 
 @reading(f"{CRAWL}/dead-letters", "Dead letters", is_shared=True)
 async def get_letters(
-    reader: FromCrawl, service: OfService = "", cursor: Cursor = None, limit: Limit = 100
+    reader: FromCrawl, service: OfService = None, cursor: Cursor = None, limit: Limit = 100
 ) -> Page[Letter]:
     """Records that could not be processed, the oldest of each partition first."""
-    return await reader.scan(lambda crawl: read_letters(crawl.log, service or None, cursor, limit))
+    return await reader.scan(lambda crawl: read_letters(crawl.log, service, cursor, limit))
 
 
 @changing(post, f"{CRAWL}/dead-letters/replay", "Replay", is_shared=True)
