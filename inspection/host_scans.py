@@ -64,10 +64,14 @@ class HostScans:
         if self._process:
             self._process.join()
 
+    def stop(self) -> None:
+        """End a running scan, for which another thread may wait."""
+        if (process := self._process) and process.pid:
+            process.kill()
+
     def close(self) -> None:
         """End a running scan and delete the index."""
-        if self._process:
-            self._process.kill()
-            self._process.join()
+        self.stop()
+        self.wait()
         self.index.close()
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from litestar import Litestar
 
-from console.api.readers import Busy, CrawlReader
+from console.api.readers import THREAD_NAME, Busy, CrawlReader, stop_thread
 from gossamer import clock
 from gossamer.errors import Unavailable
 from inspection.host_index import HostIndex, IndexPage
@@ -37,7 +37,7 @@ class Hosts:
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._thread = ThreadPoolExecutor(1, "hosts")
+        self._thread = ThreadPoolExecutor(1, THREAD_NAME)
         self._scans: HostScans | None = None
 
     @asynccontextmanager
@@ -47,8 +47,9 @@ class Hosts:
         try:
             yield
         finally:
-            self._thread.submit(self._close)
-            self._thread.shutdown()
+            if self._scans:
+                self._scans.stop()
+            await stop_thread(self._thread, self._close)
 
     async def search(
         self, reader: CrawlReader, query: HostQuery, after: str | None, limit: int

@@ -7,9 +7,12 @@ starts before the servers do.
 """
 
 import asyncio
+import os
+import sys
+import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, suppress
 from typing import TypeVar
 
 from litestar import Litestar
@@ -19,6 +22,9 @@ from inspection.crawl import NotFound, OpenCrawl
 
 Answer = TypeVar("Answer")
 Opening = Callable[[], AbstractContextManager[OpenCrawl]]
+THREAD_NAME = "crawl"
+STOP_SECONDS = 1.0
+"""Seconds for a read at the end of the process."""
 POINT_THREADS = 3
 """Threads for requests that read single rows."""
 MAX_WAITING = 100
@@ -37,7 +43,7 @@ class Reader:
     """A thread that reads the crawl that *opening* opens."""
 
     def __init__(self, opening: Opening) -> None:
-        self._thread = ThreadPoolExecutor(1, "crawl")
+        self._thread = ThreadPoolExecutor(1, THREAD_NAME)
         self._opening = opening
         self._opened = ExitStack()
         self._crawl: OpenCrawl | None = None
@@ -60,9 +66,25 @@ class Reader:
         self._opened.close()
 
     async def stop(self) -> None:
-        """Close the crawl in its thread, and end the thread."""
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
-        self._thread.shutdown()
+        """Close the crawl in its thread, and end the thread, unless its read does not end."""
+        await stop_thread(self._thread, self._close)
+
+
+async def stop_thread(thread: ThreadPoolExecutor, close: Callable[[], None]) -> None:
+    """Call *close* in *thread*, and end the thread. After STOP_SECONDS, leave it alone."""
+    closed = asyncio.get_running_loop().run_in_executor(thread, close)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(STOP_SECONDS):
+            await asyncio.shield(closed)
+    thread.shutdown(wait=False)
+
+
+def exit_if_reading(status: int) -> None:
+    """End this process with *status* if a thread was left alone: the interpreter would wait for its
+    end, which may be minutes away."""
+    if any(thread.name.startswith(THREAD_NAME) for thread in threading.enumerate()):
+        sys.stdout.flush()
+        os._exit(status)
 
 
 class Lane:

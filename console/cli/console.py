@@ -29,16 +29,21 @@ def run(options: argparse.Namespace) -> int:
     # Imported here, because it needs an optional extra.
     from console.api.hosts_index import Place
     from console.api.process import TOKEN_FILE, listening, serve
+    from console.api.readers import exit_if_reading
 
     # The server ends by the signal that stopped it; the file with the token must be removed then.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     token_file = folder / TOKEN_FILE if folder else None
-    with listening(settings.api, options.port or settings.api.port, token_file) as site:
-        say(f"Console: {site.link}")
-        if site.token_file:
-            say(f"The link logs you in. Programs find its token in {site.token_file}.")
-        elif site.token:
-            say("The link logs you in. It has the token of this process.")
-        say(f"API: {site.address}/schema/openapi.json describes it. Ctrl-C stops.")
-        serve(site, lambda: open_from(options), Place(folder, settings))
+    try:
+        with listening(settings.api, options.port or settings.api.port, token_file) as site:
+            say(f"Console: {site.link}")
+            if site.token_file:
+                say(f"The link logs you in. Programs find its token in {site.token_file}.")
+            elif site.token:
+                say("The link logs you in. It has the token of this process.")
+            say(f"API: {site.address}/schema/openapi.json describes it. Ctrl-C stops.")
+            serve(site, lambda: open_from(options), Place(folder, settings))
+    except (SystemExit, KeyboardInterrupt) as stopped:
+        exit_if_reading(0 if isinstance(stopped, SystemExit) else 130)
+        raise
     return 0

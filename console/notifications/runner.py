@@ -33,6 +33,8 @@ RETRY_WAITS = (60.0, 3600.0)
 this time misses nothing."""
 FINAL_SECONDS = 1.5
 """Seconds for the last deliveries when the process ends. The next one continues them."""
+MAX_FINAL_SECONDS = 4.0
+"""Seconds for them and for a sample that is being read."""
 Pending = list[tuple[NoticeRaised, str, Content]]
 
 
@@ -79,7 +81,9 @@ class Notifier:
             yield
         finally:
             stop.set()
-            await task
+            with suppress(TimeoutError):
+                async with asyncio.timeout(MAX_FINAL_SECONDS):
+                    await task
             await self._reader.stop()
 
     async def _run(self, stop: asyncio.Event) -> None:

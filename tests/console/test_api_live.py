@@ -119,7 +119,7 @@ def test_console_with_an_open_stream_stops_without_an_error(data: Path) -> None:
     command = [sys.executable, "-c", RUN, "console", "--data", str(data), "--port", str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as console:
         assert console.stdout and console.stderr
-        while b"stops" not in console.stdout.readline():
+        while b"Ctrl-C stops" not in console.stdout.readline():
             pass
         headers = {"Authorization": f"Bearer {(data / 'console-token').read_text()}"}
         url = f"http://127.0.0.1:{port}{LIVE}"
@@ -129,5 +129,44 @@ def test_console_with_an_open_stream_stops_without_an_error(data: Path) -> None:
             console.send_signal(signal.SIGTERM)
             assert [*found] == []
         assert console.stderr.read() == b""
+    assert console.returncode == 0
+    assert not (data / "console-token").exists()
+
+
+SLOW = """
+import console.api.routes.crawls as routes
+from gossamer import clock
+
+def read_without_end(_):
+    print("reading", flush=True)
+    while True:
+        clock.pause(1.0)
+
+routes.read_failure_groups = read_without_end
+"""
+"""Makes a read that never ends, in place of the one that reads whole tables."""
+
+
+def test_console_stops_although_a_read_does_not_end(data: Path) -> None:
+    """A thread cannot be interrupted, and an orchestrator kills a process that does not end."""
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    arguments = ["console", "--data", str(data), "--port", str(port)]
+    with subprocess.Popen(
+        [sys.executable, "-c", SLOW + RUN, *arguments], stdout=subprocess.PIPE
+    ) as console:
+        assert console.stdout
+        while b"Ctrl-C stops" not in console.stdout.readline():
+            pass
+        headers = {"Authorization": f"Bearer {(data / 'console-token').read_text()}"}
+        url = f"http://127.0.0.1:{port}/v1/crawls/default/failures"
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(httpx.get, url, headers=headers, timeout=TIMEOUT)
+            try:
+                assert console.stdout.readline() == b"reading\n"
+                console.send_signal(signal.SIGTERM)
+                console.wait(TIMEOUT)
+            finally:
+                console.kill()
     assert console.returncode == 0
     assert not (data / "console-token").exists()
