@@ -119,7 +119,10 @@ class Totals(Struct, frozen=True, kw_only=True):
     visits: int
     """Visits that sent a request."""
     pages: int
-    """Downloads: visits that ended with a page."""
+    """Visits that ended with a page."""
+    shared: int
+    """Those of `pages` that were taken from another crawl within `share_for`, without a request.
+    The other crawl has their requests, bytes and statuses."""
     received: int
     """Bytes received."""
     requisites: int
@@ -296,6 +299,7 @@ def _totals(row: DailyTallyRow) -> Totals:
         sites=row.sites,
         visits=row.visits,
         pages=row.pages,
+        shared=row.shared,
         received=sum(downloads.received for downloads in row.statuses.values()),
         requisites=row.requisites.responses,
         requisites_received=row.requisites.received,

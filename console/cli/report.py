@@ -106,6 +106,9 @@ def overview(report: Report) -> Iterator[Line]:
     yield Line("period", _period(report))
     yield Line("urls", f"{totals.admitted:,} admitted, {totals.refused:,} refused")
     yield Line("requests", f"{totals.visits:,}, {size(totals.received)} received")
+    if totals.shared:
+        taken = f"{plural(totals.shared, 'page')} of other crawls, without a request (share_for)"
+        yield Line("taken", taken)
     if totals.requisites:
         received = size(totals.requisites_received)
         yield Line("requisites", f"{totals.requisites:,} further requests, {received} received")

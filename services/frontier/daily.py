@@ -94,7 +94,7 @@ class DailyTally:
         row = self._rows.get(self._keys, at) or DailyTallyRow(*self._keys, at)
         self._row, self._is_changed = row, False
         self.admitted, self.sites, self.visits = row.admitted, row.sites, row.visits
-        self.pages, self.new_texts = row.pages, row.new_texts
+        self.pages, self.shared, self.new_texts = row.pages, row.shared, row.new_texts
         self.refused, self.verdicts = Counter(row.refused), Counter(row.verdicts)
         self.statuses, self.types = dict(row.statuses), dict(row.types)
         self.requisites = row.requisites
@@ -129,6 +129,7 @@ class DailyTally:
         self._is_changed = True
         if event.visit.shared:
             self.pages += 1
+            self.shared += 1
             return
         if event.visit.purpose is Purpose.REQUISITE:
             if event.started_at:
@@ -256,6 +257,7 @@ class DailyTally:
                     sites=self.sites,
                     visits=self.visits,
                     pages=self.pages,
+                    shared=self.shared,
                     statuses=dict(self.statuses),
                     types=dict(self.types),
                     requisites=self.requisites,
@@ -299,6 +301,7 @@ def add_days(first: DailyTallyRow, second: DailyTallyRow) -> DailyTallyRow:
         sites=first.sites + second.sites,
         visits=first.visits + second.visits,
         pages=first.pages + second.pages,
+        shared=first.shared + second.shared,
         statuses=_add_downloads(first.statuses, second.statuses),
         types=_add_downloads(first.types, second.types),
         requisites=_sum_downloads(first.requisites, second.requisites),

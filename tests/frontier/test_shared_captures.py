@@ -17,8 +17,10 @@ from gossamer.events import (
     Verdict,
     VisitEnded,
 )
+from inspection.report import read_report
 from services.frontier.rows import DailyTallyRow, HistoryRow, HostRow, SharedCaptureRow, UrlRow
 from tests.frontier.simulation import Simulation, page
+from tests.inspection.simulated import opened
 
 HOST = "http://a.test"
 DELAY, HOUR = 2.0, 3600.0
@@ -77,6 +79,16 @@ def test_shared_visits_cost_the_host_nothing_and_count_for_the_crawl() -> None:
     assert row.of("b").used <= row.of(DEFAULT_CRAWL).used, "shares are not charged, either"
     partition = sim.frontier._partitions.of("a.test", "b")
     assert partition and partition.tally.pages == len(PAGES) + 1
+
+
+def test_report_states_how_many_pages_were_taken_from_other_crawls() -> None:
+    sim = two_crawls()
+    crawl_then(sim)
+    crawl = opened(sim)
+    totals = read_report(crawl.of("b")).totals
+    assert (totals.pages, totals.shared) == (len(PAGES) + 1, len(PAGES))
+    assert totals.pages > totals.visits, "visits are requests"
+    assert read_report(crawl.of(DEFAULT_CRAWL)).totals.shared == 0
 
 
 def test_shared_visits_need_no_delay() -> None:

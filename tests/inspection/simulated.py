@@ -8,7 +8,7 @@ from tests.frontier.simulation import Simulation
 
 
 def opened(sim: Simulation) -> OpenCrawl:
-    """Return the crawl of *sim*, which the read model reads while the simulation goes on."""
+    """Return the crawls of *sim*, which the read model reads while the simulation goes on."""
     log = SqliteLog(sim.database)
-    log.append([encode(sim.definition)])
+    log.append(map(encode, (sim.definition, *sim.others.values())))
     return OpenCrawl("the simulation", log, lambda: SqliteStore(sim.database))

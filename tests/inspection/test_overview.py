@@ -67,7 +67,6 @@ def test_overview_of_a_finished_crawl_names_no_host_of_another() -> None:
     sim.admit(*(f"http://b.example/{number}" for number in range(300)), crawl="b")
     sim.run(until=START + 20.0)
     crawl = opened(sim)
-    crawl.log.append([encode(sim.others["b"])])
     found = read_overview(crawl.of(DEFAULT_CRAWL), now=sim.now)
     assert (found.pages, found.queued) == (1, 0)
     assert found.answer.startswith("Nothing is queued: 1 page")
