@@ -34,6 +34,7 @@ export async function show({ params, crawl, crawls, signal, go }) {
     empty: "No host matches.",
   });
   await list.loadMore();
+  list.refresh(signal);
   const searched = h("input", {
     type: "search", value: search, spellcheck: "false", on: { change: (event) => go({ search: event.target.value }) },
   });

@@ -11,14 +11,16 @@ export function poll(update, signal) {
   signal.addEventListener("abort", () => clearInterval(timer), { once: true });
 }
 
-/**
- * Replace the content of *place*, unless somebody uses it: figures that are replaced under the focus or
- * a selection would take it away. Opened details stay open.
- */
-export function redraw(place, ...children) {
+/** Return whether something in *place* has the focus or is selected: to replace it would take that away. */
+export function isInUse(place) {
   const selection = getSelection();
   const isSelected = !selection.isCollapsed && place.contains(selection.anchorNode);
-  if (isSelected || (document.activeElement !== place && place.contains(document.activeElement))) return;
+  return isSelected || (document.activeElement !== place && place.contains(document.activeElement));
+}
+
+/** Replace the content of *place*, unless it is in use. Opened details stay open. */
+export function redraw(place, ...children) {
+  if (isInUse(place)) return;
   const opened = [...place.querySelectorAll("details")].map((one) => one.open);
   replace(place, ...children);
   [...place.querySelectorAll("details")].forEach((one, index) => { one.open = opened[index] ?? one.open; });

@@ -32,6 +32,7 @@ export async function show({ params, crawl, crawls, signal, go }) {
     empty: "No site matches.",
   });
   await list.loadMore();
+  list.refresh(signal);
   const searched = h("input", {
     type: "search", value: search, spellcheck: "false", on: { change: (event) => go({ search: event.target.value }) },
   });

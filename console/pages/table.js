@@ -2,7 +2,7 @@
 
 import { button, h, replace } from "./dom.js";
 import { number } from "./format.js";
-import { poll } from "./live.js";
+import { isInUse, poll } from "./live.js";
 
 const ROW_HEIGHT = 34;
 const EXTRA_ROWS = 12;
@@ -112,10 +112,11 @@ export class VirtualTable {
   /** Load the first page again every few seconds until *signal* aborts, unless more of the list is in use. */
   refresh(signal) {
     const again = async () => {
-      const isUsed = this.isLoading || this.region.scrollTop > 0 || this.region.contains(document.activeElement);
-      if (isUsed || this.items.length > this.firstLength) return;
+      const isUsed = () => this.isLoading || this.region.scrollTop > 0 || isInUse(this.region) ||
+        this.items.length > this.firstLength;
+      if (isUsed()) return;
       const page = await this.load(null);
-      if (JSON.stringify(page.items) === JSON.stringify(this.items)) return;
+      if (isUsed() || JSON.stringify(page.items) === JSON.stringify(this.items)) return;
       for (const row of this.drawn.values()) row.remove();
       this.drawn.clear();
       this.items = [];

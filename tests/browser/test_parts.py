@@ -3,14 +3,19 @@
 import random
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from playwright.async_api import Browser
 
 from gossamer.events import Speed, SpeedSet
 from gossamer.policies import DAY
 from gossamer.speed import Speeds
+from inspection.folder import Folder, Opened
+from services.frontier.rows import HostRow
+from tests.support.rows import put_rows
 
 from .console import Console, tab
 
@@ -112,6 +117,35 @@ async def test_list_of_a_million_rows_draws_a_few(browser: Browser, console: Con
                 }"""
             )
             assert await page.evaluate("document.querySelectorAll('*').length") < 1000
+
+
+def set_pages(console: Console, pages: int) -> str:
+    """Give the first host *pages* fetched pages; return its key."""
+    opened = Opened(Folder(console.data))
+    first = next(iter(opened.store.table(HostRow).everything()))
+    put_rows(opened.store, replace(first, totals=replace(first.totals, pages=pages)))
+    opened.database.close()
+    return first.host
+
+
+async def test_list_is_updated_unless_it_is_selected(browser: Browser, console: Console) -> None:
+    key = set_pages(console, 5551)
+    async with tab(browser, console) as opened:
+        page = opened.page
+        await page.clock.install()
+        await opened.open(f"hosts?search={quote(key.partition('://')[2], safe='')}")
+        row = page.locator("tr", has_text=key)
+        await row.get_by_text("5,551").wait_for()
+        set_pages(console, 5552)
+        await page.clock.run_for(10_000)
+        await row.get_by_text("5,552").wait_for()
+        await row.evaluate("(row) => getSelection().selectAllChildren(row)")
+        set_pages(console, 5553)
+        await page.clock.run_for(60_000)
+        assert "5,552" in await row.inner_text()
+        await page.evaluate("getSelection().removeAllRanges()")
+        await page.clock.run_for(10_000)
+        await row.get_by_text("5,553").wait_for()
 
 
 async def test_report_is_saved_as_one_file(
