@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from changes.plan import ChangeRequest, Effect, Item, Plan, list_settings, units_in
 from gossamer.crawl import create_own_topic
-from gossamer.events import ChangeExpires, ChangeRecorded, CrawlDefined
+from gossamer.events import BlocklistChanged, ChangeExpires, ChangeRecorded, CrawlDefined
 from gossamer.events.topics import CONTROL, TOPIC_OF
 from gossamer.expiries import expiries_of
 from gossamer.log import Log, Message
@@ -40,7 +40,7 @@ def commit(log: Log, plan: Plan, request: ChangeRequest, now: float) -> Committe
     A plan without events changes nothing, and is not recorded. If the log fails, the caller may
     plan and commit again: changes are idempotent.
     """
-    items = plan.items
+    items = (_signed(item, request) for item in plan.items)
     first = next(items, None)
     if first is None:
         return Committed(id=None, effect=replace(plan.effect, count=0))
@@ -56,6 +56,14 @@ def commit(log: Log, plan: Plan, request: ChangeRequest, now: float) -> Committe
         log.append(map(_message, batch))
         count += sum(map(units_in, batch))
     return Committed(id=change, effect=_counted(plan.effect, count))
+
+
+def _signed(item: Item, request: ChangeRequest) -> Item:
+    """Return *item* with the actor and the reason, if it is a rule of the blocklist: the list shows
+    them, and does not search all changes."""
+    if isinstance(item, BlocklistChanged):
+        return replace(item, actor=request.actor, reason=request.reason)
+    return item
 
 
 def _expiries(log: Log, plan: Plan, request: ChangeRequest, change: str) -> Iterator[ChangeExpires]:

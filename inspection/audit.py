@@ -1,18 +1,24 @@
 """The changes that operators made, from the topic `audit`."""
 
-from collections.abc import Iterator
-from heapq import nlargest
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from heapq import merge
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct
 
 from gossamer.events import FLEET, ChangeRecorded
 from gossamer.events.topics import AUDIT
-from gossamer.log import Log, read_topic
+from gossamer.log import Log, Record, read_newest, read_topic
 from gossamer.log.codec import try_decode
 from inspection.crawl import OpenCrawl
-from inspection.paging import Page
+from inspection.paging import Page, cursor_of, parse_cursor
 
+UNCHANGED = ("at", "version", "actor", "reason")
+"""Fields that are about the change, and not of the setting."""
+MAX_READ_CHANGES = 5_000
+"""Records of each partition that one page reads. The topic has one partition."""
 MAX_VALUE_LENGTH = 60
 """Characters of a setting's value in a line."""
 
@@ -44,18 +50,43 @@ class ChangeFilter(Struct, frozen=True, kw_only=True):
 def read_changes(
     crawl: OpenCrawl, chosen: ChangeFilter, cursor: str | None = None, limit: int = 100
 ) -> Page[ChangeRecorded]:
-    """Return the newest changes first, at most *limit*. The whole topic is read.
+    """Return the newest changes first, at most *limit*.
 
-    *cursor* is the `next` of the page before: the id of its last change.
+    *cursor* is the `next` of the page before. A page reads at most `MAX_READ_CHANGES` records, and
+    is partial if it ends there.
     """
-    older = (
-        change
-        for change in iterate_changes(crawl.log, chosen)
-        if cursor is None or change.id < cursor
-    )
-    found = nlargest(limit + 1, older, key=lambda change: change.id)
-    page = tuple(found[:limit])
-    return Page(page, page[-1].id if len(found) > limit else None)
+    reached = None if cursor is None else parse_cursor(cursor)
+    found = read_newest(crawl.log, AUDIT.name, MAX_READ_CHANGES, reached)
+    newest = _newest_first(found.records, chosen)
+    page = tuple(change for _, change in islice(newest, limit))
+    # The first change that is not shown, or else the first record that was not read.
+    left = dict[int, int]()
+    for record, _ in newest:
+        left.setdefault(record.partition, record.offset + 1)
+    left = found.before | left
+    return Page(page, cursor_of(left) if left else None, bool(left) and len(page) < limit)
+
+
+def _newest_first(
+    records: Iterable[Record], chosen: ChangeFilter
+) -> Iterator[tuple[Record, ChangeRecorded]]:
+    """Yield the chosen changes in *records*, in the order of each partition."""
+    partitions = defaultdict[int, list[tuple[Record, ChangeRecorded]]](list)
+    for record in records:
+        change = try_decode(record)
+        if isinstance(change, ChangeRecorded) and chosen.accepts(change):
+            partitions[record.partition].append((record, change))
+    by_id: Callable[[tuple[Record, ChangeRecorded]], str] = lambda one: one[1].id  # noqa: E731
+    return merge(*map(reversed, partitions.values()), key=by_id, reverse=True)
+
+
+def search_changes(crawl: OpenCrawl, chosen: ChangeFilter, limit: int) -> Page[ChangeRecorded]:
+    """Return the newest chosen changes first, at most *limit*, however many records are read."""
+    page = read_changes(crawl, chosen, limit=limit)
+    while page.is_partial:
+        more = read_changes(crawl, chosen, page.next, limit - len(page.items))
+        page = Page((*page.items, *more.items), more.next, more.is_partial)
+    return page
 
 
 def iterate_changes(
@@ -77,7 +108,7 @@ def setting_lines(change: ChangeRecorded) -> Iterator[str]:
         names = [
             name
             for name, value in setting.after.items()
-            if name not in ("at", "version") and before.get(name) != value
+            if name not in UNCHANGED and before.get(name) != value
         ]
         changed = ", ".join(
             f"{name} {_text(before.get(name))} → {_text(setting.after[name])}" for name in names

@@ -15,7 +15,6 @@ from gossamer.crawl import (
 from gossamer.events import (
     BlocklistChanged,
     ChangeExpires,
-    ChangeRecorded,
     HostOverridden,
     SiteOverridden,
     Speed,
@@ -24,7 +23,6 @@ from gossamer.expiries import expiries_of
 from gossamer.log import Log
 from gossamer.log.codec import key_of
 from gossamer.speed import Speeds
-from inspection.audit import ChangeFilter, iterate_changes
 from inspection.paging import Page
 
 
@@ -39,7 +37,7 @@ class BlockedRule(Struct, frozen=True, kw_only=True):
     expires_at: float | None = None
     """When it is lifted by itself, in epoch seconds; null for never."""
     actor: str = ""
-    """Who added it; "" if the topic `audit` has no record of it."""
+    """Who added it; "" if the program that did so has not stated it."""
     reason: str = ""
 
 
@@ -77,10 +75,8 @@ class Overrides(Struct, frozen=True, kw_only=True):
 def read_blocklist(
     log: Log, search: str = "", after: str | None = None, limit: int | None = 100
 ) -> Page[BlockedRule]:
-    """Return *limit* rules that contain *search*, sorted, after the rule *after*; None: all rules.
-
-    The whole topic `audit` is read.
-    """
+    """Return *limit* rules that contain *search*, sorted, after the rule *after*; None: all
+    rules."""
     rules = [
         (rule, event)
         for rule, event in sorted(blocklist_of(log).rules.items())
@@ -88,29 +84,18 @@ def read_blocklist(
     ]
     shown = rules[:limit]
     expiries = expiries_of(log)
-    changes = {
-        (setting.key, setting.after.get("at")): change
-        for change in (iterate_changes(log, ChangeFilter()) if shown else ())
-        for setting in change.settings
-    }
-    items = tuple(
-        _blocked(rule, event, expiries.get(key), changes.get((key, event.at)))
-        for rule, event in shown
-        for key in (key_of(event),)
-    )
+    items = tuple(_blocked(rule, event, expiries.get(key_of(event))) for rule, event in shown)
     return Page(items, items[-1].rule if len(rules) > len(shown) else None)
 
 
-def _blocked(
-    rule: str, event: BlocklistChanged, expiry: ChangeExpires | None, change: ChangeRecorded | None
-) -> BlockedRule:
+def _blocked(rule: str, event: BlocklistChanged, expiry: ChangeExpires | None) -> BlockedRule:
     return BlockedRule(
         rule=rule,
         text=describe_rule(rule),
         at=event.at,
         expires_at=expiry.expires_at if expiry else None,
-        actor=change.actor if change else "",
-        reason=change.reason if change else "",
+        actor=event.actor,
+        reason=event.reason,
     )
 
 

@@ -1,19 +1,18 @@
 """Dead letters as data: records that no service could read or process, page by page."""
 
 import base64
-import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from gossamer.errors import BadSettings, Poison
+from gossamer.errors import Poison
 from gossamer.events import DeadLetter
 from gossamer.events.topics import DEAD_LETTERS
 from gossamer.log import Log, Record, read_topic
 from gossamer.log.codec import message_of_letter, try_decode, value_of_letter
-from inspection.paging import Page
+from inspection.paging import Page, cursor_of, parse_cursor
 
 MAX_PREVIEW = 4096
 """Bytes of a record's value in a list."""
@@ -22,8 +21,6 @@ MAX_READ_LETTERS = 20_000
 
 Service = Literal["archive", "dedup", "fetcher", "frontier", "parser"]
 """The services that write dead letters."""
-
-_name = re.compile(r"(\d{1,4})/(\d{1,18})", re.ASCII)
 
 
 class NamedLetter(NamedTuple):
@@ -86,8 +83,9 @@ def read_letters(
     *after*: the cursor of the page before. A page reads at most `MAX_READ_LETTERS` records; it is
     partial if it ends there. Raise BadSettings for an invalid cursor.
     """
-    reached = _parse_cursor(after) if after is not None else {}
-    positions = {partition: reached.get(partition, 0) for partition in _partitions(log)}
+    reached = parse_cursor(after) if after is not None else {}
+    partitions = [number for number, found in log.offsets(DEAD_LETTERS.name).items() if found]
+    positions = {number: reached.get(number, 0) for number in partitions}
     if not positions:
         return Page()
     found, read = list[Letter](), 0
@@ -96,7 +94,7 @@ def read_letters(
             for record in records:
                 if len(found) == limit or read == MAX_READ_LETTERS:
                     is_partial = len(found) < limit
-                    return Page(tuple(found), _cursor(positions), is_partial)
+                    return Page(tuple(found), cursor_of(positions), is_partial)
                 read += 1
                 positions[record.partition] = record.offset + 1
                 if named := _named(record, service):
@@ -128,27 +126,3 @@ def describe_letter(name: str, letter: DeadLetter) -> Letter:
         is_whole=len(shown) == len(value) and not letter.cut,
         no_replay=fault,
     )
-
-
-def _partitions(log: Log) -> Collection[int]:
-    """Return the partitions of the topic that have records."""
-    # A broker may refuse to report the offsets of an unknown group, so the query names one.
-    return log.lag_by_partition("frontier", DEAD_LETTERS.name).keys()
-
-
-def _cursor(positions: dict[int, int]) -> str:
-    return ",".join(f"{partition}/{positions[partition]}" for partition in sorted(positions))
-
-
-def _parse_cursor(text: str) -> dict[int, int]:
-    """Return partition → the offset that the page begins at."""
-    found = [_parse_name(name) for name in text.split(",")]
-    if None in found:
-        raise BadSettings(f"{text[:80]!r} is not a cursor of dead letters")
-    return dict(filter(None, found))
-
-
-def _parse_name(text: str) -> tuple[int, int] | None:
-    """Return the partition and the offset in PARTITION/OFFSET; None if *text* is something else."""
-    found = _name.fullmatch(text)
-    return (int(found[1]), int(found[2])) if found else None

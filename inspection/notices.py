@@ -6,8 +6,11 @@ from msgspec import Struct
 
 from gossamer.events import NoticeRaised, NoticeSent
 from gossamer.events.topics import NOTIFICATIONS
-from gossamer.log import Log, read_topic
+from gossamer.log import Log, read_newest
 from gossamer.log.codec import try_decode
+
+MAX_READ_RECORDS = 5_000
+"""Notices and deliveries. A thousand notices with four channels each."""
 
 
 class Sent(Struct, frozen=True):
@@ -39,10 +42,10 @@ class Notice(Struct, frozen=True, kw_only=True):
 
 
 def read_notices(log: Log, limit: int = 50, rule: str = "") -> list[Notice]:
-    """Return the newest notices first, at most *limit*, of all rules or of one *rule*. The whole
-    topic is read."""
+    """Return the newest notices first, at most *limit*, of all rules or of one *rule*. At most
+    `MAX_READ_RECORDS` records of each partition are read."""
     raised, sent = list[NoticeRaised](), dict[str, list[NoticeSent]]()
-    for record in read_topic(log, NOTIFICATIONS.name):
+    for record in read_newest(log, NOTIFICATIONS.name, MAX_READ_RECORDS).records:
         match try_decode(record):
             case NoticeRaised() as notice if rule in ("", notice.rule):
                 raised.append(notice)

@@ -8,7 +8,7 @@ from changes.plan import Action
 from console.cli.options import add_crawl, add_listing, open_from, parse_time
 from console.output import BOLD, print_json, say
 from gossamer.events import ChangeRecorded
-from inspection.audit import ChangeFilter, iterate_changes, read_changes, setting_lines
+from inspection.audit import ChangeFilter, iterate_changes, search_changes, setting_lines
 from inspection.figures import instant
 
 
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         since=options.since,
     )
     with open_from(options) as crawl:
-        page = read_changes(crawl, chosen, limit=options.limit)
+        page = search_changes(crawl, chosen, options.limit)
         _print(reversed(page.items), options.json)
         if options.follow:
             newest = page.items[0].id if page.items else ""

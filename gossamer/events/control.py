@@ -185,6 +185,10 @@ class BlocklistChanged(FleetEvent, frozen=True, kw_only=True, tag="blocklist_cha
     """A host, domain, URL, prefix or network, in the syntax of `gossamer.blocklist`."""
     lifted: bool = False
     """Whether the rule is lifted. URLs that it had parked are then released."""
+    actor: str = ""
+    """Who added or lifted the rule, as in `change_recorded`. "" means that it is not known."""
+    reason: str = ""
+    """The reason that the actor gave."""
 
 
 Rate = Annotated[float, Meta(ge=0)]

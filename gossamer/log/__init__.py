@@ -221,6 +221,10 @@ class Log(Protocol):
     def lag_by_partition(self, group: str, topic: str) -> Mapping[int, int]:
         """Return the lag of *group* in each partition that has any records."""
 
+    def offsets(self, topic: str) -> Mapping[int, range]:
+        """Return partition → the offsets from the oldest retained record of *topic* to its end. A
+        partition without any record may be missing."""
+
     def group_offsets(self, group: str, topics: Sequence[str]) -> Mapping[At, GroupOffsets]:
         """Return the offsets of *group* in each partition of *topics* in which it has committed an
         offset."""
@@ -249,6 +253,43 @@ def read_topic(log: Log, topic: str, follow: bool = False) -> Iterator[Record]:
     with closing(log.tail([topic])) as tail:
         while (records := tail.poll(FOLLOW_TIMEOUT if follow else 0)) or follow:
             yield from records
+
+
+class NewestRecords(NamedTuple):
+    """The newest records of a topic."""
+
+    records: list[Record]
+    """The oldest of each partition first."""
+    before: dict[int, int]
+    """Partition → the offset of the first of `records`, if older ones may be retained."""
+
+
+def read_newest(
+    log: Log, topic: str, most: int, before: Mapping[int, int] | None = None
+) -> NewestRecords:
+    """Return the newest records of each partition of *topic*, at most *most* of each.
+
+    *before* maps partitions to offsets: only these partitions are read, each below its offset.
+    """
+    offsets = log.offsets(topic)
+    ends = {
+        number: found.stop if before is None else min(found.stop, before[number])
+        for number, found in offsets.items()
+        if before is None or number in before
+    }
+    starts = {number: max(offsets[number].start, end - most) for number, end in ends.items()}
+    unread = {number for number, end in ends.items() if starts[number] < end}
+    older = {number: at for number, at in starts.items() if at > offsets[number].start}
+    found = list[Record]()
+    if unread:
+        with closing(log.tail([topic], {number: starts[number] for number in unread})) as tail:
+            while unread and (records := tail.poll(0)):
+                for record in records:
+                    if record.offset < ends[record.partition]:
+                        found.append(record)
+                    if record.offset >= ends[record.partition] - 1:
+                        unread.discard(record.partition)
+    return NewestRecords(found, older)
 
 
 def key_group_of(site: str) -> int:

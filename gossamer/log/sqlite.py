@@ -81,6 +81,11 @@ NEWEST = "INSERT OR REPLACE INTO log_newest VALUES (?, ?, ?, ?)"
 CURSORS = 'SELECT topic, partition, next FROM log_cursors WHERE "group" = ?'
 STARTS = "SELECT topic, partition, min(offset) FROM log_records GROUP BY topic, partition"
 ENDS = "SELECT topic, partition, next FROM log_ends"
+OFFSETS = """
+SELECT e.partition, e.next, (
+    SELECT min(offset) FROM log_records r WHERE r.topic = e.topic AND r.partition = e.partition
+) FROM log_ends e WHERE e.topic = ?
+"""
 LAGS = """
 SELECT e.partition, e.next - coalesce(c.next, 0) FROM log_ends e LEFT JOIN log_cursors c
 ON c.topic = e.topic AND c.partition = e.partition AND c."group" = ? WHERE e.topic = ?
@@ -152,6 +157,14 @@ class SqliteLog:
         """Return the lag of *group* in each partition that has any records."""
         with self._database.reading() as db:
             return dict(db.execute(LAGS, (group, topic)))
+
+    def offsets(self, topic: str) -> dict[int, range]:
+        """Return partition → the offsets from the oldest retained record of *topic* to its end."""
+        with self._database.reading() as db:
+            return {
+                number: range(end if start is None else start, end)
+                for number, end, start in db.execute(OFFSETS, (topic,))
+            }
 
     def group_offsets(self, group: str, topics: Sequence[str]) -> dict[At, GroupOffsets]:
         """Return the offsets of *group* in each partition of *topics* in which it has committed an

@@ -13,7 +13,8 @@ from console.cli.main import main
 from gossamer import clock
 from gossamer.crawl import blocklist_of, host_overrides_of, overrides_of, speed_of
 from gossamer.erasures import ErasureRow
-from gossamer.events import DEFAULT_CRAWL, ErasureRequested, Outcome, SeedAdded
+from gossamer.events import DEFAULT_CRAWL, BlocklistChanged, ErasureRequested, Outcome, SeedAdded
+from gossamer.log.codec import encode
 from gossamer.settings.api import Grant
 from inspection.crawl import OpenCrawl, open_crawl
 from inspection.folder import Folder
@@ -316,6 +317,26 @@ def test_change_of_a_setting_that_was_changed_since_is_refused(
         assert lost.status_code == 412 and "read it again" in lost.json()["detail"]
     send(client, "PUT", path, {**body, "replaces": newest})
     send(client, "PUT", path, body)
+
+
+def test_rule_states_its_actor_and_reason_itself(
+    client: Client, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The audit log is kept for ever, so no list reads all of it."""
+    log = Folder(data).open().log
+    log.append([encode(BlocklistChanged(at=1.0, rule="c.example", actor="ann", reason="spam"))])
+    send(client, "POST", "/v1/blocklist", {"rules": ["b.example"], "reason": "OPS-7"})
+    send(client, "POST", "/v1/blocklist", {"rules": ["c.example"], "reason": "again"})
+    rules = client.get("/v1/blocklist").json()["items"]
+    stated = {one["rule"]: (one["actor"], one["reason"]) for one in rules}
+    assert stated["b.example"] == ("token:generated", "OPS-7")
+    assert stated["c.example"] == ("ann", "spam")
+    send(client, "DELETE", "/v1/blocklist", {"rules": ["b.example"], "reason": "solved"})
+    capsys.readouterr()
+    assert main(["audit", "--data", str(data), "--action", "unblock"]) == 0
+    shown = capsys.readouterr().out
+    assert "reason: solved" in shown and "lifted False → True" in shown
+    assert "OPS-7" not in shown, "the reason is not a setting"
 
 
 def test_reason_may_be_obligatory(data: Path) -> None:

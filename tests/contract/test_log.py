@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from prometheus_client import REGISTRY
 
-from gossamer.log import Log, Message, Reader, Record, Tail, partition_of
+from gossamer.log import Log, Message, Reader, Record, Tail, partition_of, read_newest
 from gossamer.log.kafka import reader as reading
 from gossamer.log.kafka import retention
 from gossamer.log.sqlite import SqliteTail
@@ -407,6 +407,24 @@ def test_tail_with_an_offset_beyond_the_end_starts_at_the_beginning(ports: Ports
     while records := tail.poll(0.0):
         found += records
     assert [record.offset for record in found] == [*range(end + 1)]
+
+
+def test_newest_records_are_read_block_by_block(ports: Ports) -> None:
+    ports.log.append(make_messages(ARCHIVED, 100))
+    whole = by_partition(drain(ports.log.tail([ARCHIVED])))
+    found = {number: offsets for number, offsets in ports.log.offsets(ARCHIVED).items() if offsets}
+    assert found == {number: range(len(part)) for number, part in whole.items()}
+    blocks, before = list[Record](), None
+    while True:
+        block = read_newest(ports.log, ARCHIVED, 7, before)
+        assert all(len(part) <= 7 for part in by_partition(block.records).values())
+        blocks, before = [*block.records, *blocks], block.before
+        # What is appended between two blocks belongs to neither.
+        ports.log.append([message(ARCHIVED, "news", site) for site in SITES[:3]])
+        if not before:
+            break
+    assert by_partition(blocks) == whole
+    assert read_newest(ports.log, ARCHIVED, 7, {}).records == []
 
 
 def test_tail_commits_no_offsets_and_retains_no_records(ports: Ports) -> None:

@@ -216,6 +216,25 @@ class KafkaLog:
         (found,) = self._lags([self._settings.prefix + group], topic).values()
         return found
 
+    def offsets(self, topic: str) -> dict[int, range]:
+        """Return partition → the offsets from the oldest retained record of *topic* to its end."""
+        name, timeout = self._name(topic), self._settings.timeout / ATTEMPTS_PER_TIMEOUT
+        partitions = [TopicPartition(name, number) for number in range(self._count_of(topic))]
+
+        def ask() -> dict[int, range]:
+            offset_client = self._offset_client(self._settings.prefix + "tail")
+            starts = fetch_offsets(offset_client, EARLIEST, partitions, timeout)
+            ends = fetch_offsets(offset_client, LATEST, partitions, timeout)
+            for error in filter(None, (one.error for one in (*starts, *ends))):
+                raise KafkaException(error)
+            return {
+                start.partition: range(start.offset, end.offset)
+                for start, end in zip(starts, ends, strict=True)
+            }
+
+        with self._query_lock:
+            return retry(ask, self._errors, self._settings.timeout)
+
     def group_offsets(self, group: str, topics: Sequence[str]) -> dict[At, GroupOffsets]:
         """Return the offsets of *group* in each partition of *topics* in which it has committed an
         offset."""
