@@ -289,6 +289,11 @@ class ObservedLog:
         with _reporting(self._health):
             return self._log.lag_by_partition(group, topic)
 
+    def offsets(self, topic: str) -> Mapping[int, range]:
+        """Return partition → the offsets from the oldest retained record of *topic* to its end."""
+        with _reporting(self._health):
+            return self._log.offsets(topic)
+
     def group_offsets(self, group: str, topics: Sequence[str]) -> Mapping[At, GroupOffsets]:
         """Return the offsets of *group* in each partition of *topics* in which it has committed an
         offset."""

@@ -878,7 +878,7 @@ class DailyTallyRow(Row, frozen=True):
     pages: int = 0
     """Visits that ended with a page."""
     shared: int = 0
-    """Those of `pages` that were taken from another crawl, without a request."""
+    """Pages that were taken from another crawl, without a request."""
     statuses: dict[str, Downloads] = field(default_factory=dict)
     """Status code → responses. Visits without a response are under their outcome, and rare statuses
     under `other`."""
