@@ -58,7 +58,7 @@ def find_limit(progress: Progress, workload: Workload) -> Limit:
     if not hosts:
         return Limit(LimitKind.NOTHING)
     if len(hosts) == 1 and hosts[0].seconds_left >= MIN_NAMED_WAIT:
-        return _wait_for_host(hosts[0])
+        return _wait_for_host(hosts[0], progress)
     if (pages := progress.lags.get("parser", {}).get("pages.fetched", 0)) >= MIN_PARSER_LAG:
         text = f"limited by the parser: {plural(pages, 'fetched page')} to parse"
         return Limit(LimitKind.PARSER, text)
@@ -70,7 +70,7 @@ def find_limit(progress: Progress, workload: Workload) -> Limit:
         return Limit(LimitKind.FETCHER, f"limited by the fetcher: {ready} ready to be fetched")
     left = hosts[0].seconds_left
     if left >= MIN_NAMED_WAIT and left > 2 * hosts[1].seconds_left:
-        return _wait_for_host(hosts[0])
+        return _wait_for_host(hosts[0], progress)
     text = f"limited by the {_delays(hosts)} at {plural(len(hosts), 'host')}"
     return Limit(LimitKind.DELAYS, text)
 
@@ -85,8 +85,12 @@ def seconds_left(progress: Progress, workload: Workload, rate: float) -> float:
     return max(workload.seconds_left, rest)
 
 
-def _wait_for_host(host: Host) -> Limit:
-    parts = [plural(host.queued, "URL"), host.delay_text or f"one each {host.pace:.3g} s"]
+def _wait_for_host(host: Host, progress: Progress) -> Limit:
+    whose = " of all crawls" if host.queued > progress.queued else ""
+    parts = [
+        f"{plural(host.queued, 'URL')}{whose}",
+        host.delay_text or f"one each {host.pace:.3g} s",
+    ]
     if host.seconds_left:
         parts.append(about(host.seconds_left))
     return Limit(LimitKind.HOST, f"waiting for {host.host}: {', '.join(parts)}", host.host)

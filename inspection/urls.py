@@ -142,7 +142,7 @@ class ClosedGate(Struct, frozen=True):
     gate: str
     reason: str
     until: float | None
-    """When the gate opens; null if that is not known."""
+    """When the gate opens, of a lease at the latest; null if that is not known."""
 
 
 class Queued(Struct, frozen=True):
@@ -462,6 +462,8 @@ def _queued_answer(facts: UrlFacts, queued: Queued, now: float) -> str:
     if not queued.closed_gates:
         return text
     gate = queued.closed_gates[0]
+    if gate.gate == "lease":
+        return f"{text} A fetcher is visiting its host."
     until = f" before {moment(gate.until, now)}" if gate.until else " now"
     return f"{text} Its host is not visited{until}: {gate.reason}."
 

@@ -143,7 +143,8 @@ class Run:
         is_old = abs((now := clock.now()) - self.workload_at) >= WORKLOAD_INTERVAL
         if is_old and self.workload_version != self.version:
             self.workload_at, self.workload_version = now, self.version
-            self.workload = read_workload(self.opened, now, self.crawls)
+            crawls = [crawl.crawl for crawl in self._unlimited()]
+            self.workload = read_workload(self.opened, now, crawls)
         return self.workload
 
     def _natural_end(self, now: float) -> End | None:

@@ -68,8 +68,9 @@ async function show(isAgain = false) {
   main.setAttribute("aria-busy", "true");
   try {
     const page = await import(path);
+    const crawl = params.crawl || chosenCrawl();
     const context = {
-      params, signal, crawl: params.crawl || chosenCrawl(), crawls, name,
+      params, signal, crawl, crawls, name,
       /** Show this page again with other parameters. */
       go: (changed) => { location.hash = link(name, { ...params, ...changed }); },
       /** Show this page again with new data. */
@@ -78,6 +79,7 @@ async function show(isAgain = false) {
     const content = await page.show(context);
     if (signal.aborted) return;
     replace(main, content);
+    for (const choice of document.querySelectorAll("#crawl-choice select")) choice.value = crawl;
     document.title = `${main.querySelector("h1")?.textContent ?? title} · Gossamer`;
   } catch (error) {
     if (signal.aborted || error.name === "AbortError") return;
@@ -161,9 +163,11 @@ async function offerCrawls() {
   if (!crawls.includes(chosenCrawl())) sessionStorage.setItem("crawl", crawls[0] ?? "default");
   const choice = document.getElementById("crawl-choice");
   if (crawls.length < 2) return replace(choice);
-  const chosen = (name) => {
-    sessionStorage.setItem("crawl", name);
-    show();
+  const chosen = (crawl) => {
+    sessionStorage.setItem("crawl", crawl);
+    const { name, params } = route();
+    if (params.crawl) location.hash = link(name, { ...params, crawl: "" });
+    else show();
   };
   replace(choice, select(crawls.map((name) => [name, name]), chosenCrawl(), chosen, { "aria-label": "Crawl" }));
 }

@@ -1,8 +1,10 @@
 /** The audit log: every change, who made it, and why. */
 
 import { getPage } from "./api.js";
+import { may } from "./dialog.js";
 import { field, h, remote, select } from "./dom.js";
 import { distance, instant, moment, words } from "./format.js";
+import { ALL, ofCrawl } from "./hosts.js";
 import { badge, filters, heading, sentence } from "./parts.js";
 import { VirtualTable } from "./table.js";
 
@@ -12,8 +14,8 @@ const ACTIONS = [
 ];
 
 /** Return the page. */
-export async function show({ params, crawl, signal, go }) {
-  const { actor = "", action = "", subject = "" } = params;
+export async function show({ params, crawl, crawls, signal, go }) {
+  const { actor = "", action = "", subject = "", of = "" } = params;
   const list = new VirtualTable({
     label: "Changes",
     columns: [
@@ -26,7 +28,7 @@ export async function show({ params, crawl, signal, go }) {
       { name: "Until", minor: true, cell: (one) => (one.expires_at ? distance(one.expires_at) : "") },
       { name: "By", minor: true, cell: (one) => one.source },
     ],
-    load: (cursor) => getPage("audit", { crawl, actor, action, subject }, cursor, signal),
+    load: (cursor) => getPage("audit", { crawl: of === ALL ? "" : crawl, actor, action, subject }, cursor, signal),
     empty: "No change is recorded.",
   });
   await list.loadMore();
@@ -36,11 +38,12 @@ export async function show({ params, crawl, signal, go }) {
   }));
   return [
     heading("Audit"),
-    sentence("All changes that operators made, newest first. The record is never deleted."),
+    sentence("The changes that operators made, newest first. The record is never deleted."),
     filters(
       search("Actor", "actor", actor),
       field("Action", select(ACTIONS.map((name) => [name, name || "any"]), action, (value) => go({ action: value }))),
       search("Part of the subject", "subject", subject),
+      may("view all") && ofCrawl(crawl, crawls, of, go, "Changes of"),
     ),
     list.element,
   ];

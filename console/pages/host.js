@@ -9,6 +9,9 @@ import { live } from "./live.js";
 import { badge, heading, KINDS, loaded, section, sentence, tiles } from "./parts.js";
 import { facts, table, VirtualTable } from "./table.js";
 
+/** Rules that mostly end earlier: an order is answered long before its lease expires. */
+const LATEST = new Set(["lease"]);
+
 /** URLs of the queue that are shown. */
 const QUEUED = 50;
 
@@ -40,7 +43,7 @@ function state(found) {
     tiles([
       ["Condition", words(host.condition), host.ready_at > found.at ? `until ${moment(host.ready_at)}` : ""],
       ["Queued", number(host.queued), host.seconds_left ? `about ${duration(host.seconds_left)}` : ""],
-      ["Pages", number(host.pages), plural(host.visits, "visit")],
+      ["Pages", number(host.pages), plural(host.visits, "request")],
       ["Received", bytes(host.received)],
       ["Delay", host.delay ? duration(host.delay) : "–", host.delay_reason || "between two visits"],
     ]),
@@ -48,11 +51,12 @@ function state(found) {
   ];
 }
 
-function gates(found) {
+/** Return why a host is not visited now. */
+export function gates(found) {
   return table("Closed gates", [
     { name: "Rule", cell: (gate) => words(gate.gate) },
     { name: "Reason", cell: (gate) => gate.reason },
-    { name: "Until", cell: (gate) => (gate.until ? `${moment(gate.until)} (${distance(gate.until)})` : "not known") },
+    { name: "Until", cell: (gate) => (gate.until ? `${LATEST.has(gate.gate) ? "at the latest " : ""}${moment(gate.until)} (${distance(gate.until)})` : "not known") },
   ], found.closed_gates, "No rule forbids a visit now.");
 }
 

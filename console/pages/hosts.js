@@ -21,7 +21,7 @@ export async function show({ params, crawl, crawls, signal, go }) {
     sort: sort || "queued",
     sorted: (name) => go({ sort: name }),
     columns: [
-      { name: "Host", sort: "host", cell: (host) => hostLink(host.host) },
+      { name: "Host", sort: "host", ascending: true, cell: (host) => hostLink(host.host) },
       { name: "Condition", cell: (host) => badge(words(host.condition), KINDS[host.condition]) },
       { name: "Waits", minor: true, cell: (host) => h("span", { title: waits(host) }, waits(host)) },
       { name: "Queued", sort: "queued", numeric: true, cell: (host) => number(host.queued) },
@@ -50,10 +50,10 @@ export async function show({ params, crawl, crawls, signal, go }) {
   ];
 }
 
-/** Return the choice between the hosts or sites of the chosen crawl and all of them. */
-export function ofCrawl(crawl, crawls, of, go) {
+/** Return the choice between the hosts, sites or changes of the chosen crawl and all of them. */
+export function ofCrawl(crawl, crawls, of, go, label = "With URLs of") {
   if (crawls.length < 2) return null;
-  return field("With URLs of", select([["", `the crawl ${crawl}`], [ALL, "any crawl"]], of, (value) => go({ of: value })));
+  return field(label, select([["", `the crawl ${crawl}`], [ALL, "any crawl"]], of, (value) => go({ of: value })));
 }
 
 function waits(host) {

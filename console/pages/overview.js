@@ -4,6 +4,7 @@ import { crawlPath, get } from "./api.js";
 import { bars, lines, meter } from "./chart.js";
 import { may } from "./dialog.js";
 import { h, hostLink, link, urlLink } from "./dom.js";
+import { ALL } from "./hosts.js";
 import { bytes, distance, duration, instant, number, percent, plural, words } from "./format.js";
 import { follow, poll, redraw } from "./live.js";
 import { badge, heading, loaded, section, sentence, tiles } from "./parts.js";
@@ -11,18 +12,19 @@ import { facts, table } from "./table.js";
 
 /** Sections with the data of the overview, which is live. */
 const LIVE = [
-  ["Pages by hour", pagesByHour], ["Failures", failures], ["Hosts", conditions], ["Politeness", politeness],
+  ["Pages by hour", pagesByHour], ["Failures", failures], ["Hosts of all crawls", conditions], ["Politeness", politeness],
   ["Lag of the services", lags], ["Budgets", budgets],
 ];
 /** Sections with the data of the status, which is read every few seconds. */
 const READ = [["Limits", limits], ["Slowest and largest hosts", extremes], ["Last visits", latest]];
 
 /** Return the page. */
-export async function show({ crawl, signal }) {
+export async function show({ crawl, crawls, signal }) {
   const read = (name) => get(crawlPath(crawl, name), {}, signal);
   let [overview, status] = await Promise.all([read("overview"), read("status")]);
   const top = new Place("", (found) => [summary(found), figures(found, status)]);
-  const live = LIVE.map(([title, render]) => new Place(title, render));
+  const isOnly = crawls.length < 2;
+  const live = LIVE.map(([title, render]) => new Place(isOnly ? title.replace(" of all crawls", "") : title, render));
   const others = READ.map(([title, render]) => new Place(title, render));
   const draw = (places, found) => places.forEach((place) => place.draw(found));
   draw([top, ...live], overview);
@@ -114,7 +116,7 @@ function failures({ failures: found }) {
 
 function conditions({ conditions: found }) {
   return table("Hosts by condition", [
-    { name: "Condition", cell: ([name]) => h("a", { href: link("hosts", { condition: name }) }, words(name)) },
+    { name: "Condition", cell: ([name]) => h("a", { href: link("hosts", { condition: name, of: ALL }) }, words(name)) },
     { name: "Hosts", numeric: true, cell: ([, count]) => number(count) },
   ], Object.entries(found), "No host yet.");
 }
@@ -140,7 +142,7 @@ function politeness({ politeness: found }) {
       ? `${duration(found.shortest_delay)} to ${duration(found.longest_delay)}` : duration(found.shortest_delay)],
     ["Delay doubled", `for ${plural(found.strained, "overloaded host")}`],
     ["429 or Retry-After", plural(found.busy, "response")],
-    ["Backing off", h("a", { href: link("hosts", { condition: "backing off" }) }, plural(found.backing_off, "host"))],
+    ["Backing off", h("a", { href: link("hosts", { condition: "backing off", of: ALL }) }, plural(found.backing_off, "host"))],
     ["robots.txt", `${plural(found.robots_excluded, "URL")} excluded`],
   ]);
 }

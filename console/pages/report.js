@@ -26,7 +26,7 @@ export async function show({ params, crawl, signal, go }) {
       report.advice.length > MAX_ADVICE && details(`${report.advice.length - MAX_ADVICE} more`, advice(report.advice.slice(MAX_ADVICE)))),
     tiles([
       ["Pages", number(totals.pages), totals.shared ? `${number(totals.shared)} taken from other crawls` : plural(totals.visits, "visit")],
-      ["New texts", number(totals.new_texts), totals.visits_per_new_text && `${number(totals.visits_per_new_text)} visits for each`],
+      ["New texts", number(totals.new_texts), totals.visits_per_new_text >= 1 && `${number(totals.visits_per_new_text)} visits for each`],
       ["Copies", percent(totals.duplicate_share), `${number(totals.duplicates + totals.near_duplicates)} pages`],
       ["Received", bytes(totals.received)],
       ["Sites", number(totals.sites), `${number(totals.admitted)} URLs admitted`],
@@ -50,7 +50,7 @@ function describe(report) {
   if (!report.days.length) return "No day is counted yet.";
   const period = report.first_day === report.last_day ? `On ${report.first_day}` : `From ${report.first_day} to ${report.last_day}`;
   const { totals } = report;
-  const taken = totals.shared ? ` ${number(totals.shared)} of them were taken from other crawls, without a request.` : "";
+  const taken = totals.shared ? ` Of the pages, ${number(totals.shared)} came from other crawls, without a request.` : "";
   return `${period}: ${plural(totals.visits, "visit")} brought ${plural(totals.pages, "page")} with ` +
     `${plural(totals.new_texts, "new text")}, from ${plural(totals.sites, "new site")}.${taken}`;
 }

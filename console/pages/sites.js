@@ -17,7 +17,7 @@ export async function show({ params, crawl, crawls, signal, go }) {
     sort: sort || "hosts",
     sorted: (name) => go({ sort: name }),
     columns: [
-      { name: "Site", sort: "site", cell: (site) => siteLink(site.site) },
+      { name: "Site", sort: "site", ascending: true, cell: (site) => siteLink(site.site) },
       { name: "Hosts", sort: "hosts", numeric: true, cell: (site) => number(site.hosts) },
       { name: "Queued", sort: "queued", numeric: true, cell: (site) => number(site.queued) },
       { name: "Pages", sort: "pages", numeric: true, minor: true, cell: (site) => number(site.pages) },

@@ -39,7 +39,7 @@ function cells(columns, row) {
 /**
  * A table of any number of rows. Rows are loaded by cursor, and only visible rows have elements.
  *
- * Columns are as those of `table`, and `sort`, the name by which the server sorts, is optional.
+ * Columns are as those of `table`. Optional are `sort`, the name by which the server sorts, and `ascending`.
  */
 export class VirtualTable {
   /** *load(cursor)* returns a page as `getPage` does; *sorted(name)* is told the chosen column. */
@@ -82,7 +82,7 @@ export class VirtualTable {
     const isChosen = this.sort === column.sort;
     return h(
       "th",
-      { ...props, "aria-sort": isChosen ? "descending" : "none" },
+      { ...props, "aria-sort": isChosen ? (column.ascending ? "ascending" : "descending") : "none" },
       button(column.name, () => this.sorted(column.sort), { class: "sort", title: `Sort by ${column.name}` }),
     );
   }

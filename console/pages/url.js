@@ -5,6 +5,7 @@ import { changeButton } from "./dialog.js";
 import { button, field, h, hostLink, link, remote, replace, select, siteLink, urlLink } from "./dom.js";
 import { bytes, distance, duration, instant, moment, number, percent, plural, words } from "./format.js";
 import { eraseButton } from "./erasures.js";
+import { gates } from "./host.js";
 import { live } from "./live.js";
 import { badge, details, heading, KINDS, loaded, problem, section, sentence } from "./parts.js";
 import { facts, table } from "./table.js";
@@ -40,10 +41,11 @@ export async function show({ params, crawl, signal, go, reload }) {
 
 /** Return the state of the URL, its visits, and its place in the queue. */
 function state(found) {
+  const visits = visitFacts(found);
   return [
     h("p", { class: "sentence" }, badge(found.state, KINDS[found.state]), " ", found.answer),
     found.seen_as && h("p", {}, "The crawl has seen another form of this URL: ", urlLink(found.seen_as)),
-    section("Visit and next visit", visitFacts(found)),
+    visits.childElementCount > 0 && section("Visit and next visit", visits),
     found.queued && section("In the queue of its host", queued(found.queued)),
   ];
 }
@@ -89,11 +91,7 @@ function queued(found) {
       ["Rank", found.rank ?? "to be fetched again"],
       ["Estimate", found.seconds ? `about ${duration(found.seconds)}` : ""],
     ]),
-    table("Closed gates", [
-      { name: "Rule", cell: (gate) => words(gate.gate) },
-      { name: "Reason", cell: (gate) => gate.reason },
-      { name: "Until", cell: (gate) => (gate.until ? distance(gate.until) : "not known") },
-    ], found.closed_gates, "No rule forbids a visit now."),
+    gates(found),
   ];
 }
 

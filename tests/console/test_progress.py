@@ -329,9 +329,11 @@ def test_limit_names_the_host_that_takes_longest() -> None:
     slow = busy_host("http://slow.example", 12, 68.0, Condition.DELAYED)
     other = busy_host("http://b.example", 2, 1.0, Condition.CHECKED_OUT)
     for hosts in ((slow,), (slow, other)):
-        assert limit_text(progress(), Workload(hosts)) == (
+        assert limit_text(progress(queued=12), Workload(hosts)) == (
             "waiting for http://slow.example: 12 URLs, one request each 68 s, about 14 min"
         )
+    of_two = limit_text(progress(queued=11), Workload((slow,)))
+    assert of_two.startswith("waiting for http://slow.example: 12 URLs of all crawls, one")
 
 
 def test_limit_names_the_delay_if_all_hosts_wait_for_it() -> None:
