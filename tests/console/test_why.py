@@ -291,6 +291,9 @@ def test_answer_for_a_queued_url_has_its_position_and_the_closed_gate() -> None:
     lease = Lease(OrderId("1.7"), NOW - 60, NOW, ordered=3, done=1, crawl=DEFAULT_CRAWL)
     out = host(condition=Condition.CHECKED_OUT, lease=lease)
     assert answer(host=out, queued=behind(1)) == "Being fetched now."
+    # The order ends long before its lease.
+    facts |= {"host": host(), "gates": gates(out)}
+    assert answer(**facts).endswith("of its host. A fetcher is visiting its host.")
 
 
 def test_pace_of_a_host_names_the_crawl_delay() -> None:
