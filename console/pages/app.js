@@ -136,7 +136,7 @@ function showLogin(reason) {
     heading("Log in"),
     h("p", {}, capital(reason || "The console needs a token.")),
     h("form", { class: "login", on: { submit: login } },
-      field("Token", token, "The start of the console prints a link with it."),
+      field("Token", token, "Printed by gossamer token, or part of the link that gossamer console prints."),
       alert,
       h("button", { type: "submit", class: "primary" }, "Log in")),
   );
@@ -231,7 +231,7 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();
 });
-document.addEventListener("session-ended", () => showLogin("The session has ended."));
+document.addEventListener("session-ended", () => showLogin(logOut.hidden ? "" : "The session has ended."));
 window.addEventListener("hashchange", () => show());
 // "Back" leaves a dialog, as it leaves a page.
 window.addEventListener("popstate", () => document.querySelector("dialog[open]")?.close());

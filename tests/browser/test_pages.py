@@ -162,6 +162,7 @@ async def test_token_in_the_link_leaves_the_address(browser: Browser, console: C
 async def test_console_asks_for_a_token(browser: Browser, console: Console) -> None:
     page = await browser.new_page()
     await page.goto(console.route("hosts"))
+    await page.get_by_text("The console needs a token.").wait_for()
     await page.get_by_label("Token").fill("wrong")
     await page.get_by_role("button", name="Log in").click()
     await page.get_by_role("alert").wait_for()
