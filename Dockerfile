@@ -25,7 +25,7 @@ RUN /opt/gossamer/bin/pip install --no-build-isolation --no-deps --editable /app
 FROM python:3.13-slim-trixie
 # The user id is fixed: volumes and pod security settings name it.
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /tmp --shell /usr/sbin/nologin gossamer \
- && install --directory --owner=gossamer --group=gossamer /data /blobs
+ && install --directory --owner=gossamer --group=gossamer /data /blobs /console
 COPY --from=build /opt/gossamer /opt/gossamer
 COPY --from=build /app /app
 ENV PATH=/opt/gossamer/bin:$PATH HOME=/tmp PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
