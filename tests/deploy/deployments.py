@@ -4,6 +4,7 @@ runs commands."""
 import json
 import os
 import shlex
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,12 +13,15 @@ from typing import Protocol
 from tests.support.commands import clean_environment, run_command
 
 from . import smallweb
-from .written import COMPOSE, LOCAL, ROOT, SERVICES, compose
+from .written import COMPOSE, CONSOLE, LOCAL, ROOT, SERVICES, compose
 
 IMAGE: str = compose()["services"]["fetcher"]["image"]
 SERVERS = ("kafka", "cassandra")
 IMAGES = (IMAGE, *(compose()["services"][name]["image"] for name in SERVERS))
 NAMESPACE = "gossamer"
+TOKEN = ("gossamer", "token", "ann", "--role", "admin")
+CONSOLE_PORT = 8080
+"""The console refuses requests for `localhost` with another port."""
 TIMEOUT = 900.0
 """Seconds after which a command counts as hung."""
 
@@ -39,6 +43,8 @@ class Deployment(Protocol):
     """A fleet with the small web beside it."""
 
     name: str
+    token: str
+    """The token of an administrator of the console, once the deployment has started."""
 
     def start(self) -> None:
         """Start everything, and wait until all are ready."""
@@ -55,6 +61,13 @@ class Deployment(Protocol):
     def scale_fetcher(self, count: int) -> None:
         """Scale the fetcher to *count* instances."""
 
+    def kill_console(self) -> None:
+        """Kill the console, and wait until its successor is ready."""
+
+    @contextmanager
+    def console_port(self) -> Iterator[int]:
+        """Make the console reachable at the port of this machine that is returned."""
+
     def remove(self) -> None:
         """Remove the deployment with its volumes."""
 
@@ -65,7 +78,7 @@ class Deployment(Protocol):
 class Compose:
     """A deployment on one server."""
 
-    name = "Docker Compose"
+    name, token = "Docker Compose", ""
 
     def __init__(self, folder: Path) -> None:
         override = folder / "override.json"
@@ -74,9 +87,12 @@ class Compose:
         self._command = ("docker", "compose", "--project-name", "gossamer-proof", *files)
 
     def _compose(self, *words: str, stdin: str = "") -> str:
-        return run(*self._command, *words, stdin=stdin, GOSSAMER_CONTACT=smallweb.CONTACT)
+        settings = {"GOSSAMER_CONTACT": smallweb.CONTACT, "COMPOSE_PROFILES": CONSOLE}
+        return run(*self._command, *words, stdin=stdin, **settings)
 
     def start(self) -> None:
+        run_once = ("run", "--rm", "--no-deps", "--no-TTY")
+        self.token = self._compose(*run_once, CONSOLE, *TOKEN).split()[0]
         self._compose("up", "--detach", "--wait", "--no-build")
 
     def ask(self, service: str, *command: str, stdin: str = "") -> str:
@@ -96,6 +112,14 @@ class Compose:
         words = ("--detach", "--wait", "--no-build", "--no-recreate", "--scale", f"fetcher={count}")
         self._compose("up", *words)
 
+    def kill_console(self) -> None:
+        self._compose("kill", CONSOLE)
+        self._compose("up", "--detach", "--wait", "--no-build", "--no-recreate")
+
+    @contextmanager
+    def console_port(self) -> Iterator[int]:
+        yield CONSOLE_PORT
+
     def remove(self) -> None:
         self._compose("down", "--volumes", "--timeout", "5")
 
@@ -106,7 +130,7 @@ class Compose:
 class Kubernetes:
     """A deployment in the cluster of kubectl's configuration."""
 
-    name = "Kubernetes"
+    name, token = "Kubernetes", ""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -119,10 +143,12 @@ class Kubernetes:
         self._await()
         self._start_web()
         address = self._kubectl("get", "pod", "web", "--output=jsonpath={.status.podIP}")
-        self._overlay(smallweb.settings(address, f"{address}/32"))
+        self._overlay(address)
+        self._create_secrets(address)
         self._kubectl("delete", "jobs", "--all")
         run("kubectl", "apply", "--kustomize", str(self._folder))
         self._await()
+        self._await_console()
 
     def _start_web(self) -> None:
         self._kubectl("create", "configmap", "web", f"--from-file={smallweb.SOURCE}")
@@ -134,8 +160,12 @@ class Kubernetes:
         self._kubectl("apply", "--filename=-", stdin=json.dumps(objects))
         self._kubectl("wait", "pod/web", "--for=condition=Ready", "--timeout=120s")
 
-    def _overlay(self, settings: dict[str, str]) -> None:
-        """Write an overlay on top of the local one, as an operator does."""
+    def _overlay(self, address: str) -> None:
+        """Write an overlay on top of the local one for the web at *address*, as an operator
+        does."""
+        settings = smallweb.settings(address, f"{address}/32")
+        aliases = [{"ip": address, "hostnames": [smallweb.RECEIVER]}]
+        names_web = [{"op": "add", "path": "/spec/template/spec/hostAliases", "value": aliases}]
         generated = {
             "name": "gossamer",
             "behavior": "merge",
@@ -145,8 +175,26 @@ class Kubernetes:
             "namespace": NAMESPACE,
             "resources": [os.path.relpath(LOCAL, self._folder.resolve())],
             "configMapGenerator": [generated],
+            "patches": [
+                {
+                    "target": {"kind": "Deployment", "name": CONSOLE},
+                    "patch": json.dumps(names_web),
+                }
+            ],
         }
         (self._folder / "kustomization.yaml").write_text(json.dumps(kustomization))
+
+    def _create_secrets(self, address: str) -> None:
+        """Create a token and its secret, and the secret with the console's webhook."""
+        write = f"{shlex.join(TOKEN)} --file /tmp/ann.toml && cat /tmp/ann.toml"
+        self.token, entry = self.ask("frontier", "sh", "-c", write).split("\n", 1)
+        secrets = {
+            "gossamer-console": {"tokens.toml": entry},
+            "gossamer-notifications": smallweb.notifications(address),
+        }
+        for secret, values in secrets.items():
+            literals = [f"--from-literal={name}={value}" for name, value in values.items()]
+            self._kubectl("create", "secret", "generic", secret, *literals)
 
     def _kubectl(self, *words: str, stdin: str = "") -> str:
         return run("kubectl", "--namespace", NAMESPACE, *words, stdin=stdin)
@@ -156,7 +204,8 @@ class Kubernetes:
             self._kubectl("rollout", "status", f"statefulset/{name}", "--timeout=600s")
 
     def ask(self, service: str, *command: str, stdin: str = "") -> str:
-        pod = service if service == "web" else f"{service}-0"
+        pods = {"web": "web", CONSOLE: f"deployment/{CONSOLE}"}
+        pod = pods.get(service, f"{service}-0")
         return self._kubectl("exec", "--stdin", pod, "--", *command, stdin=stdin)
 
     def interrupt(self) -> str:
@@ -172,6 +221,25 @@ class Kubernetes:
     def scale_fetcher(self, count: int) -> None:
         self._kubectl("scale", "statefulset/fetcher", f"--replicas={count}")
         self._await()
+
+    def _await_console(self) -> None:
+        self._kubectl("rollout", "status", f"deployment/{CONSOLE}", "--timeout=600s")
+
+    def kill_console(self) -> None:
+        pods = f"--selector=app.kubernetes.io/name={CONSOLE}"
+        self._kubectl("delete", "pod", pods, "--grace-period=0", "--force")
+        self._await_console()
+
+    @contextmanager
+    def console_port(self) -> Iterator[int]:
+        where = ("--namespace", NAMESPACE, f"service/{CONSOLE}", f"{CONSOLE_PORT}:80")
+        forward = ["kubectl", "port-forward", *where]
+        with subprocess.Popen(forward, stdout=subprocess.PIPE) as process:
+            try:
+                assert process.stdout and process.stdout.readline(), "the port is not forwarded"
+                yield CONSOLE_PORT
+            finally:
+                process.kill()
 
     def remove(self) -> None:
         run("kubectl", "delete", "namespace", NAMESPACE, "--timeout=300s")

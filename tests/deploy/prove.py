@@ -1,4 +1,5 @@
-"""Deploys the fleet for real and crawls a small web with it: `python -m tests.deploy.prove`.
+"""Deploys the fleet for real, crawls a small web with it, and uses its console:
+`python -m tests.deploy.prove`.
 
 It deploys with Docker Compose, then on Kubernetes with the local overlay; an argument `compose` or
 `kubernetes` selects one. It needs Docker, and a cluster that kubectl can reach. Two environment
@@ -13,7 +14,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 from tests.synthweb import measure
 from tests.synthweb.record import Request, read_requests
@@ -26,6 +30,8 @@ TIMEOUT = 900.0
 """Seconds after which a condition counts as never met."""
 CHECK_INTERVAL = 2.0
 BROKER = "localhost:9092"
+NOTIFIER = "gossamer-notifications"
+"""The user agent of webhooks."""
 _started_at = time.monotonic()
 
 
@@ -57,6 +63,7 @@ class Proof:
         self._await(lambda: self._pages() >= self._truth.pages, "all pages are published")
         self._check_result()
         self._seed_again()
+        self._use_console()
 
     def _seed(self) -> None:
         """Add half of the seeds as text with Kafka's own producer, and half with our command."""
@@ -163,6 +170,61 @@ class Proof:
         behind = [row[5] for row in rows if len(row) > 5 and row[1] == topic]
         assert behind, f"the group {group} has committed nothing of {topic}"
         return sum(int(lag) if lag.isdigit() else 0 for lag in behind)
+
+    def _use_console(self) -> None:
+        """Define two crawls of a page in the console, of which the second one takes the capture of
+        the first; kill the console before it has sent the notice of the first."""
+        url = next(url for url in self._atlas.seeds[1:] if url in self._truth.pages)
+        assert self._call("GET", "crawls", token="wrong")[0] == 401
+        self._api("GET", f"crawls/default/capture?url={quote(url, safe='')}")
+        report("the console shows an archived page")
+        before = self._visits(url)
+        self._define("trial", url)
+        self._deployment.kill_console()
+        report("the console is killed, and answers again")
+        self._await(lambda: self._notices() == 1, "its webhook has the notice of the first crawl")
+        self._define("again", url)
+        self._await(lambda: self._notices() == 2, "its webhook has the notice of the second crawl")
+        assert self._visits(url) == before + 1, "the second crawl takes the capture of the first"
+        self._api("POST", "notifications/ops/test")
+        self._await(lambda: self._notices() == 3, "its webhook has the test")
+        found = self._api("POST", "crawls/default/fetch", urls=[url], wait=30)["urls"]
+        assert [one["is_fetched"] and bool(one["document"]) for one in found] == [True], found
+        report("an urgent URL is fetched, and its document returned")
+        self._api("POST", "crawls/again/pause")
+        self._api("DELETE", "crawls/trial")
+        states = {one["crawl"]: one["state"] for one in self._api("GET", "crawls")}
+        assert states == {"default": "active", "again": "paused", "trial": "removed"}
+        report("one crawl is paused, another one removed")
+        assert self._notices() == 3, "each notice is sent once"
+
+    def _define(self, crawl: str, url: str) -> None:
+        """Define a crawl of one page, whose limit raises a notice."""
+        text = f'seeds = ["{url}"]\n[limits]\nmax_pages = 1\n[revisit]\npolicy = "none"\n'
+        self._api("PUT", f"crawls/{crawl}", definition=text)
+
+    def _visits(self, url: str) -> int:
+        return len([one for one in self.requests() if one.url == url])
+
+    def _notices(self) -> int:
+        return len([one for one in self.requests() if one.agent == NOTIFIER])
+
+    def _api(self, method: str, path: str, **data: Any) -> Any:
+        """Return the answer of the API to a request of an administrator."""
+        status, answer = self._call(method, path, self._deployment.token, data)
+        assert status in (200, 201), (method, path, status, answer)
+        return answer
+
+    def _call(
+        self, method: str, path: str, token: str, data: dict[str, Any] | None = None
+    ) -> tuple[int, Any]:
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        with self._deployment.console_port() as port:
+            connection = HTTPConnection("localhost", port, timeout=TIMEOUT)
+            body = None if method == "GET" else json.dumps(data or {})
+            connection.request(method, f"/v1/{path}", body, headers)
+            response = connection.getresponse()
+            return response.status, json.load(response)
 
 
 def answers(*command: str) -> bool:

@@ -25,6 +25,8 @@ NETWORK, ADDRESS = "172.30.99.0/24", "172.30.99.2"
 OTHER_CONTAINERS = "172.30.99.128/25"
 """The range of the other containers' addresses; otherwise the first container gets the lowest
 address."""
+RECEIVER = "site0.example"
+"""The host of the web that receives the console's webhooks: it answers 200 to each POST to `/`."""
 CONTACT = "crawl-test@example.org"
 
 Fields = dict[str, Any]
@@ -57,6 +59,16 @@ def settings(address: str, network: str) -> dict[str, str]:
     }
 
 
+def notifications(address: str) -> dict[str, str]:
+    """Return the settings of a console that sends its notices to the web at *address*."""
+    return {
+        "GOSSAMER_NOTIFY__WEBHOOKS": f'["ops=http://{RECEIVER}:{HTTP}/"]',
+        "GOSSAMER_NOTIFY__ALLOW_NETWORKS": f'["{address}/32"]',
+        "GOSSAMER_NOTIFY__RULES": '["budget_spent"]',
+        "GOSSAMER_NOTIFY__INTERVAL": "5",
+    }
+
+
 def compose_override(image: str, services: tuple[str, ...]) -> Fields:
     """Return the override of the compose file."""
     web = {
@@ -69,8 +81,9 @@ def compose_override(image: str, services: tuple[str, ...]) -> Fields:
         "networks": {"web": {"ipv4_address": ADDRESS}},
     }
     besides = {"environment": settings(ADDRESS, NETWORK)}
+    console = {"environment": notifications(ADDRESS), "extra_hosts": [f"{RECEIVER}:{ADDRESS}"]}
     return {
-        "services": {"web": web, **dict.fromkeys(services, besides)},
+        "services": {"web": web, "console": console, **dict.fromkeys(services, besides)},
         "networks": {
             "web": {"ipam": {"config": [{"subnet": NETWORK, "ip_range": OTHER_CONTAINERS}]}}
         },
@@ -112,15 +125,19 @@ def pod(image: str) -> Fields:
 
 
 def policy() -> Fields:
-    """Return a network policy that lets the fetcher reach the web."""
-    fetcher = {"app.kubernetes.io/name": "fetcher"}
+    """Return a network policy that lets the fetcher and the console reach the web."""
+    names = {
+        "key": "app.kubernetes.io/name",
+        "operator": "In",
+        "values": ["fetcher", "console"],
+    }
     to = [{"podSelector": {"matchLabels": {"app.kubernetes.io/name": "web"}}}]
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
         "metadata": {"name": "web"},
         "spec": {
-            "podSelector": {"matchLabels": fetcher},
+            "podSelector": {"matchExpressions": [names]},
             "policyTypes": ["Egress"],
             "egress": [{"to": to}],
         },
