@@ -25,7 +25,6 @@ import random
 import re
 import struct
 import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
@@ -43,8 +42,9 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 from bench.processes import compiler_cpu, cpu, family, memory
 from tests.servers import Server, running
 from tests.synthweb import SynthWeb, World
+from tests.synthweb.record import Request
 from tests.system.by_hand import of_servers
-from tests.system.crawl import Crawl, marked_pids, run
+from tests.system.crawl import Crawl, marked_pids
 from tests.system.fleet import Fleet, fleet
 
 _SILENT = logging.getLogger("bench.fleet")
@@ -189,6 +189,10 @@ class Cost:
     name: str
     pages: int = 0
     took: float = 0.0
+    requested_after: float = 0.0
+    """Seconds until the commands that add the seeds had ended."""
+    visited_at: list[float] = field(default_factory=list)
+    """The seconds after which each page was requested, sorted."""
     cpu: Counts = field(default_factory=dict)
     """By kind of process."""
     reads: Counts = field(default_factory=dict)
@@ -214,6 +218,11 @@ def since(before: Counts, after: Counts) -> Counts:
     """Return the increase of each count that has grown."""
     grown = {name: count - before.get(name, 0.0) for name, count in after.items()}
     return {name: count for name, count in grown.items() if count > 0}
+
+
+def is_page(request: Request) -> bool:
+    """Return whether *request* found a page."""
+    return request.status == 200 and request.path != "/robots.txt"
 
 
 class MeasuredFleet:
@@ -249,18 +258,22 @@ class MeasuredFleet:
         web, servers = self._fleet.web, self._servers
         spent, rows = self.spent(), servers.rows(self._keyspace)
         records, requests = servers.records(self._prefix), self._requests()
-        began = time.monotonic()
+        began, began_at = time.monotonic(), time.time()
         begin()
+        requested_after = time.monotonic() - began
         self._await_end()
         took, spent = time.monotonic() - began, since(spent, self.spent())
         reads, writes = (
             since(before, after)
             for before, after in zip(rows, servers.rows(self._keyspace), strict=True)
         )
+        visited = [one.at for one in web.requests() if is_page(one)]
         return Cost(
             name,
-            pages=sum(one.status == 200 and one.path != "/robots.txt" for one in web.requests()),
+            pages=len(visited),
             took=took,
+            requested_after=requested_after,
+            visited_at=sorted(at - began_at for at in visited),
             cpu=spent,
             reads=reads,
             writes=writes,
@@ -325,16 +338,9 @@ def write_crawls(urls: Collection[str], crawls: int, folder: Path) -> list[str]:
     return paths
 
 
-APPLY = """
-import sys
-from console.cli.main import main
-sys.exit(any(main(["crawls", "apply", path]) for path in sys.argv[1:]))
-"""
-
-
 def apply_crawls(live_fleet: Fleet, paths: Collection[str]) -> None:
-    """Apply crawl files, in one process."""
-    done = run([sys.executable, "-c", APPLY, *paths], **live_fleet.settings)
+    """Apply crawl files, in one process: a process for each would take longer than the crawls."""
+    done = live_fleet.gossamer("crawls", "apply", *paths)
     assert done.code == 0, done
 
 
@@ -378,8 +384,8 @@ def crawl_in_folder(world: World, text: bool) -> Cost:
                 spent["all"] = max(spent.get("all", 0.0), cpu(marked_pids(started.mark)))
                 time.sleep(LOOK)
         took = time.monotonic() - began
-        pages = sum(one.status == 200 and one.path != "/robots.txt" for one in web.requests())
-        return Cost(name, pages, took, spent)
+        pages = sum(map(is_page, web.requests()))
+        return Cost(name, pages, took, cpu=spent)
 
 
 def show(measured: Cost) -> None:
@@ -392,6 +398,12 @@ def show(measured: Cost) -> None:
         f"{pages / measured.took:.1f} pages/s, {total:.1f} ms of CPU a page; besides, Java has "
         f"compiled for {compiled:.0f} s"
     )
+    if at := measured.visited_at:
+        tenths = [f"{at[n * (len(at) - 1) // 10]:.1f}" for n in range(11)]
+        print(
+            f"  seconds: seeds added after {measured.requested_after:.1f}, pages requested after "
+            f"{' '.join(tenths)} (each tenth)"
+        )
     _table("CPU, ms a page", measured.cpu, 1000 / pages)
     _table("rows read a page", measured.reads, 1 / pages)
     _table("mutations a page", measured.writes, 1 / pages)
