@@ -113,8 +113,8 @@ def overview(report: Report) -> Iterator[Line]:
         received = size(totals.requisites_received)
         yield Line("requisites", f"{totals.requisites:,} further requests, {received} received")
     new_texts = f"{totals.new_texts:,}"
-    if (totals.visits_per_new_text or 0.0) >= 1:
-        new_texts += f", one in {number(totals.visits_per_new_text)} requests"
+    if (visits := totals.visits_per_new_text or 0.0) >= 1:
+        new_texts += f", one in {number(visits)} requests"
     yield Line("new texts", new_texts)
     copies = f"{totals.duplicates:,} exact, {totals.near_duplicates:,} near"
     if totals.unchanged:
