@@ -57,7 +57,7 @@ def _plan(
         action=action,
         subject=first_few([*names]),
         # A letter has up to a megabyte, so the letters are read again while they are appended.
-        requests=(message(one) for one in iterate_letters(crawl.log, service) if one.name in names),
+        requests=map(message, iterate_letters(crawl.log, service, names)),
         effect=effect,
     )
 
@@ -66,10 +66,9 @@ def _chosen(
     crawl: OpenCrawl, names: Collection[str] | None, service: str | None
 ) -> Iterator[NamedLetter]:
     unknown = set(names or ())
-    for one in iterate_letters(crawl.log, service):
-        if names is None or one.name in names:
-            unknown.discard(one.name)
-            yield one
+    for one in iterate_letters(crawl.log, service, names):
+        unknown.discard(one.name)
+        yield one
     if unknown:
         raise NotFound(
             f"no such dead letters: {printable(', '.join(sorted(unknown)))}; gossamer "

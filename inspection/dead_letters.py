@@ -1,7 +1,8 @@
 """Dead letters as data: records that no service could read or process, page by page."""
 
 import base64
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator
 from contextlib import closing
 from typing import Literal, NamedTuple
 
@@ -12,7 +13,7 @@ from gossamer.events import DeadLetter
 from gossamer.events.topics import DEAD_LETTERS
 from gossamer.log import Log, Record, read_topic
 from gossamer.log.codec import message_of_letter, try_decode, value_of_letter
-from inspection.paging import Page, cursor_of, parse_cursor
+from inspection.paging import Page, cursor_of, parse_cursor, parse_position
 
 MAX_PREVIEW = 4096
 """Bytes of a record's value in a list."""
@@ -59,11 +60,36 @@ class Letter(Struct, frozen=True, kw_only=True):
     """Why the record cannot be replayed, for people; "" if it can."""
 
 
-def iterate_letters(log: Log, service: str | None = None) -> Iterator[NamedLetter]:
-    """Yield the dead letters of *service*, or of all services; skip unreadable ones."""
-    for record in read_topic(log, DEAD_LETTERS.name):
+def iterate_letters(
+    log: Log, service: str | None = None, names: Collection[str] | None = None
+) -> Iterator[NamedLetter]:
+    """Yield the dead letters of *service*, or of all services; skip unreadable ones.
+
+    *names* choose some of them. The topic is read from the first to the last of these.
+    """
+    records = read_topic(log, DEAD_LETTERS.name) if names is None else _read_named(log, names)
+    for record in records:
         if named := _named(record, service):
             yield named
+
+
+def _read_named(log: Log, names: Collection[str]) -> Iterator[Record]:
+    """Yield the records at the positions *names*, if they are retained."""
+    offsets, left = log.offsets(DEAD_LETTERS.name), defaultdict[int, set[int]](set)
+    for partition, offset in filter(None, map(parse_position, names)):
+        if offset in offsets.get(partition, ()):
+            left[partition].add(offset)
+    if not left:
+        return
+    starts = {partition: min(chosen) for partition, chosen in left.items()}
+    with closing(log.tail([DEAD_LETTERS.name], starts)) as tail:
+        while left and (records := tail.poll(0)):
+            for record in records:
+                chosen = left.get(record.partition, set())
+                if record.offset in chosen:
+                    yield record
+                if chosen and record.offset >= max(chosen):
+                    del left[record.partition]
 
 
 def _named(record: Record, service: str | None) -> NamedLetter | None:

@@ -51,6 +51,15 @@ def test_pages_are_the_whole_list(log: Log, service: str | None, limit: int) -> 
     assert all(len(page) <= limit for page in found)
 
 
+def test_named_letters_are_found_without_the_others(log: Log) -> None:
+    names = [name for name, _, _ in iterate_letters(log)]
+    for chosen in ([names[0]], names[3:9:2], [names[-1], names[1]], names):
+        found = [name for name, _, _ in iterate_letters(log, names=chosen)]
+        assert sorted(found) == sorted(chosen)
+    assert not [*iterate_letters(log, names=["99/0", "0/99999", "x", names[0].replace("/", "//")])]
+    assert not [*iterate_letters(log, names=[])]
+
+
 def test_letter_that_arrives_between_two_pages_is_on_the_next(log: Log) -> None:
     first = read_letters(log, limit=10)
     bury(log, 99)
