@@ -22,7 +22,7 @@ PAGES = {
     "speed": "No limit now",
     "blocklist": "Unblock",
     "dead-letters": "parser",
-    "audit": "All changes",
+    "audit": "The changes that operators made",
     "notifications": "Nothing is sent",
     "erasures": "Nothing was erased",
     "report": "Limits, traps and hazards",
