@@ -134,8 +134,10 @@ def _server(site: Site, opening: "Opening", place: "Place") -> "uvicorn.Server":
 
     class Server(uvicorn.Server):
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            """Stop. The streams end themselves: cancelled ones would be logged as errors."""
+            """Stop. Streams and requests end themselves: cancelled ones would be logged as
+            errors."""
             app.state.live.stop()
+            app.state.readers.end_requests()
             await super().shutdown(sockets)
 
     return Server(config)

@@ -98,16 +98,22 @@ class Lane:
         for reader in reversed(self._readers):
             self._free.put_nowait(reader)
         self._max_waiting, self._timeout, self._waiting = max_waiting, timeout, 0
+        self._limits, self._is_ending = set[asyncio.Timeout](), False
 
     async def read(self, read: Callable[[OpenCrawl], Answer]) -> Answer:
         """Return the result of *read*. Raise Busy if too many requests wait or time is over."""
         if self._free.empty() and self._waiting >= self._max_waiting:
             raise Busy("too many requests of this kind at once; repeat it in a second")
+        limit = asyncio.timeout(self._timeout)
+        self._limits.add(limit)
         try:
-            async with asyncio.timeout(self._timeout):
+            async with limit:
                 return await self._read(read)
         except TimeoutError as error:
-            raise TookTooLong(f"the request took longer than {self._timeout:g} s") from error
+            reason = "the console ends" if self._is_ending else f"it took {self._timeout:g} s"
+            raise TookTooLong(f"the request was not completed: {reason}") from error
+        finally:
+            self._limits.discard(limit)
 
     async def _read(self, read: Callable[[OpenCrawl], Answer]) -> Answer:
         self._waiting += 1
@@ -119,6 +125,12 @@ class Lane:
         # Also if the request is cancelled: a thread cannot be interrupted, and is free at its end.
         result.add_done_callback(lambda _: self._free.put_nowait(reader))
         return await asyncio.shield(result)
+
+    def end_requests(self) -> None:
+        """End all requests, because the server stops."""
+        self._is_ending = True
+        for limit in self._limits:
+            limit.reschedule(asyncio.get_running_loop().time())
 
     async def stop(self) -> None:
         """Close the crawl in all threads."""
@@ -142,6 +154,11 @@ class Readers:
             yield
         finally:
             await asyncio.gather(self.points.stop(), self.scans.stop())
+
+    def end_requests(self) -> None:
+        """End all requests, because the server stops."""
+        self.points.end_requests()
+        self.scans.end_requests()
 
 
 class CrawlReader:

@@ -153,19 +153,23 @@ def test_console_stops_although_a_read_does_not_end(data: Path) -> None:
         port = unused.getsockname()[1]
     arguments = ["console", "--data", str(data), "--port", str(port)]
     with subprocess.Popen(
-        [sys.executable, "-c", SLOW + RUN, *arguments], stdout=subprocess.PIPE
+        [sys.executable, "-c", SLOW + RUN, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     ) as console:
-        assert console.stdout
+        assert console.stdout and console.stderr
         while b"Ctrl-C stops" not in console.stdout.readline():
             pass
         headers = {"Authorization": f"Bearer {(data / 'console-token').read_text()}"}
         url = f"http://127.0.0.1:{port}/v1/crawls/default/failures"
         with ThreadPoolExecutor(1) as thread:
-            thread.submit(httpx.get, url, headers=headers, timeout=TIMEOUT)
+            found = thread.submit(httpx.get, url, headers=headers, timeout=TIMEOUT)
             try:
                 assert console.stdout.readline() == b"reading\n"
                 console.send_signal(signal.SIGTERM)
                 console.wait(TIMEOUT)
+                assert found.result().status_code == 503
+                assert console.stderr.read() == b""
             finally:
                 console.kill()
     assert console.returncode == 0
