@@ -67,12 +67,12 @@ def _pace_text(host: Host, after: SiteOverridden | HostOverridden) -> str:
     if after.delay is None or not host.delay:
         return ""
     delay = after.delay if after.ours else max(after.delay, host.delay)
-    seconds = host.queued * (delay + host.pace - host.delay)
-    return (
-        f"{host.host}: one request each {delay:.3g} s instead of {host.delay:.3g} s; "
-        f"{plural(host.queued, 'queued URL')} in {duration(seconds)} instead of "
-        f"{duration(host.seconds_left)}"
-    )
+    text = f"{host.host}: one request each {delay:.3g} s instead of {host.delay:.3g} s"
+    if not host.queued:
+        return text
+    seconds = duration(host.queued * (delay + host.pace - host.delay))
+    queued = plural(host.queued, "queued URL")
+    return f"{text}; {queued} in {seconds} instead of {duration(host.seconds_left)}"
 
 
 def _hosts(crawl: OpenCrawl, site: str) -> list[Host]:

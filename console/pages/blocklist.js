@@ -62,7 +62,7 @@ function matching(signal) {
 }
 
 function block() {
-  const rules = h("textarea", { rows: 4, spellcheck: "false" });
+  const rules = h("textarea", { rows: 4, required: true, spellcheck: "false" });
   return {
     title: "Block", expires: true, danger: true, verb: "Block", method: "POST", path: "blocklist",
     fields: [field("Rules, one a line", rules, "A host, a URL, a prefix such as example.org/private/, or a network.")],

@@ -72,12 +72,12 @@ function simple(name, verb, title) {
 }
 
 function applying(name, text, at = undefined) {
-  const id = h("input", { type: "text", value: name, readonly: Boolean(name), spellcheck: "false" });
-  const toml = h("textarea", { rows: 16, spellcheck: "false" }, text);
+  const id = h("input", { type: "text", value: name, readonly: Boolean(name), required: true, spellcheck: "false" });
+  const toml = h("textarea", { rows: 16, required: true, spellcheck: "false" }, text);
   const change = {
     title: name ? `Edit the crawl ${name}` : "Apply a crawl's definition", verb: "Apply", method: "PUT",
     fields: [field("Id of the crawl", id), field("Definition, as TOML", toml)],
-    get path() { return `crawls/${encodeURIComponent(id.value.trim() || "-")}`; },
+    get path() { return `crawls/${encodeURIComponent(id.value.trim())}`; },
     body: () => ({ definition: toml.value }), replaces: at,
   };
   return change;

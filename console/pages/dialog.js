@@ -91,6 +91,11 @@ function askChange(change) {
   async function preview() {
     asked += 1;
     const own = asked;
+    if ([...form.querySelectorAll("[required]")].some((one) => ![typed, reason].includes(one) && !one.value.trim())) {
+      isInvalid = true;
+      replace(effect, h("p", { class: "hint" }, "The effect is shown here when the fields are filled in."));
+      return allow();
+    }
     try {
       const found = await send(change.method, change.path, body(), { ...change.query, dry_run: true }, change.headers);
       if (own !== asked) return;
