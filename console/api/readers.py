@@ -36,7 +36,7 @@ class Busy(Unavailable):
 
 
 class TookTooLong(Busy):
-    """A request took too long. Its thread goes on until it has ended."""
+    """A request took too long. Its thread goes on until it has ended, or the process."""
 
 
 class Reader:
@@ -110,8 +110,9 @@ class Lane:
             async with limit:
                 return await self._read(read)
         except TimeoutError as error:
-            reason = "the console ends" if self._is_ending else f"it took {self._timeout:g} s"
-            raise TookTooLong(f"the request was not completed: {reason}") from error
+            if self._is_ending:
+                raise Busy("the console ends: repeat the request") from error
+            raise TookTooLong(f"the request took longer than {self._timeout:g} s") from error
         finally:
             self._limits.discard(limit)
 
