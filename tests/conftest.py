@@ -40,13 +40,12 @@ NO_DATA = "the third-party data is not here; `scripts/suites` fetches it"
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests with servers and long tests as slow; run the longest test first.
+    """Mark long tests as slow, too; run the longest test first.
 
     Only one: several of the long tests at once are several fleets and servers on a few cores.
     """
     for item in items:
-        needs = {"kafka", "cassandra"} & {*getattr(item, "fixturenames", ())}
-        if needs or item.get_closest_marker("long"):
+        if item.get_closest_marker("long"):
             item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: item.get_closest_marker("timeout") is None)
 

@@ -15,11 +15,12 @@ from tests.simulation.shrink import MAX_LINES, shrink_run, story
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK_SIZE = 10
 """Seeds of one test, which take five seconds of CPU."""
-NORMAL_BLOCKS = range(2, 7)
-"""The blocks of a normal run. The first two take the longest: half a minute of CPU."""
+QUICK_BLOCK, SLOW_BLOCKS = 6, range(2, 6)
+"""The block that takes the least time, and others of less than half a minute of CPU."""
 BLOCKS = [
-    block if block in NORMAL_BLOCKS else pytest.param(block, marks=pytest.mark.long)
-    for block in range(60)
+    pytest.param(QUICK_BLOCK),
+    *(pytest.param(block, marks=pytest.mark.slow) for block in SLOW_BLOCKS),
+    *(pytest.param(block, marks=pytest.mark.long) for block in (0, 1, *range(7, 60))),
 ]
 MAX_SHRUNK = 2
 """The number of failing seeds of a block that are shrunk."""
@@ -27,7 +28,6 @@ BUSY_SEED = 19
 """A seed with takeovers, in which every service logs."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("block", BLOCKS)
 def test_promises_hold_for_a_block_of_seeds(block: int) -> None:
     results = map(simulate, range(block * BLOCK_SIZE, (block + 1) * BLOCK_SIZE))

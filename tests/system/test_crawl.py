@@ -52,7 +52,6 @@ def assert_complete(crawl: Crawl) -> None:
     assert_archived(crawl, requests, truth)
 
 
-@pytest.mark.slow
 def test_tiny_crawl_is_complete_and_polite(tiny: Finished) -> None:
     assert_complete(tiny.crawl)
 
@@ -94,7 +93,6 @@ def test_report_has_the_numbers_of_the_crawl(tiny: Finished) -> None:
     assert f"{rules} robots.txt" in tiny.done.out
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("hosts", [200, pytest.param(2000, marks=pytest.mark.long)])
 def test_crawl_of_a_plain_world_is_complete(tmp_path: Path, hosts: int) -> None:
     with SynthWeb(World.plain(seed=7, hosts=hosts, pages=2)) as web:

@@ -47,7 +47,6 @@ LOSSES = 3
 Cassandra."""
 
 
-@pytest.mark.slow
 def test_fleet_of_two_survives_a_kill_of_one_instance_of_each_service(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:

@@ -4,6 +4,8 @@ settings."""
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.support.commands import Done
 from tests.support.waiting import until
 from tests.traps import RunningTraps, TrapWeb
@@ -51,6 +53,7 @@ class Operator:
         return found
 
 
+@pytest.mark.slow
 def test_operator_of_a_fleet_sees_the_worth_of_sites_and_releases_parked_urls(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:

@@ -48,7 +48,6 @@ def resumed_without_repeats(crawl: Crawl) -> None:
     assert_archived(crawl, requests, truth)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
 )

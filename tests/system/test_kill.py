@@ -27,7 +27,6 @@ LAST_PATIENCE, LIMIT = 900.0, 1800
 the test."""
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(LIMIT)
 @pytest.mark.parametrize("times", [8, pytest.param(20, marks=pytest.mark.long)])
 def test_crawl_with_many_kills_ends_like_one_without(tmp_path: Path, times: int) -> None:

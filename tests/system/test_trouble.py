@@ -224,7 +224,6 @@ def test_killed_fetcher_stops_the_run_and_the_next_run_continues(tmp_path: Path)
         assert_complete(crawl)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("which", [0, pytest.param(2, marks=pytest.mark.long)])
 def test_kill_of_any_process_loses_nothing(tmp_path: Path, which: int) -> None:
     with SynthWeb(World.plain(seed=6, hosts=12, pages=6)) as web:
