@@ -258,15 +258,16 @@ class HostLoader:
     def first_ready(self, crawls: Collection[str]) -> dict[str, ReadyHost]:
         """Return for each of *crawls* the ready host with the lowest request number whose partition
         has a free slot. Crawls without such a host are left out."""
-        ready = {crawl: list[ReadyHost]() for crawl in crawls}
+        first = dict[str, tuple[float, str]]()
+        places = dict[str, Partition]()
         for partition in self._with_slots():
-            for crawl in partition.bench.ready_crawls:
-                if crawl in ready and (host := partition.bench.first_ready(crawl)):
-                    ready[crawl].append(ReadyHost(partition.read(crawl), host))
+            for crawl, head in partition.bench.first_ready.items():
+                if crawl not in first or head < first[crawl]:
+                    first[crawl], places[crawl] = head, partition
         return {
-            crawl: min(several, key=lambda one: one.number)
-            for crawl, several in ready.items()
-            if several
+            crawl: ReadyHost(places[crawl].read(crawl), places[crawl].bench.hosts[first[crawl][1]])
+            for crawl in crawls
+            if crawl in first
         }
 
     def _late_ready(self, crawl: str) -> Iterator[ReadyHost]:

@@ -22,7 +22,16 @@ frontier uses the delays of names from memory only: after a takeover all delays 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence, Set
+from collections.abc import (
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+)
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import count
@@ -275,25 +284,38 @@ class ReadyHosts:
 
     def __init__(self) -> None:
         self._by_crawl = defaultdict[str, ReadySchedule](ReadySchedule)
+        self._crawls_of = dict[str, set[str]]()
+        """Host → the crawls for which it is here."""
+        self._heads: dict[str, tuple[float, str]] | None = None
+        """As `heads` returns them; None after a change."""
 
     def put(self, row: HostRow) -> None:
         """Insert the host of *row* for each crawl that it may be ordered for, or change its
         numbers."""
         served = servable_crawls(row, row.ready_at)
-        for crawl in self._by_crawl.keys() - served:
-            self._remove(row.host, crawl)
+        self._remove(row.host, self._crawls_of.get(row.host, set()) - served)
+        self._crawls_of[row.host] = served
         for crawl in served:
             self._by_crawl[crawl].put(row.host, row.of(crawl).number)
 
     def remove(self, host: str) -> None:
         """Remove *host* from all crawls."""
-        for crawl in [*self._by_crawl]:
-            self._remove(host, crawl)
+        self._remove(host, self._crawls_of.pop(host, set()))
 
-    def _remove(self, host: str, crawl: str) -> None:
-        self._by_crawl[crawl].remove(host)
-        if self._by_crawl[crawl].is_empty:
-            del self._by_crawl[crawl]
+    def _remove(self, host: str, crawls: Set[str]) -> None:
+        self._heads = None
+        for crawl in crawls:
+            self._by_crawl[crawl].remove(host)
+            if self._by_crawl[crawl].is_empty:
+                del self._by_crawl[crawl]
+
+    @property
+    def heads(self) -> Mapping[str, tuple[float, str]]:
+        """Crawl → its lowest request number here, and the host with it."""
+        if self._heads is None:
+            heads = {crawl: schedule.first() for crawl, schedule in self._by_crawl.items()}
+            self._heads = {crawl: head for crawl, head in heads.items() if head}
+        return self._heads
 
     @property
     def crawls(self) -> list[str]:
@@ -553,14 +575,9 @@ class Workbench:
                 hosts.shares.charge(crawl, visits, weight)
 
     @property
-    def ready_crawls(self) -> list[str]:
-        """The crawls with ready hosts."""
-        return self._ready.crawls
-
-    def first_ready(self, crawl: str) -> Host | None:
-        """Return the ready host with the lowest request number in *crawl*; None without one."""
-        first = self._ready.first(crawl)
-        return self.hosts[first] if first else None
+    def first_ready(self) -> Mapping[str, tuple[float, str]]:
+        """Crawl → the lowest request number of its ready hosts, and the host with it."""
+        return self._ready.heads
 
     def oldest_ready(self, crawl: str) -> Host | None:
         """Return the ready host whose first URL in *crawl* is the oldest; None without one."""
