@@ -233,6 +233,11 @@ class Broker:
         )
         return [offset for offset in readable if offset not in delivered]
 
+    def has_consumed(self, group: str, topic: str) -> bool:
+        """Return whether *group* has consumed all records of *topic*."""
+        offsets = self.group(group).offsets
+        return all(offsets.get(at, 0) >= len(self.logs[at]) for at in self.logs if at[0] == topic)
+
     def _check(self) -> None:
         if not self.away:
             for group in self.groups.values():

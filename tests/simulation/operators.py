@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from gossamer.events import (
+    DEFAULT_CRAWL,
     BlocklistChanged,
     ChangeHint,
     ChangesHinted,
     ErasureRequested,
     Event,
     EvidenceKind,
+    FetchRequested,
     SiteOverridden,
 )
-from gossamer.events.topics import TOPICS
+from gossamer.events.topics import SEEDS, TOPICS
 from gossamer.web.url import host_key, host_name, site_of
 from tests.simulation.broker import At, Broker
+from tests.simulation.crawls import Crawl
 from tests.simulation.kernel import START
 from tests.simulation.versions import upgrade
 from tests.simulation.web import Request
@@ -131,6 +134,51 @@ def _pause_crawl(run: "Run") -> None:
     _instruct(run, instruction, replace(going_on, paused=True), going_on)
 
 
+def _define_crawl(run: "Run") -> None:
+    """Define another crawl, of one site."""
+    site = site_of(f"{_draw_host_and_times(run)[0]}/")
+    seeds = tuple(url for url in run.sites.home_pages() if site_of(url) == site)
+    crawl = Crawl(f"crawl-{len(run.crawls)}", 1.0, f"domain('{site}')", seeds)
+    run.note(f"{crawl.id} defined, of {site}")
+    run.crawls[crawl.id] = crawl
+    run.add_crawl(crawl)
+
+
+def _redefine_crawl(run: "Run") -> None:
+    """Exclude a site from the scope of the crawl `default` for a minute, once all seeds were read:
+    a seed that is out of the scope becomes a dead letter."""
+    if not run.broker.has_consumed("dedup", SEEDS.name):
+        run.sim.later(1.0, _redefine_crawl, run)
+        return
+    others = [crawl for crawl in run.crawls.values() if crawl.id != DEFAULT_CRAWL]
+    alone = [url for url in run.sites.home_pages() if not any(one.includes(url) for one in others)]
+    if not alone or _is_overridden(run, DEFAULT_CRAWL):
+        return
+    site, now, before = site_of(run.sim.random.choice(alone)), run.sim.now, run.definition()
+    ends, without = now + 60.0, replace(before, scope=f"{before.scope} and not domain('{site}')")
+
+    def concerns(url: str) -> bool:
+        """Return whether no crawl that was defined since may request *url*, nor any robots.txt on
+        its behalf."""
+        crawls = [crawl for crawl in run.crawls.values() if crawl.id != DEFAULT_CRAWL]
+        is_robots = url.endswith("/robots.txt")
+        return site_of(url) == site and not (is_robots or any(one.includes(url) for one in crawls))
+
+    run.pauses.append((now, ends + IN_FORCE))
+    text = f"{DEFAULT_CRAWL} without {site}"
+    _instruct(run, Instruction(text, now, ends, concerns), without, before)
+
+
+def _fetch(run: "Run") -> None:
+    """Request pages of a host, and one that no page links to."""
+    host, now, _ = _draw_host_and_times(run)
+    paths = run.sim.random.sample([*run.sites.sites[host].paths, "/unlinked"], 2)
+    urls = tuple(url for path in paths if not run.sites.forbids(url := f"{host}{path}"))
+    run.note(f"{' and '.join(urls)} requested")
+    run.fetched += [(now, (DEFAULT_CRAWL, url)) for url in urls]
+    run.append(FetchRequested(at=now, site=site_of(f"{host}/"), host=host, urls=urls))
+
+
 def _remove_crawl(run: "Run") -> None:
     """Remove a crawl, or repeat the removal: one crawl goes on."""
     crawl = next(
@@ -200,6 +248,9 @@ ACTIONS: dict[str, Callable[["Run"], None]] = {
     "site slower": _slow_site,
     "blocked": _block_host,
     "paused": _pause_crawl,
+    "defined": _define_crawl,
+    "redefined": _redefine_crawl,
+    "fetch": _fetch,
     "removed": _remove_crawl,
     "long sitemap": _append_hints,
     "erased": _erase,

@@ -8,6 +8,7 @@ or has other parameters is an error, so that a refactoring cannot disable a faul
 import inspect
 import pkgutil
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -19,11 +20,14 @@ from unittest import mock
 import msgspec
 from cassandra.protocol import IsBootstrappingErrorMessage, OverloadedErrorMessage
 
+from gossamer.bounds import Exclusion
 from gossamer.errors import GossamerError, Newer, Poison, Unavailable
 from gossamer.events import (
     DEFAULT_CRAWL,
+    CrawlDefined,
     ErasureBegun,
     Event,
+    FetchRequested,
     HostCheckedOut,
     Page,
     SeedAdded,
@@ -49,9 +53,11 @@ from services.frontier.checkout import _charge
 from services.frontier.dispatch import Balance
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
+from services.frontier.refusals import Refusals
 from services.frontier.removal import CrawlRemoval
-from services.frontier.rows import HostRow, QueueEnds
+from services.frontier.rows import HostRow, OffsetAndTime, QueuedUrl, QueueEnds
 from services.frontier.service import Frontier
+from services.frontier.urgent import UrgentRequests
 from services.frontier.workbench import Host, Schedule
 
 PRIORITY = re.compile(rb'"priority": ?(-?\d+)')
@@ -265,13 +271,44 @@ def _no_partitions(self: CrawlRemoval) -> Iterator[Partition]:
     return iter(())
 
 
-begin_erasure = Erasing.begin
+begin_erasure, fetch_urgently = Erasing.begin, UrgentRequests.fetch
 
 
 def _without_tombstones(
     self: Erasing, event: ErasureBegun, now: float
 ) -> Iterator[Event | Tombstone]:
     return (one for one in begin_erasure(self, event, now) if not isinstance(one, Tombstone))
+
+
+def _never_excluded(
+    self: Refusals,
+    partition: Partition,
+    site: str,
+    url: QueuedUrl,
+    crawl: CrawlDefined,
+    probed: Counter[str],
+) -> Exclusion | None:
+    return None
+
+
+def _never_again(self: Refusals, crawls: Iterable[CrawlDefined]) -> Iterator[CrawlDefined]:
+    return iter(())
+
+
+def _without_known(
+    self: UrgentRequests,
+    partition: Partition,
+    event: FetchRequested,
+    now: float,
+    record: OffsetAndTime | None = None,
+) -> list[UrlsDiscovered]:
+    unknown = [url for url in event.urls if not self._urls.get((event.crawl, event.host), url)]
+    event = msgspec.structs.replace(event, urls=tuple(unknown))
+    return fetch_urgently(self, partition, event, now, record)
+
+
+def _never_waits(partition: Partition, row: HostRow, url: str) -> bool:
+    return False
 
 
 def _as_if_present(self: Dedup, event: Event) -> bool:
@@ -516,5 +553,38 @@ FAULTS = (
         first=576,
         report="was removed and .* was published later",
         seams={"services.dedup.service.Dedup._is_dropped": _as_if_present},
+    ),
+    Fault(
+        "narrower scope",
+        "Queued URLs are visited after the scope of their crawl was changed to exclude them.",
+        scenario="crawls changed",
+        seeds=5,
+        report="requested .* s after: default without",
+        seams={"services.frontier.refusals.Refusals.find_exclusion": _never_excluded},
+    ),
+    Fault(
+        "parked for good",
+        "URLs that an earlier scope excluded stay parked.",
+        scenario="crawls changed",
+        seeds=3,
+        report="is still excluded by an earlier scope",
+        seams={"services.frontier.refusals.Refusals.unevaluated": _never_again},
+    ),
+    Fault(
+        "known pages",
+        "A requested URL is not visited if it is known.",
+        scenario="fetched",
+        seeds=1,
+        first=992,
+        report="was requested at .* and was not visited since",
+        seams={"services.frontier.urgent.UrgentRequests.fetch": _without_known},
+    ),
+    Fault(
+        "two entries",
+        "A requested URL that waits in another queue is visited twice.",
+        scenario="fetched",
+        seeds=3,
+        report="for URLs that were answered before",
+        seams={"services.frontier.urgent._may_wait": _never_waits},
     ),
 )

@@ -5,7 +5,7 @@ disks.
 """
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field
@@ -14,6 +14,8 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from gossamer.events import Outcome
+from gossamer.events.hazards import Hazard
 from gossamer.events.topics import PAGES, TOPICS
 from gossamer.log.codec import public_key, split_key
 from gossamer.log.control import ControlRow
@@ -477,6 +479,38 @@ def check_shared(story: Story, share_for: float, removed: Container[str] = ()) -
             )
             if not shared and is_first and lasting:
                 yield f"{order['crawl']} requests {url}, which another crawl has just captured"
+
+
+def check_scopes(
+    outcomes: Mapping[Key, dict[str, Any]], crawls: Mapping[str, Crawl]
+) -> Iterator[str]:
+    """Yield each URL that an earlier scope excluded, and the last one of its crawl includes."""
+    for (crawl, url), row in outcomes.items():
+        if row["outcome"] == Hazard.OUT_OF_SCOPE and crawls[crawl].includes(url):
+            yield f"{url} is still excluded by an earlier scope of {crawl}"
+
+
+def check_fetched(story: Story, fetched: Iterable[tuple[float, Key]]) -> Iterator[str]:
+    """Yield each URL that an operator requested and that was not visited since."""
+    last: dict[Key, float] = {}
+    for at, ended in story.outcomes:
+        if ended["event"] == "visit_ended" and ended["outcome"] != Outcome.UNVISITED:
+            last[ended["crawl"], ended["visit"]["url"]] = at
+    for at, (crawl, url) in fetched:
+        if last.get((crawl, url), 0.0) < at:
+            yield f"{url} was requested at {at - START:.0f} and was not visited since"
+
+
+def count_requested_again(story: Story, fetched: Iterable[tuple[float, Key]]) -> Counter[str]:
+    """Return how often each URL was requested by an operator, if it was visited before: only then
+    the request is a visit of its own."""
+    again = {
+        visit["url"]
+        for _, order in story.orders
+        for visit in order["visits"]
+        if visit.get("earlier")
+    }
+    return Counter(url for _, (_, url) in fetched if url in again)
 
 
 def check_fruitless_orders(story: Story, sites: Sites) -> Iterator[str]:

@@ -130,6 +130,8 @@ class Run:
         """Host → time at which an operator erased it."""
         self.removed: dict[str, float] = {}
         """Crawl → time at which an operator removed it."""
+        self.fetched: list[tuple[float, Key]] = []
+        """The time at which an operator requested a URL, its crawl and the URL."""
         self.deleted: list[Deleted] = []
         """Records that were deleted before they were consumed. The crawl stops at the gap."""
 
@@ -194,11 +196,15 @@ class Run:
 
     def _add_seeds(self) -> None:
         for crawl in self.crawls.values():
-            self.append(self.definition(crawl))
-            for url in crawl.seeds:
-                self.append(SeedAdded(crawl=crawl.id, url=url, priority=self._priority()))
+            self.add_crawl(crawl)
         if self.scenario.interval:
             self.sim.later(self.scenario.lasts, self._stop_revisits)
+
+    def add_crawl(self, crawl: Crawl) -> None:
+        """Define *crawl*, and add its seeds."""
+        self.append(self.definition(crawl))
+        for url in crawl.seeds:
+            self.append(SeedAdded(crawl=crawl.id, url=url, priority=self._priority()))
 
     def definition(self, crawl: Crawl | None = None, again: bool = True) -> CrawlDefined:
         """Return the definition of *crawl*, by default of the crawl `default`; without *again* its
@@ -286,16 +292,17 @@ class Run:
     def _idle(self) -> bool:
         if self.unrestored:
             return False
-        for (topic, number), records in self.broker.logs.items():
-            for group in TOPICS[topic].consumers if topic in TOPICS else ():
-                if self.broker.group(group).offsets.get((topic, number), 0) < len(records):
-                    return False
+        for topic in {topic for topic, _ in self.broker.logs if topic in TOPICS}:
+            if not all(self.broker.has_consumed(who, topic) for who in TOPICS[topic].consumers):
+                return False
         hosts = [row for rows in self.nodes.all_named("hosts").values() for row in rows]
         if any(row["condition"] != "idle" for row in hosts):
             return False
         if any(promises.check_removed(self.nodes, self.broker, self.removed)):
             return False
         outcomes = self._outcomes()
+        if any(promises.check_scopes(outcomes, self.crawls)):
+            return False
         done = outcomes.keys() - self._retries()
         admitted = {
             (crawl, url)
@@ -380,11 +387,14 @@ class Run:
         excused = self.excused + self.losses * self.batch * len(sites.sites)
         if self.far and self.scenario.interval:
             excused += sum(len(site.paths) for site in sites.sites.values())
+        result.broken += promises.check_scopes(self._outcomes(), self.crawls)
+        result.broken += promises.check_fetched(self.story, self.fetched)
         crawls = Counter(url for _, url in self.story.admitted)
+        crawls += promises.count_requested_again(self.story, self.fetched)
         result.broken += promises.check_repeats(sites, excused, self.scenario.interval, crawls)
         result.broken += [f"{name} ended with status {code}" for _, name, code in self.fleet.exits]
         required = set() if self.links_lost else self._required_urls(self._outcomes())
-        lost = required - set(self.story.admitted)
+        lost = required - set(self.story.admitted) - {key for _, key in self.fetched}
         result.broken += [
             f"{url} is linked and was never admitted to {crawl}" for crawl, url in sorted(lost)
         ]

@@ -110,6 +110,27 @@ CRAWL_REMOVED = replace(
     pages=(8, 20),
     crawls=(1.0, 1.0),
 )
+CRAWLS_CHANGED = Scenario(
+    "crawls changed",
+    ("defined", "redefined", "kill", "frontier killed", "disk lost"),
+    (1, 2),
+    until=15.0,
+    hosts=(3, 6),
+    pages=(20, 40),
+    all_added=True,  # Queues are long, so that excluded URLs wait there.
+    delay=1.0,
+    # An order in flight is not ended by a change of the scope.
+    settings={"frontier": {"batch": 2, "worth_parking": False}},
+    turn=1.0,
+)
+FETCHED = replace(
+    CRAWLS_CHANGED,
+    name="fetched",
+    # Without the death of a fetcher, no visit may be repeated.
+    harms=("fetch", "frontier killed", "disk lost"),
+    times=(1, 4),
+    until=60.0,
+)
 MOVED = Scenario("moved", ("moved", "kill"), (1, 1), until=60.0, hosts=(4, 12))
 SCENARIOS = (
     Scenario(
@@ -202,13 +223,23 @@ RARE_SCENARIOS = {
 }
 """Scenarios with one seed of 32 each, instead of random harms."""
 
+SCENARIOS_OF_CRAWLS = {
+    32: TWO_CRAWLS,
+    64: CRAWL_REMOVED,
+    96: TWO_CRAWLS,
+    128: CRAWLS_CHANGED,
+    160: TWO_CRAWLS,
+    192: CRAWL_REMOVED,
+    224: FETCHED,
+}
+"""Scenarios with one seed of 256 each."""
+
 
 def scenario_of(seed: int) -> Scenario:
     turn, place = divmod(seed // 2, len(SCENARIOS))
     if seed % 2 and turn % SCENARIOS[place].rounds == 0:
         return SCENARIOS[place]
-    of_crawls = {32: TWO_CRAWLS, 96: TWO_CRAWLS, 64: CRAWL_REMOVED}
-    return RARE_SCENARIOS.get(seed % 32, of_crawls.get(seed % 128, ANYTHING))
+    return RARE_SCENARIOS.get(seed % 32, SCENARIOS_OF_CRAWLS.get(seed % 256, ANYTHING))
 
 
 def seeds_of(name: str, first: int = 0) -> Iterator[int]:

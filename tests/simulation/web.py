@@ -101,9 +101,13 @@ class Sites:
         self.outage: Window = (0.0, 0.0)
         """When no name resolves."""
 
+    def home_pages(self) -> list[str]:
+        """Return the home pages of all hosts."""
+        return [f"{host}/" for host in sorted(self.sites)]
+
     def seeds(self) -> list[str]:
         """Return the home pages to start from."""
-        return [f"{host}/" for host in sorted(self.sites)][::3]
+        return self.home_pages()[::3]
 
     def all_urls(self) -> list[str]:
         """Return the URLs of all pages, in a random order."""
