@@ -179,6 +179,8 @@ class SharedPartition:
             if partition.crawl not in self.dropped and partition.write():
                 self.changed.add(partition.crawl)
         self.tally.next_due_at = self.calendar.next_entry()
+        if self.calendar.due() is None:
+            self.tally.due_count = 0  # After a crash between two writes, a wait may count twice.
         self.tally.write()
 
 
@@ -865,7 +867,7 @@ class Partition:
 
     def count_wait_over(self) -> None:
         """Count the end of a scheduled wait of a URL or host."""
-        # After a crash between two writes, the end of a wait may be counted twice.
+        # After a crash between two writes, it may be counted twice, as the begin of a wait may.
         self.shared.tally.due_count = max(0, self.shared.tally.due_count - 1)
 
     def count_visit(self, event: VisitEnded, received: int) -> None:

@@ -16,7 +16,7 @@ from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
 from services.frontier.plans import MAX_LOADED_ENTRIES, Calendar
 from services.frontier.politeness import Overrides
-from services.frontier.rows import DueRow
+from services.frontier.rows import DueRow, PartitionTallyRow, partition_key
 from tests.frontier.simulation import START
 
 HOUR, DAY, WEEK = 3600.0, 86400.0, 7 * 86400.0
@@ -162,6 +162,19 @@ def test_entry_of_clock_set_back_is_found_by_next_owner() -> None:
     store.flush()
     found = claim_partition(store, START + 60.0).pop_due(START + 60.0, UNLIMITED)
     assert [row.url for row in found] == ["set back"]
+
+
+def test_wait_that_a_crash_counted_twice_is_over_with_the_last_entry() -> None:
+    store = SqliteStore(Database(":memory:"))
+    store.write([PartitionTallyRow(partition_key(0, 1), due_count=1)], 0)
+    partition = claim_partition(store, START)
+    partition.schedule_url(START + 60.0, "a.test", "http://a.test", DEFAULT_CRAWL, "once")
+    partition.shared.write()
+    assert partition.shared.tally.due_count == 2
+    assert partition.pop_due(START + 60.0, UNLIMITED)
+    partition.count_wait_over()
+    partition.shared.write()
+    assert partition.shared.tally.due_count == 0
 
 
 def test_run_waits_for_due_entries_after_any_pause() -> None:
