@@ -116,6 +116,10 @@ def read_tokens(file: Path) -> dict[str, Token]:
     try:
         found = tomllib.loads(file.read_text(encoding="utf-8"))
         return msgspec.convert(found, dict[str, Token])
+    except FileNotFoundError as error:
+        raise BadSettings(
+            f"api.tokens_file: {file} does not exist: gossamer token creates it"
+        ) from error
     except (OSError, UnicodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise BadSettings(f"api.tokens_file: {file} cannot be read: {error}") from error
 

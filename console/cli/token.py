@@ -2,10 +2,11 @@
 
 import argparse
 import re
+import sys
 from pathlib import Path
 
 from console.cli.options import add_config, names, seconds, settings_of
-from console.output import say
+from console.output import output_for
 from gossamer import clock
 from gossamer.crawl import check_id
 from gossamer.errors import BadSettings
@@ -45,5 +46,7 @@ def run(options: argparse.Namespace) -> int:
     expires_at = None if options.duration is None else clock.now() + options.duration
     grant = Grant(options.role, frozenset(options.crawls) or None)
     print(add_token(file, options.name, grant, expires_at))
-    say(f"It is shown only now. {file} has its hash, and entry [{options.name}] ends when removed.")
+    # Not on the standard output, which is the token alone.
+    note = f"It is shown only now. {file} has its hash; remove entry [{options.name}] to revoke it."
+    print(output_for(sys.stderr).sentence(note), file=sys.stderr)
     return 0

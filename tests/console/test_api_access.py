@@ -161,7 +161,7 @@ def test_token_command_writes_the_hash_alone(
     file = tmp_path / "tokens.toml"
     words = ["token", "ann", "--role", "operate", "--crawls", "shop,news", "--file", str(file)]
     assert main([*words, "--for", "90d"]) == 0
-    secret = capsys.readouterr().out.splitlines()[0]
+    (secret,) = capsys.readouterr().out.splitlines()
     name, grant = Tokens(file).find(secret, 0.0) or ("", None)
     assert (name, grant) == ("ann", Grant("operate", frozenset({"shop", "news"})))
     assert tomllib.loads(file.read_text())["ann"]["expires"] > datetime.now(UTC)
@@ -322,6 +322,13 @@ def test_impossible_settings_are_refused_by_name(given: dict[str, Any], named: s
     with pytest.raises(BadSettings, match="api") as error:
         load_settings(None, {"api": given})
     assert named in str(error.value)
+
+
+def test_missing_file_of_tokens_is_explained(tmp_path: Path) -> None:
+    with pytest.raises(
+        BadSettings, match=r"tokens\.toml does not exist: gossamer token creates it"
+    ):
+        Tokens(tmp_path / "tokens.toml")
 
 
 def test_generated_token_is_private_and_removed(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ class Compose:
 
     def start(self) -> None:
         run_once = ("run", "--rm", "--no-deps", "--no-TTY")
-        self.token = self._compose(*run_once, CONSOLE, *TOKEN).split()[0]
+        self.token = self._compose(*run_once, CONSOLE, *TOKEN).strip()
         self._compose("up", "--detach", "--wait", "--no-build")
 
     def ask(self, service: str, *command: str, stdin: str = "") -> str:
