@@ -124,7 +124,7 @@ def upload_text(buffer: ArchiveBuffer) -> str:
 def _definition(crawl: CrawlDefined, verbose: bool) -> Iterator[Line]:
     if verbose:
         yield Line("crawl", f"{crawl.crawl}, defined {instant(crawl.at)}")
-    pages = f", at most {plural(crawl.max_pages, 'page')} a run" if crawl.max_pages else ""
+    pages = f", at most {plural(crawl.max_pages, 'page')}" if crawl.max_pages else ""
     yield Line("scope", f"{crawl.scope}, {plural(crawl.max_depth, 'link')} deep{pages}")
     budget = f", {number(crawl.budget)} visits a day" if crawl.budget else ""
     if verbose or crawl.revisit != "none":

@@ -14,7 +14,7 @@ does not cost the blocklist.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import structlog
 
@@ -71,11 +71,11 @@ def newest_events(log: Log) -> dict[str, Event]:
 
 
 def _events(log: Log) -> Iterator[Event]:
-    tail = ControlTail(log)
-    while records := tail.poll(0):
-        for record in records:
-            with suppress(Poison):
-                yield decode(record)
+    with closing(ControlTail(log)) as tail:
+        while records := tail.poll(0):
+            for record in records:
+                with suppress(Poison):
+                    yield decode(record)
 
 
 class ControlRow(Row, frozen=True):
