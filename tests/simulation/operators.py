@@ -170,10 +170,20 @@ def _redefine_crawl(run: "Run") -> None:
 
 
 def _fetch(run: "Run") -> None:
-    """Request pages of a host, and one that no page links to."""
+    """Request two URLs of a host: a page that was visited, if there is one, and any other."""
     host, now, _ = _draw_host_and_times(run)
-    paths = run.sim.random.sample([*run.sites.sites[host].paths, "/unlinked"], 2)
-    urls = tuple(url for path in paths if not run.sites.forbids(url := f"{host}{path}"))
+    pages = [f"{host}{path}" for path in (*run.sites.sites[host].paths, "/unlinked")]
+    asked = {request.url for request in run.sites.requests if request.is_received}
+    known, others = (
+        [url for url in pages if (url in asked) is is_known] for is_known in (True, False)
+    )
+    urls = tuple(
+        url
+        for some in (known, others)
+        if some and not run.sites.forbids(url := run.sim.random.choice(some))
+    )
+    if not urls:
+        return
     run.note(f"{' and '.join(urls)} requested")
     run.fetched += [(now, (DEFAULT_CRAWL, url)) for url in urls]
     run.append(FetchRequested(at=now, site=site_of(f"{host}/"), host=host, urls=urls))
