@@ -550,7 +550,7 @@ FAULTS = (
         "Pages of a removed crawl in flight are published.",
         scenario="crawl removed",
         seeds=2,
-        first=576,
+        first=4800,
         report="was removed and .* was published later",
         seams={"services.dedup.service.Dedup._is_dropped": _as_if_present},
     ),
