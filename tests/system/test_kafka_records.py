@@ -100,15 +100,15 @@ def test_dead_letters_are_listed_and_replayed(
         '[cassandra]\nhosts = ["nobody.invalid"]\n'
     )
     letter = DeadLetter(
-        at=1.0, service="x", topic="pages.deduplicated", partition=0, offset=1, key="k",
+        at=1.0, service="archive", topic="pages.deduplicated", partition=0, offset=1, key="k",
         reason="why",
         value=b"\xff",
     )  # fmt: skip
     kafka_log.append([encode(letter)])
-    options = ["--config", str(config), "--service", "x"]
+    options = ["--config", str(config), "--service", "archive"]
     assert main(["dead-letters", "list", *options]) == 0
     (line,) = capsys.readouterr().out.splitlines()
-    assert "x  pages.deduplicated/0/1  why" in line
+    assert "archive  pages.deduplicated/0/1  why" in line
     assert main(["dead-letters", "replay", line.split()[0], *options]) == 0
     assert "1 dead letter appended" in capsys.readouterr().out
     (record,) = stored_records(kafka_log, "pages.deduplicated")
