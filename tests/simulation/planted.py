@@ -341,7 +341,7 @@ FAULTS = (
         "Leases end before outcomes that arrived in time are consumed.",
         scenario="outcomes not consumed",
         seeds=10,
-        first=12587,
+        first=20925,
         report="Retry-After of .* broken|for URLs that were answered before",
         seams={
             "services.frontier.partitions.Partitions.caught_up": property(_always_caught_up),
