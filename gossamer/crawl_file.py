@@ -493,8 +493,8 @@ def _value(crawl: CrawlDefined, field: str) -> Any:
         return "own" if crawl.own_topic else "shared"
     if field == "share_for":
         return duration_text(crawl.share_for) if crawl.share_for else 0
-    if field == "max_pages" and crawl.max_pages:
-        return crawl.pages_before + crawl.max_pages
+    if field == "max_pages":
+        return crawl.page_limit
     if field == "url_steps":
         return tuple(step for step in ALL_STEPS if step in crawl.url_steps)
     return getattr(crawl, field)

@@ -26,7 +26,7 @@ GOOD_SCORE = 0.5
 MAX_GOOD_LINKS = 3
 """The number of links of good pages to a URL from which further ones change nothing."""
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": DAY, "w": 7 * DAY}
-_duration = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")
+_duration = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|hours?|d|days?|w|weeks?)")
 
 
 def parse_policy(text: str) -> tuple[str, float]:
@@ -40,7 +40,10 @@ def parse_policy(text: str) -> tuple[str, float]:
         raise ValueError(
             f"{text!r} is not a revisit policy: choose from {names}; fixed:12h sets an interval"
         )
-    return name, duration_of(duration) if colon else 0.0
+    interval = duration_of(duration) if colon else 0.0
+    if colon and not interval:
+        raise ValueError(f"{duration!r} is not a duration above 0")
+    return name, interval
 
 
 def parse_strategy(text: str) -> str:
@@ -63,12 +66,12 @@ def uses_internal_links(policy: str) -> bool:
 
 
 def duration_of(text: str) -> float:
-    """Return the seconds of a duration such as 90m, 12h, 1.5d or 2w. Raise ValueError if it is
+    """Return the seconds of a duration such as 90m, 12h, 1.5 days or 2w. Raise ValueError if it is
     invalid."""
-    found = _duration.fullmatch(text)
-    if not found or not float(found[1]):
+    found = _duration.fullmatch(text.strip().lower())
+    if not found:
         raise ValueError(f"{text!r} is not a duration such as 90m, 12h, 1.5d or 2w")
-    return float(found[1]) * UNITS[found[2]]
+    return float(found[1]) * UNITS[found[2][0]]
 
 
 def duration_text(seconds: float) -> str:

@@ -61,6 +61,6 @@ def _summaries(opened: OpenCrawl, crawls: dict[str, CrawlDefined]) -> Iterator[C
             pages=sum(row.pages for row in totals),
             admitted=sum(row.admitted for row in totals),
             queued=sum(row.queued for row in totals),
-            max_pages=crawl.max_pages + crawl.pages_before if crawl.max_pages else 0,
+            max_pages=crawl.page_limit,
             defined_at=crawl.at,
         )

@@ -168,7 +168,7 @@ class Run:
 
     def _is_at_limit(self, crawl: CrawlDefined) -> bool:
         pages = self.progress.crawls[crawl.crawl].pages
-        return bool(crawl.max_pages) and pages >= crawl.pages_before + crawl.max_pages
+        return 0 < crawl.page_limit <= pages
 
     def _has_revisits(self, crawl: CrawlDefined) -> bool:
         revisiting = self.progress.crawls[crawl.crawl].revisiting

@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -14,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from gossamer.errors import BadSettings
-from gossamer.policies import POLICIES, STRATEGIES
+from gossamer.policies import POLICIES, STRATEGIES, duration_of
 from gossamer.telemetry import configure_logs
 from gossamer.web.usage import ACTIONS, CATEGORIES
 from inspection.crawl import DEFAULT_FOLDER, OpenCrawl, open_crawl
@@ -93,9 +92,6 @@ PAGE_OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
 """Options for the pages, the external links and the order of URLs, of `crawl` and `seed`."""
 LISTED_ITEMS = 50
 """Items that a command lists by default."""
-UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-UNITS |= {"hour": 3600.0, "hours": 3600.0, "day": 86400.0, "days": 86400.0}
-_duration = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
 
 
 def add_data(command: argparse.ArgumentParser) -> None:
@@ -242,12 +238,12 @@ def lines_of(arguments: Sequence[str], file: str | None, option: str) -> list[st
 
 def seconds(text: str) -> float:
     """Read `90`, `90s`, `15m`, `2h` or `1d` as seconds."""
-    found = _duration.fullmatch(text.strip().lower())
-    if found is None or found[2] not in UNITS:
+    try:
+        return duration_of(f"{text}s" if text[-1:].isdecimal() else text)
+    except ValueError:
         raise argparse.ArgumentTypeError(
             f"{text!r} is not a duration: write 90, 90s, 15m, 2h or 1d"
-        )
-    return float(found[1]) * UNITS[found[2]]
+        ) from None
 
 
 def add_port(command: argparse.ArgumentParser, default: int) -> None:

@@ -57,7 +57,9 @@ def print_crawls(place: OpenCrawl, as_json: bool) -> int:
             print_json(crawl)
         return 0
     hint = "; --crawl ID shows one of them" if len(crawls) > 1 else ""
-    say(f"{place.name}: {plural(len(crawls), 'crawl')}{hint}.")
+    removed = sum(crawl.state == REMOVED for crawl in crawls)
+    count = plural(len(crawls) - removed, "crawl") + (f" and {removed} removed" if removed else "")
+    say(f"{place.name}: {count}{hint}.")
     print_lines(Line(crawl.crawl, summary_of(crawl), _STYLES[crawl.state]) for crawl in crawls)
     return 0
 
@@ -124,7 +126,7 @@ def upload_text(buffer: ArchiveBuffer) -> str:
 def _definition(crawl: CrawlDefined, verbose: bool) -> Iterator[Line]:
     if verbose:
         yield Line("crawl", f"{crawl.crawl}, defined {instant(crawl.at)}")
-    pages = f", at most {plural(crawl.max_pages, 'page')}" if crawl.max_pages else ""
+    pages = f", at most {plural(crawl.page_limit, 'page')}" if crawl.page_limit else ""
     yield Line("scope", f"{crawl.scope}, {plural(crawl.max_depth, 'link')} deep{pages}")
     budget = f", {number(crawl.budget)} visits a day" if crawl.budget else ""
     if verbose or crawl.revisit != "none":

@@ -108,7 +108,6 @@ def state_of(
     has_revisits = definition.revisit != NEVER and totals.revisiting.planned
     is_waiting = due_at is not None and due_at <= now + SOON
     has_more = totals.queued or totals.revisiting.waiting or has_revisits or is_waiting
-    limit = definition.max_pages
     known = [one for one in days if one.expected_freshness is not None]
     first = ""
     if known:
@@ -118,7 +117,7 @@ def state_of(
         pages=totals.pages,
         is_finished=bool(totals.admitted) and is_still and not has_more,
         due_at=due_at,
-        page_limit=limit + definition.pages_before if limit else 0,
+        page_limit=definition.page_limit,
         freshness=tuple(one.expected_freshness or 0.0 for one in known if one.day >= first),
     )
 

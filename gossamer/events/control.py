@@ -79,6 +79,11 @@ class CrawlDefined(Event, frozen=True, kw_only=True, tag="crawl_defined"):
     parties: dict[str, Party] = field(default_factory=dict)
     """The limits of each party, by its name. Parties without limits of their own are not listed."""
 
+    @property
+    def page_limit(self) -> int:
+        """Maximum number of pages of the crawl. 0 means no limit."""
+        return self.pages_before + self.max_pages if self.max_pages else 0
+
 
 class SeedsApplied(Event, frozen=True, kw_only=True, tag="seeds_applied"):
     """The seeds of a crawl's file as it was applied last. A seed that is added again is visited

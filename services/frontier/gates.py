@@ -375,7 +375,7 @@ def stored_gate_inputs(
 def pages_left(crawl: CrawlDefined, pages: int, outstanding: int) -> int:
     """Return the pages that the page limit of *crawl* still allows after *pages*. The *outstanding*
     visits may become pages."""
-    return max(0, crawl.pages_before + crawl.max_pages - pages - outstanding)
+    return max(0, crawl.page_limit - pages - outstanding)
 
 
 def _stored_pages_left(

@@ -239,7 +239,7 @@ def test_removed_crawl_leaves_the_others_and_its_id(
     found = crawls.definitions()
     assert (found["news"].removed, found["news"].paused) == (True, True)
     assert found["blogs"] == BLOGS
-    assert "removed" in crawls("crawls", "list")
+    assert "1 crawl and 1 removed" in crawls("crawls", "list")
     for action in (["apply", str(file)], ["resume", "news"]):
         assert "an id is used only once" in crawls("crawls", *action, status=2)
     assert "(unchanged)" in crawls("seed", f"{A}/9"), "blogs is the only crawl now"

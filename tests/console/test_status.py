@@ -69,7 +69,8 @@ def run_status(capsys: pytest.CaptureFixture[str], crawl_folder: Opened, *argume
 
 
 def test_status_has_the_limits_of_the_crawl() -> None:
-    text = show_status(Progress(), CrawlDefined(at=NOW, scope="any()", max_depth=1, max_pages=1000))
+    crawl = CrawlDefined(at=NOW, scope="any()", max_depth=1, max_pages=800, pages_before=200)
+    text = show_status(Progress(), crawl)
     assert text.startswith("there: 0 pages, 0 URLs queued.\n  crawl        default, defined 2033")
     assert "scope        any(), 1 link deep, at most 1,000 pages\n" in text
     assert "idle" not in text
