@@ -1,7 +1,7 @@
 """The changes that operators made, from the topic `audit`."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from heapq import merge
 from itertools import islice
 from typing import Any
@@ -76,8 +76,11 @@ def _newest_first(
         change = try_decode(record)
         if isinstance(change, ChangeRecorded) and chosen.accepts(change):
             partitions[record.partition].append((record, change))
-    by_id: Callable[[tuple[Record, ChangeRecorded]], str] = lambda one: one[1].id  # noqa: E731
-    return merge(*map(reversed, partitions.values()), key=by_id, reverse=True)
+    return merge(*map(reversed, partitions.values()), key=_id_of, reverse=True)
+
+
+def _id_of(found: tuple[Record, ChangeRecorded]) -> str:
+    return found[1].id
 
 
 def search_changes(crawl: OpenCrawl, chosen: ChangeFilter, limit: int) -> Page[ChangeRecorded]:
