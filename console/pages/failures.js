@@ -5,14 +5,18 @@ import { meter } from "./chart.js";
 import { changeButton, may } from "./dialog.js";
 import { h, hostLink, link, urlLink } from "./dom.js";
 import { capital, distance, number, percent, plural } from "./format.js";
+import { live } from "./live.js";
 import { heading, section, sentence } from "./parts.js";
 
 /** Return the page. */
 export async function show({ crawl, signal, reload }) {
-  const groups = await get(crawlPath(crawl, "failures"), {}, signal);
+  const read = () => get(crawlPath(crawl, "failures"), {}, signal);
+  return [heading("Failures"), await live(read, (groups) => content(groups, crawl, reload), signal)];
+}
+
+function content(groups, crawl, reload) {
   const total = groups.reduce((sum, group) => sum + group.count, 0);
   return [
-    heading("Failures"),
     sentence(total
       ? `${plural(total, "visit")} failed or ${total === 1 ? "was" : "were"} refused, most often: ` +
         `${groups[0].label} (${percent(groups[0].count / total)}).`

@@ -10,11 +10,11 @@ import pytest
 from msgspec.structs import replace
 from playwright.async_api import Browser
 
-from gossamer.events import Speed, SpeedSet
+from gossamer.events import Outcome, Speed, SpeedSet
 from gossamer.policies import DAY
 from gossamer.speed import Speeds
 from inspection.folder import Folder, Opened
-from services.frontier.rows import HostRow
+from services.frontier.rows import HostRow, TallyRow
 from tests.support.rows import put_rows
 
 from .console import Console, tab
@@ -146,6 +146,20 @@ async def test_list_is_updated_unless_it_is_selected(browser: Browser, console: 
         await page.evaluate("getSelection().removeAllRanges()")
         await page.clock.run_for(10_000)
         await row.get_by_text("5,553").wait_for()
+
+
+async def test_failures_are_updated(browser: Browser, console: Console) -> None:
+    async with tab(browser, console) as opened:
+        await opened.page.clock.install()
+        await opened.open("failures")
+        before = await opened.text()
+        folder = Opened(Folder(console.data))
+        tally = next(iter(folder.store.table(TallyRow).everything()))
+        put_rows(folder.store, replace(tally, outcomes=tally.outcomes | {Outcome.HOST_DOWN: 7771}))
+        folder.database.close()
+        await opened.page.clock.run_for(10_000)
+        await opened.page.get_by_text("7,771").first.wait_for()
+        assert "7,771" not in before
 
 
 async def test_report_is_saved_as_one_file(
