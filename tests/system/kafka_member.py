@@ -4,7 +4,8 @@ It reports JSON lines on standard output: `partitions` whenever they change; `re
 partition and offset of each record) with `moved` for every batch; `peak`, its memory, at the end. A
 member is `eager` and commits all that it reads; or `full`, and only sends heartbeats; or `late`: it
 reports what it `holds`, and commits it after SIGUSR1; or `brief`: it ends, as if killed, when it is
-asked to give up partitions.
+asked to give up partitions. A named one reports when it has made the group divide its partitions
+again (`is_complete`).
 """
 
 import json
@@ -71,6 +72,11 @@ class Member:
         return [at for what in self.reports if what.get("moved") for at in map(tuple, what["read"])]
 
     @property
+    def is_complete(self) -> bool:
+        """Return whether the group has divided its partitions since this member joined."""
+        return any("is_complete" in what for what in self.reports)
+
+    @property
     def was_fenced(self) -> bool:
         """Return whether one of its commits was refused."""
         return any(what.get("moved") is False for what in self.reports)
@@ -120,12 +126,15 @@ def main(settings: str, group: str, name: str, how: str) -> None:
 def be_member(reader: Reader, how: str, running: list[bool]) -> None:
     """Read in the way *how* while *running*."""
     partitions: frozenset[int] = frozenset()
-    polls = 0
+    polls, is_complete = 0, False
     while running:
         records = reader.poll(0.1, 0 if how == "full" else MAX_POLL_RECORDS)
         if reader.partitions != partitions:
             partitions = reader.partitions
             say(partitions=sorted(partitions))
+        if isinstance(reader, KafkaReader) and reader._is_complete and not is_complete:
+            is_complete = True
+            say(is_complete=True)
         if records and how == "late":
             say(holds=len(records))
             signal.sigwait([signal.SIGUSR1])

@@ -9,6 +9,8 @@ from itertools import count
 from uuid import uuid4
 
 import pytest
+from confluent_kafka import ConsumerGroupState
+from confluent_kafka.admin import AdminClient
 
 from gossamer.errors import Unavailable
 from gossamer.log import Message, Record
@@ -94,6 +96,16 @@ def share(*members: Member) -> bool:
     return sorted(held) == sorted(ALL) and all(member.partitions for member in members)
 
 
+def is_at_rest(settings: KafkaSettings, group: str, *members: Member) -> bool:
+    """Return whether the members share the partitions, and the group does not divide them again."""
+    if not share(*members) or not all(member.is_complete for member in members):
+        return False
+    name = settings.prefix + group
+    admin = AdminClient({"bootstrap.servers": settings.servers})
+    found = admin.describe_consumer_groups([name])[name].result()
+    return found.state is ConsumerGroupState.STABLE and len(found.members) == len(members)
+
+
 def twice(*members: Member) -> set[At]:
     """Return the records that were committed twice, by two members or by one."""
     moved = [at for member in members for at in member.moved]
@@ -172,9 +184,11 @@ def test_partitions_of_a_member_that_ends_during_a_rebalance_get_an_owner(
 
 
 @pytest.mark.slow
-def test_frozen_member_is_evicted_and_rejoins(log: KafkaLog, group: str, join: Join) -> None:
+def test_frozen_member_is_evicted_and_rejoins(
+    log: KafkaLog, settings: KafkaSettings, group: str, join: Join
+) -> None:
     sleeper, other = join("one", "late"), join("two")
-    until(lambda: share(sleeper, other), "two share")
+    until(lambda: is_at_rest(settings, group, sleeper, other), "two share")
     append(log)
     until(lambda: any("holds" in what for what in sleeper.reports), "the member has read records")
     sleeper.send(signal.SIGSTOP)
