@@ -172,8 +172,8 @@ class Proof:
         return sum(int(lag) if lag.isdigit() else 0 for lag in behind)
 
     def _use_console(self) -> None:
-        """Define two crawls of a page in the console, of which the second one takes the capture of
-        the first; kill the console before it has sent the notice of the first."""
+        """Define two crawls of one page in the console: the second takes the capture of the first.
+        Kill the console before it has sent the notice of the first."""
         url = next(url for url in self._atlas.seeds[1:] if url in self._truth.pages)
         assert self._call("GET", "crawls", token="wrong")[0] == 401
         self._api("GET", f"crawls/default/capture?url={quote(url, safe='')}")
