@@ -26,17 +26,10 @@ from urllib.request import Request, urlopen
 
 from gossamer.events import CrawlDefined
 from gossamer.log.codec import encode
-from inspection.folder import Folder, Opened
-from services.frontier.conditions import Condition
-from services.frontier.rows import (
-    HostCrawl,
-    HostRow,
-    HostTotals,
-    NewQueues,
-    Politeness,
-    SiteCrawl,
-    SiteRow,
-)
+from inspection.basics.folder import Folder, Opened
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostCrawl, HostRow, HostTotals, NewQueues, Politeness
+from services.frontier.tables.sites import SiteCrawl, SiteRow
 
 BATCH = 20_000
 PAGES = 10

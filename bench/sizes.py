@@ -42,7 +42,7 @@ from services.archive.rows import CaptureRow
 from services.dedup.content import DigestRow, NearCandidate, NearRow, bands
 from services.dedup.rows import DocumentRow
 from services.dedup.seen import hash_finder, mapping_key
-from services.frontier.parked import ParkedRow
+from services.frontier.partition.parked import ParkedRow
 from services.frontier.revisit import (
     CrawlState,
     PageState,
@@ -52,19 +52,10 @@ from services.frontier.revisit import (
     make_policy,
     pack,
 )
-from services.frontier.rows import (
-    DueRow,
-    HistoryRow,
-    HostRow,
-    HostTotals,
-    Origin,
-    PlanRow,
-    QueuedUrl,
-    RobotsRow,
-    SiteRow,
-    UrlRow,
-    VerdictRow,
-)
+from services.frontier.tables.hosts import HostRow, HostTotals, RobotsRow
+from services.frontier.tables.plans import DueRow, PlanRow
+from services.frontier.tables.sites import SiteRow
+from services.frontier.tables.urls import HistoryRow, Origin, QueuedUrl, UrlRow, VerdictRow
 from tests.servers import Server
 
 ROOT = Path(__file__).resolve().parents[1]

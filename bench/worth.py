@@ -33,7 +33,7 @@ from bench.worth_sites import counters_by_sites, memory_by_sites
 from bench.worth_webs import NoveltyWeb, QualityWeb, ideal_visits, share_reached
 from gossamer.events import Purpose
 from gossamer.policies import STRATEGIES
-from services.frontier.completeness import Completeness
+from services.frontier.totals.completeness import Completeness
 
 SHARES = (0.05, 0.10, 0.15, 0.20, 0.25, 0.30, 0.40, 0.50, 0.75, 1.0)
 """Shares of the visits at which a curve is printed."""

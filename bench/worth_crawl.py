@@ -35,7 +35,7 @@ from gossamer.runtime.processor import Processor
 from gossamer.runtime.sequential import sequential_loop
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
-from inspection.progress import Progress, read_totals
+from inspection.progress.progress import Progress, read_totals
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
 from services.frontier.service import Frontier

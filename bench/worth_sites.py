@@ -28,10 +28,10 @@ from gossamer.settings import FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
-from services.frontier.parts import Parts
+from services.frontier.partition.parts import Parts
+from services.frontier.partition.workbench import FrontierCaches
 from services.frontier.service import Frontier
-from services.frontier.workbench import FrontierCaches
-from services.frontier.worth import pack_worth
+from services.frontier.worth.worth import pack_worth
 
 STORED_TOGETHER = 1000
 """Sites whose rows are written together."""

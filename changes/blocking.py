@@ -9,8 +9,8 @@ from gossamer.crawl import blocklist_of
 from gossamer.events import BlocklistChanged
 from gossamer.expiries import expiries_of
 from gossamer.log.codec import key_of
-from inspection.crawl import OpenCrawl
-from inspection.figures import first_few, plural
+from inspection.basics.figures import first_few, plural
+from inspection.crawls.crawl import OpenCrawl
 
 
 def plan_block(crawl: OpenCrawl, rules: Sequence[str], now: float) -> Plan:

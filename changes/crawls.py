@@ -10,8 +10,8 @@ from gossamer.crawl import check_not_removed, check_number, definitions_and_seed
 from gossamer.crawl_file import CrawlFile, Difference, compare, new_seeds, shown
 from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined, SeedAdded, SeedsApplied
-from inspection.crawl import OpenCrawl
-from inspection.figures import plural
+from inspection.basics.figures import plural
+from inspection.crawls.crawl import OpenCrawl
 
 MAX_LISTED_SEEDS = 20
 """Seeds that an effect lists."""

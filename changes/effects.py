@@ -10,9 +10,9 @@ from gossamer.blocklist import Blocklist
 from gossamer.events import BlocklistChanged, HostOverridden, SiteOverridden
 from gossamer.overrides import Overridden, overridden_site
 from gossamer.web.url import host_name, site_of
-from inspection.crawl import OpenCrawl
-from inspection.figures import duration, plural
-from inspection.hosts import Host, HostQuery, read_hosts
+from inspection.basics.figures import duration, plural
+from inspection.crawls.crawl import OpenCrawl
+from inspection.hosts.hosts import Host, HostQuery, read_hosts
 
 MAX_RULES, MAX_HOSTS, MAX_LISTED_HOSTS = 20, 1000, 5
 """Rules of a change that are examined, hosts of a site that are read, and hosts that are listed."""

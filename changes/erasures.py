@@ -1,9 +1,9 @@
 """Erasure of everything about a URL, a host or a site, as its owner may demand.
 
-The request goes to the log, and the services erase their rows: see `services.frontier.erasing`.
-Archives also erase the records in their WARC files: see `services.archive.retention`. What no
-service has in memory and no key leads to is erased here: dead letters, and rows of tables that are
-read at random, or appended to and dropped as a whole.
+The request goes to the log, and the services erase their rows: see
+`services.frontier.procedures.erasing`. Archives also erase the records in their WARC files: see
+`services.archive.retention`. What no service has in memory and no key leads to is erased here: dead
+letters, and rows of tables that are read at random, or appended to and dropped as a whole.
 """
 
 import re
@@ -25,12 +25,13 @@ from gossamer.log import Message
 from gossamer.log.codec import encode, value_of_letter
 from gossamer.store import Row, keys_of
 from gossamer.web.url import BadUrl, canonicalize, host_key, site_of
-from inspection.crawl import OpenCrawl
-from inspection.dead_letters import iterate_letters
-from inspection.figures import plural
+from inspection.basics.figures import plural
+from inspection.crawls.crawl import OpenCrawl
+from inspection.crawls.dead_letters import iterate_letters
 from services.dedup.content import DigestRow, NearRow
-from services.frontier.parked import ParkedRow, without
-from services.frontier.rows import DueRow, HostRow, ListedHost
+from services.frontier.partition.parked import ParkedRow, without
+from services.frontier.tables.hosts import HostRow, ListedHost
+from services.frontier.tables.plans import DueRow
 
 _url = re.compile(rb"https?://[^\s\"'<>\\]+")
 

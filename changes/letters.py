@@ -8,9 +8,9 @@ from gossamer.events.topics import DEAD_LETTERS
 from gossamer.log import Message
 from gossamer.log.codec import message_of_letter
 from gossamer.terminal import printable
-from inspection.crawl import NotFound, OpenCrawl
-from inspection.dead_letters import NamedLetter, iterate_letters
-from inspection.figures import first_few, plural
+from inspection.basics.figures import first_few, plural
+from inspection.crawls.crawl import NotFound, OpenCrawl
+from inspection.crawls.dead_letters import NamedLetter, iterate_letters
 
 
 def plan_replay(

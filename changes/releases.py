@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from changes.plan import Effect, Plan
 from gossamer.errors import BadSettings
 from gossamer.events import ReleaseRequested
-from inspection.crawl import OpenCrawl
-from inspection.figures import plural
-from inspection.parts import read_parts
+from inspection.basics.figures import plural
+from inspection.crawls.crawl import OpenCrawl
+from inspection.hosts.parts import read_parts
 
 
 def plan_release(crawl: OpenCrawl, site: str, parts: Sequence[str], now: float) -> Plan:

@@ -19,12 +19,12 @@ from gossamer.events import (
 )
 from gossamer.events.outcomes import FAILURES
 from gossamer.web.url import host_key, site_of
-from inspection.crawl import OpenCrawl
-from inspection.figures import first_few, instant, plural
-from inspection.hosts import read_host
-from inspection.labels import outcome_label
-from inspection.url_forms import crawl_form
-from inspection.visits import LastOutcome, OutcomeFilter, matching_urls, read_last_outcome
+from inspection.basics.figures import first_few, instant, plural
+from inspection.basics.labels import outcome_label
+from inspection.crawls.crawl import OpenCrawl
+from inspection.crawls.url_forms import crawl_form
+from inspection.hosts.hosts import read_host
+from inspection.urls.visits import LastOutcome, OutcomeFilter, matching_urls, read_last_outcome
 
 MAX_EVENT_URLS = 400
 """URLs of an event."""

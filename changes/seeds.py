@@ -8,8 +8,8 @@ from changes.plan import Action, Effect, Plan
 from gossamer.crawl import check_not_removed, check_number, check_scope, last_definition
 from gossamer.errors import BadSettings
 from gossamer.events import PRIORITY_LIMIT, CrawlDefined, SeedAdded
-from inspection.crawl import OpenCrawl
-from inspection.figures import first_few, plural
+from inspection.basics.figures import first_few, plural
+from inspection.crawls.crawl import OpenCrawl
 
 
 def plan_seeds(

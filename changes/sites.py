@@ -16,8 +16,8 @@ from gossamer.events import HostOverridden, SiteOverridden
 from gossamer.log import Log
 from gossamer.overrides import Overridden, site_of_host
 from gossamer.speed import format_hours
-from inspection.crawl import OpenCrawl
-from inspection.figures import number, plural
+from inspection.basics.figures import number, plural
+from inspection.crawls.crawl import OpenCrawl
 from services.fetcher.http.tls import SHA256, context_for
 
 FIXED = {"version", "crawl", "at", "site", "host"}

@@ -10,8 +10,8 @@ from gossamer.errors import BadSettings
 from gossamer.events import Speed, SpeedSet
 from gossamer.policies import DAY
 from gossamer.speed import Speeds, parse_when
-from inspection.crawl import OpenCrawl
-from inspection.figures import instant, number, size
+from inspection.basics.figures import instant, number, size
+from inspection.crawls.crawl import OpenCrawl
 
 WEEK = 7 * DAY
 

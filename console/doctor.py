@@ -27,8 +27,8 @@ from gossamer.runtime.processor import Processor
 from gossamer.settings import FetcherSettings, Settings
 from gossamer.store import Store
 from gossamer.web.suffixes import SUFFIX_LIST
-from inspection.figures import alignment, counts, duration, percent, plural, size
-from inspection.folder import Folder
+from inspection.basics.figures import alignment, counts, duration, percent, plural, size
+from inspection.basics.folder import Folder
 from services.archive.service import Archive
 from services.dedup.service import Dedup
 from services.fetcher.addresses import NAT64_NAME

@@ -14,7 +14,7 @@ from console.output import print_error, print_json
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError
 from gossamer.settings import load_settings
-from inspection.figures import size
+from inspection.basics.figures import size
 from local_fleet import plan
 from local_fleet.record import SERVICES, FleetFolder, Member, Record
 from local_fleet.status import MemberStatus, read_statuses

@@ -5,7 +5,7 @@ from gossamer.events.topics import CONSUMED_TOPICS, TOPICS
 from gossamer.log import Log
 from gossamer.log.kafka.client import Brokers
 from gossamer.settings.servers import KafkaSettings
-from inspection.figures import plural
+from inspection.basics.figures import plural
 
 FLEET_REMEDY = (
     "Drain the fleet first: gossamer speed 0; wait until gossamer status shows no lag; then stop "

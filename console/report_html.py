@@ -15,8 +15,8 @@ from console.cli.report import (
     summary,
 )
 from gossamer.terminal import escape_controls
-from inspection.figures import duration, number, plural, size
-from inspection.report import DownloadReport, HazardReport, Report
+from inspection.basics.figures import duration, number, plural, size
+from inspection.progress.report import DownloadReport, HazardReport, Report
 
 STYLE = """
 :root { color-scheme: light dark; }

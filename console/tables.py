@@ -16,29 +16,15 @@ from services.dedup.guesses import GuessesRow
 from services.dedup.listings import ListingRow
 from services.dedup.rows import DocumentRow, HostNameRow, HostStepsRow
 from services.fetcher.rate_limits import AddressSlot
-from services.frontier.parked import ParkedLimitRow, ParkedRow
-from services.frontier.rows import (
-    DailyTallyRow,
-    DueRow,
-    HazardExamplesRow,
-    HistoryRow,
-    HostRow,
-    ListedHost,
-    ParkedPartsRow,
-    PartitionPlansRow,
-    PartitionRow,
-    PartitionTallyRow,
-    PlanRow,
-    QueuedUrl,
-    RequisiteRow,
-    RobotsRow,
-    SharedCaptureRow,
-    SiteRow,
-    SiteWorthRow,
-    TallyRow,
-    UrlRow,
-    VerdictRow,
-)
+from services.frontier.features.shared import SharedCaptureRow
+from services.frontier.partition.parked import ParkedLimitRow, ParkedRow
+from services.frontier.tables.hosts import HostRow, ListedHost, RobotsRow
+from services.frontier.tables.partitions import PartitionRow
+from services.frontier.tables.plans import DueRow, PartitionPlansRow, PlanRow
+from services.frontier.tables.sites import ParkedPartsRow, SiteRow, SiteWorthRow
+from services.frontier.tables.urls import HistoryRow, QueuedUrl, RequisiteRow, UrlRow, VerdictRow
+from services.frontier.totals.daily import DailyTallyRow, HazardExamplesRow
+from services.frontier.totals.tally import PartitionTallyRow, TallyRow
 
 TABLES: dict[type[Row], Options] = {
     HostRow: SMALL_ROWS,

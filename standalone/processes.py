@@ -34,7 +34,7 @@ from gossamer.store import lifetime_of
 from gossamer.store.sqlite import SqliteStore
 from gossamer.telemetry import configure_logs
 from gossamer.web.signing import SignMode
-from inspection.folder import Folder, Opened
+from inspection.basics.folder import Folder, Opened
 from services.archive.service import Archive
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup

@@ -27,9 +27,9 @@ from gossamer.policies import NEVER
 from gossamer.runtime.identity import identify
 from gossamer.settings import Settings
 from gossamer.telemetry import set_gauge
-from inspection.archives import read_buffers
-from inspection.folder import Folder, Opened
-from inspection.progress import (
+from inspection.basics.archives import read_buffers
+from inspection.basics.folder import Folder, Opened
+from inspection.progress.progress import (
     End,
     Progress,
     has_parked_to_evaluate,
@@ -37,7 +37,7 @@ from inspection.progress import (
     last_epoch,
     read_progress,
 )
-from inspection.workload import Workload, next_visit_at, read_workload
+from inspection.progress.workload import Workload, next_visit_at, read_workload
 from standalone.metrics import serve_metrics
 from standalone.processes import Beside, Child, ChildConfig, start_children
 

@@ -40,12 +40,12 @@ from gossamer.runtime.identity import STORE, IdentityRow
 from gossamer.sqlite import APPLICATION_ID, FORMAT, Database, no_space, translate_errors
 from gossamer.store.sqlite import SqliteStore
 from gossamer.volumes import OPEN_SUFFIX, PARTIAL_SUFFIX
-from inspection.audit import ChangeFilter, iterate_changes
-from inspection.folder import Folder
+from inspection.basics.folder import Folder
+from inspection.crawls.audit import ChangeFilter, iterate_changes
 from services.archive.rows import STANDALONE_WRITER, SegmentRow
 from services.archive.segments import FILE_NAME, NO_SPACE_ERRNOS, repair, sync
-from services.frontier.conditions import Condition
-from services.frontier.rows import HostRow
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostRow
 
 DESCRIPTION = "snapshot.json"
 COPY, BLOBS = "gossamer.db", "blobs"

@@ -31,8 +31,8 @@ from console.notifications.runner import Notifier
 from gossamer.errors import BadSettings, GossamerError, Unavailable
 from gossamer.settings.api import ApiSettings
 from gossamer.settings.notify import NotifySettings
-from inspection.captures import NotArchived
-from inspection.crawl import NotFound
+from inspection.archive.captures import NotArchived
+from inspection.crawls.crawl import NotFound
 
 log = structlog.get_logger()
 MAX_BODY_BYTES = 1 << 20

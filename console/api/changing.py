@@ -22,8 +22,8 @@ from gossamer import clock
 from gossamer.crawl import check_id
 from gossamer.errors import BadSettings, GossamerError
 from gossamer.settings.api import Role
-from inspection.crawl import OpenCrawl
-from inspection.figures import instant
+from inspection.basics.figures import instant
+from inspection.crawls.crawl import OpenCrawl
 
 MAX_EXPIRY = 10 * 365 * 86400.0
 """Seconds."""

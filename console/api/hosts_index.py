@@ -12,9 +12,16 @@ from litestar import Litestar
 from console.api.readers import THREAD_NAME, Busy, CrawlReader, stop_thread
 from gossamer import clock
 from gossamer.errors import Unavailable
-from inspection.host_index import HostIndex, IndexPage
-from inspection.host_scans import HostScans
-from inspection.hosts import Host, HostQuery, Site, SiteQuery, read_some_hosts, read_some_sites
+from inspection.hosts.host_index import HostIndex, IndexPage
+from inspection.hosts.host_scans import HostScans
+from inspection.hosts.hosts import (
+    Host,
+    HostQuery,
+    Site,
+    SiteQuery,
+    read_some_hosts,
+    read_some_sites,
+)
 
 if TYPE_CHECKING:
     from gossamer.settings import Settings

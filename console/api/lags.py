@@ -2,7 +2,7 @@
 
 from console.api.readers import CrawlReader
 from gossamer import clock
-from inspection.lag_times import LagTimes, read_offsets
+from inspection.basics.lag_times import LagTimes, read_offsets
 
 MIN_INTERVAL = 1.0
 """Seconds between two samples, however many clients read them."""

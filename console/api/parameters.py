@@ -12,7 +12,7 @@ from console.api.identity import Forbidden
 from console.api.readers import CrawlReader
 from gossamer.crawl import check_id
 from gossamer.settings.api import Role
-from inspection.figures import MAX_INSTANT
+from inspection.basics.figures import MAX_INSTANT
 
 CRAWL = "/v1/crawls/{crawl:str}"
 """The path of a crawl, in the paths of routes."""

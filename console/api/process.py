@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from console.api.tokens import Tokens, new_secret, published
 from console.listening import listen
 from gossamer.settings.api import ApiSettings
-from inspection.crawl import open_crawl
+from inspection.crawls.crawl import open_crawl
 
 if TYPE_CHECKING:
     import uvicorn
 
     from console.api.hosts_index import Place
     from console.api.readers import Opening
-    from inspection.folder import Opened
+    from inspection.basics.folder import Opened
     from standalone.processes import ChildConfig
 
 TOKEN_FILE = "console-token"

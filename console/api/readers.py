@@ -18,7 +18,7 @@ from typing import TypeVar
 from litestar import Litestar
 
 from gossamer.errors import Unavailable
-from inspection.crawl import NotFound, OpenCrawl
+from inspection.crawls.crawl import NotFound, OpenCrawl
 
 Answer = TypeVar("Answer")
 Opening = Callable[[], AbstractContextManager[OpenCrawl]]

@@ -8,8 +8,8 @@ from changes.plan import Action
 from console.cli.options import add_crawl, add_listing, open_from, parse_time
 from console.output import BOLD, print_json, say
 from gossamer.events import ChangeRecorded
-from inspection.audit import ChangeFilter, iterate_changes, search_changes, setting_lines
-from inspection.figures import instant
+from inspection.basics.figures import instant
+from inspection.crawls.audit import ChangeFilter, iterate_changes, search_changes, setting_lines
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

@@ -5,8 +5,8 @@ import argparse
 from console.cli.options import add_place, open_from
 from console.output import RED, say
 from gossamer.crawl import blocklist_of, canonical_of_typed
-from inspection.controls import BlockedRule, read_blocklist
-from inspection.figures import instant
+from inspection.basics.figures import instant
+from inspection.crawls.controls import BlockedRule, read_blocklist
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

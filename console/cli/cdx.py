@@ -7,8 +7,8 @@ from typing import BinaryIO
 
 from console.cli.options import add_crawl, add_output, open_from, open_output
 from console.output import say
-from inspection.figures import plural
-from inspection.warcs import list_warcs
+from inspection.archive.warcs import list_warcs
+from inspection.basics.figures import plural
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

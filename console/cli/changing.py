@@ -11,8 +11,8 @@ from console.cli.options import seconds
 from console.output import BOLD, GREEN, MAX_LINE_LENGTH, YELLOW, say
 from gossamer import clock
 from gossamer.terminal import printable
-from inspection.crawl import OpenCrawl
-from inspection.figures import instant
+from inspection.basics.figures import instant
+from inspection.crawls.crawl import OpenCrawl
 
 
 def add_change(command: argparse.ArgumentParser, may_expire: bool = False) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from console.cli.options import add_place, open_from, port, settings_of
 from console.output import say
 from gossamer.extras import require_extra
-from inspection.crawl import DEFAULT_FOLDER
+from inspection.crawls.crawl import DEFAULT_FOLDER
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

@@ -40,13 +40,13 @@ from gossamer.extras import require_extra
 from gossamer.relevance import check_classifiers
 from gossamer.settings import CrawlSettings, Nested, Settings, load_settings
 from gossamer.telemetry import configure_logs
-from inspection.folder import Folder, Opened
-from inspection.progress import End, Progress, read_progress
-from inspection.status import Failure, read_failures
-from inspection.visits import failed_seeds
-from inspection.workload import Waiting, read_waiting
+from inspection.basics.folder import Folder, Opened
+from inspection.progress.progress import End, Progress, read_progress
+from inspection.progress.status import Failure, read_failures
+from inspection.progress.workload import Waiting, read_waiting
+from inspection.urls.visits import failed_seeds
 from services.fetcher.access import request_headers
-from services.frontier.conditions import Condition
+from services.frontier.tables.conditions import Condition
 from standalone.processes import Beside
 from standalone.run import run_crawl
 

@@ -22,7 +22,7 @@ from gossamer.events import CrawlDefined
 from gossamer.policies import NEVER
 from gossamer.relevance import check_classifiers
 from gossamer.terminal import escape_controls
-from inspection.crawl import OpenCrawl
+from inspection.crawls.crawl import OpenCrawl
 
 STANDARD_INPUT = Path("-")
 MAX_FILE_CHARACTERS = 2_000_000

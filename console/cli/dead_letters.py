@@ -13,8 +13,8 @@ from console.cli.options import add_place, open_from
 from console.output import print_json, say
 from gossamer.errors import BadSettings
 from gossamer.events import DeadLetter
-from inspection.dead_letters import Service, iterate_letters
-from inspection.figures import instant
+from inspection.basics.figures import instant
+from inspection.crawls.dead_letters import Service, iterate_letters
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

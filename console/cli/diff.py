@@ -9,8 +9,8 @@ from console.cli.options import add_crawl, open_from, parse_time
 from console.output import BOLD, GREEN, RED, YELLOW, Output, output_for, print_json, say
 from gossamer.terminal import escape_controls
 from gossamer.text.differences import Kind, Piece
-from inspection.comparison import Comparison, compare_versions
-from inspection.figures import instant, percent
+from inspection.archive.comparison import Comparison, compare_versions
+from inspection.basics.figures import instant, percent
 
 CONTEXT_WORDS = 12
 """Equal words that are shown before and after a difference."""

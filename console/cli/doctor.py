@@ -5,8 +5,8 @@ import argparse
 from console.cli.options import add_place, settings_of
 from console.doctor import Finding, examine_fleet, examine_folder, is_healthy
 from console.output import GREEN, RED, print_json, say
-from inspection.crawl import DEFAULT_FOLDER
-from inspection.figures import plural
+from inspection.basics.figures import plural
+from inspection.crawls.crawl import DEFAULT_FOLDER
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

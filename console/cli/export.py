@@ -12,11 +12,11 @@ from gossamer.errors import BadSettings
 from gossamer.events import Page
 from gossamer.log.codec import decode
 from gossamer.settings import load_settings
-from inspection.crawl import OpenCrawl
-from inspection.figures import plural
-from inspection.selection import Filter, Selection
-from inspection.wacz import Wacz, read_signing_key
-from inspection.warcs import list_warcs
+from inspection.archive.selection import Filter, Selection
+from inspection.archive.wacz import Wacz, read_signing_key
+from inspection.archive.warcs import list_warcs
+from inspection.basics.figures import plural
+from inspection.crawls.crawl import OpenCrawl
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

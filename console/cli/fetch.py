@@ -15,9 +15,9 @@ from console.cli.show import print_text
 from console.output import BOLD, GREEN, RED, YELLOW, print_error, print_json, say
 from gossamer import clock
 from gossamer.errors import BadSettings
-from inspection.crawl import OpenCrawl
-from inspection.fetched import Before, Fetched, is_complete, note_before, read_fetched
-from inspection.url_forms import crawl_form
+from inspection.answers.fetched import Before, Fetched, is_complete, note_before, read_fetched
+from inspection.crawls.crawl import OpenCrawl
+from inspection.crawls.url_forms import crawl_form
 
 DEFAULT_WAIT = 30.0
 POLL_INTERVAL = 0.2

@@ -9,9 +9,9 @@ from console.output import BOLD, YELLOW, say
 from gossamer import clock
 from gossamer.errors import BadSettings
 from gossamer.events import ErasureRequested
-from inspection.crawl import OpenCrawl
-from inspection.erasures import read_erasures
-from inspection.figures import instant
+from inspection.basics.figures import instant
+from inspection.crawls.crawl import OpenCrawl
+from inspection.crawls.erasures import read_erasures
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

@@ -7,10 +7,10 @@ from console.cli.options import add_crawl, open_from, positive
 from console.output import RED, YELLOW, print_json, say
 from gossamer.events import Verdict
 from gossamer.events.outcomes import FAILURES
-from inspection.figures import instant, size
-from inspection.labels import outcome_label, plain_reason
-from inspection.url_forms import crawl_form
-from inspection.visits import Visit, read_history
+from inspection.basics.figures import instant, size
+from inspection.basics.labels import outcome_label, plain_reason
+from inspection.crawls.url_forms import crawl_form
+from inspection.urls.visits import Visit, read_history
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

@@ -7,10 +7,10 @@ from console.cli.options import add_crawl, add_listing, add_search, open_from
 from console.output import GREEN, RED, YELLOW, print_json, say
 from gossamer import clock
 from gossamer.errors import BadSettings
-from inspection.figures import about, moment, plural
-from inspection.host_details import HostExplanation, explain_host
-from inspection.hosts import Host, HostQuery, HostSort, read_hosts
-from services.frontier.conditions import Condition
+from inspection.answers.host_details import HostExplanation, explain_host
+from inspection.basics.figures import about, moment, plural
+from inspection.hosts.hosts import Host, HostQuery, HostSort, read_hosts
+from services.frontier.tables.conditions import Condition
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

@@ -10,7 +10,7 @@ from console.cli.options import add_config, seconds, settings_of
 from console.output import GREEN, RED, print_json, say
 from gossamer import clock
 from gossamer.errors import BadSettings
-from inspection.figures import date_of, instant, plural
+from inspection.basics.figures import date_of, instant, plural
 
 if TYPE_CHECKING:
     from console.identity_check import Check

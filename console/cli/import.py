@@ -16,8 +16,8 @@ from gossamer.log.blobs import refer
 from gossamer.log.codec import encode
 from gossamer.settings import Settings, load_settings
 from gossamer.store import Store
-from inspection.crawl import OpenCrawl
-from inspection.figures import plural
+from inspection.basics.figures import plural
+from inspection.crawls.crawl import OpenCrawl
 from services.archive.rows import CaptureRow
 from services.fetcher.outcome import accept_types
 

@@ -1,9 +1,9 @@
 """`gossamer move`: moves a folder's crawl to a fleet, or a fleet's crawl to a folder.
 
 The crawl keeps its id. Rows are copied unchanged. Rows of partitions are divided among the new
-partitions by `services.frontier.resizing`. Records are copied from the topics that no service
-consumes; all other topics have been consumed to their end. The URL-seen set becomes a table in a
-folder, and the changelog `urls.seen` in a fleet.
+partitions by `services.frontier.procedures.resizing`. Records are copied from the topics that no
+service consumes; all other topics have been consumed to their end. The URL-seen set becomes a table
+in a folder, and the changelog `urls.seen` in a fleet.
 
 State of servers and disks is not copied: the checkpoints of groups, because the destination has
 other offsets; windows for write timestamps; the list of open WARC files.
@@ -56,15 +56,17 @@ from gossamer.runtime.identity import (
 from gossamer.settings import Settings
 from gossamer.store import Row, Store, keys_of
 from gossamer.store.claims import Claimant, ClaimRow, WindowRow
-from inspection.figures import plural
-from inspection.folder import Folder, Opened
+from inspection.basics.figures import plural
+from inspection.basics.folder import Folder, Opened
 from services.archive.rows import STANDALONE_WRITER, SegmentRow, UnpublishedRow
 from services.archive.segments import repair
 from services.dedup.replicated import changes_of, read_valid_changes
 from services.dedup.seen import SeenRow
 from services.dedup.service import Dedup
-from services.frontier.resizing import crawls_in, drop_partitions, resize
-from services.frontier.rows import AppliedRecords, HostRow, SiteRow, TallyRow
+from services.frontier.procedures.resizing import crawls_in, drop_partitions, resize
+from services.frontier.tables.hosts import AppliedRecords, HostRow
+from services.frontier.tables.sites import SiteRow
+from services.frontier.totals.tally import TallyRow
 
 T = TypeVar("T")
 BATCH_SIZE = 1000

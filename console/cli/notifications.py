@@ -17,8 +17,8 @@ from console.notifications.view import (
 )
 from console.output import BOLD, RED, Line, print_items, print_json, print_lines, say
 from gossamer import clock
-from inspection.figures import instant
-from inspection.notices import Sent
+from inspection.basics.figures import instant
+from inspection.crawls.notices import Sent
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

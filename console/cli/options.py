@@ -16,8 +16,8 @@ from gossamer.errors import BadSettings
 from gossamer.policies import POLICIES, STRATEGIES, duration_of
 from gossamer.telemetry import configure_logs
 from gossamer.web.usage import ACTIONS, CATEGORIES
-from inspection.crawl import DEFAULT_FOLDER, OpenCrawl, open_crawl
-from inspection.folder import Folder
+from inspection.basics.folder import Folder
+from inspection.crawls.crawl import DEFAULT_FOLDER, OpenCrawl, open_crawl
 
 if TYPE_CHECKING:
     from gossamer.settings import Nested, Settings

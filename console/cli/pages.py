@@ -18,7 +18,7 @@ from gossamer.extras import require_extra
 from gossamer.log import Record, read_topic
 from gossamer.log.codec import crawl_of, tombstone
 from gossamer.terminal import json_line
-from inspection.crawl import OpenCrawl
+from inspection.crawls.crawl import OpenCrawl
 
 DIGEST_BYTES = 12
 

@@ -14,7 +14,8 @@ from console.output import GREEN, RED, YELLOW, Line
 from gossamer import clock
 from gossamer.events import Outcome
 from gossamer.terminal import printable
-from inspection.figures import (
+from inspection.answers.limits import find_limit, seconds_left
+from inspection.basics.figures import (
     about,
     counts,
     duration,
@@ -27,8 +28,8 @@ from inspection.figures import (
     size,
     whole_percent,
 )
-from inspection.folder import Folder
-from inspection.labels import (
+from inspection.basics.folder import Folder
+from inspection.basics.labels import (
     BASIS_LABELS,
     TOPIC_LABELS,
     conditions_text,
@@ -37,15 +38,14 @@ from inspection.labels import (
     outcome_label,
     plain_reason,
 )
-from inspection.limits import find_limit, seconds_left
-from inspection.progress import End, Progress
-from inspection.status import Failure
-from inspection.visits import SeedFailure
-from inspection.workload import Waiting, Workload
-from services.frontier.completeness import Completeness
-from services.frontier.conditions import Condition
-from services.frontier.harvest import late_points, rates
+from inspection.progress.progress import End, Progress
+from inspection.progress.status import Failure
+from inspection.progress.workload import Waiting, Workload
+from inspection.urls.visits import SeedFailure
 from services.frontier.revisit import Basis, format_duration
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.harvest import late_points, rates
+from services.frontier.totals.completeness import Completeness
 
 MIN_VISITS = 100
 """Visits from which the last ones are shown apart."""

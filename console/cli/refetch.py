@@ -12,8 +12,8 @@ from console.cli.retry import outcome
 from console.output import YELLOW, say
 from gossamer import clock
 from gossamer.errors import BadSettings
-from inspection.figures import plural
-from inspection.visits import OUTCOME_NAMES
+from inspection.basics.figures import plural
+from inspection.urls.visits import OUTCOME_NAMES
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

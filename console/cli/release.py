@@ -1,7 +1,7 @@
 """`gossamer release`: visits parked URLs of a site, whatever their worth and the site's budgets.
 
 The request goes to the log, and the frontier of the site carries it out: see
-`services.frontier.parts`.
+`services.frontier.partition.parts`.
 """
 
 import argparse
@@ -11,7 +11,7 @@ from console.cli.changing import add_change, carry_out
 from console.cli.options import add_crawl, open_from
 from console.output import GREEN, say
 from gossamer import clock
-from inspection.parts import site_of_typed
+from inspection.hosts.parts import site_of_typed
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

@@ -26,8 +26,8 @@ from console.output import say
 from gossamer import clock
 from gossamer.errors import GossamerError
 from gossamer.extras import require_extra
-from inspection.figures import plural
-from inspection.warcs import WarcFiles, list_warcs
+from inspection.archive.warcs import WarcFiles, list_warcs
+from inspection.basics.figures import plural
 
 DEFAULT_PORT = 8090
 COLLECTION = "archive"

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from console.cli.options import add_crawl, open_from, positive
 from console.output import BOLD, YELLOW, Line, print_items, print_json, print_lines, say
 from gossamer.terminal import printable
-from inspection.figures import duration, number, plural, size
-from inspection.labels import LABELS, status_label
-from inspection.report import DownloadReport, HazardReport, Report, read_report
+from inspection.basics.figures import duration, number, plural, size
+from inspection.basics.labels import LABELS, status_label
+from inspection.progress.report import DownloadReport, HazardReport, Report, read_report
 
 MAX_DOWNLOADS = 12
 """Rows in the tables of statuses and of media types."""

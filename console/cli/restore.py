@@ -25,8 +25,8 @@ from gossamer.settings import Settings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
 from gossamer.volumes import Volume
-from inspection.figures import alignment, instant, plural
-from inspection.folder import Folder
+from inspection.basics.figures import alignment, instant, plural
+from inspection.basics.folder import Folder
 from services.archive.rows import SegmentRow
 from services.archive.service import Archive
 from services.dedup.service import Dedup

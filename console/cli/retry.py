@@ -1,7 +1,7 @@
 """`gossamer retry`: retries hosts that back off after a failure, and URLs that failed, now.
 
 The requests go to the log. The frontier of each host carries them out: see
-`services.frontier.admission`.
+`services.frontier.steps.admission`.
 """
 
 import argparse
@@ -13,9 +13,9 @@ from console.output import YELLOW, say
 from gossamer import clock
 from gossamer.errors import BadSettings
 from gossamer.events.outcomes import FAILURES
-from inspection.crawl import OpenCrawl
-from inspection.figures import plural
-from inspection.visits import OutcomeFilter, parse_outcome
+from inspection.basics.figures import plural
+from inspection.crawls.crawl import OpenCrawl
+from inspection.urls.visits import OutcomeFilter, parse_outcome
 
 FAILURE_NAMES = ", ".join(str(outcome).replace("_", "-") for outcome in FAILURES)
 

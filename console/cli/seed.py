@@ -39,7 +39,7 @@ from gossamer.events import CrawlDefined
 from gossamer.policies import NEVER
 from gossamer.relevance import check_classifiers
 from gossamer.settings import CrawlSettings, Nested
-from inspection.figures import number, percent, plural
+from inspection.basics.figures import number, percent, plural
 
 REVISIT_FIELDS = ("revisit", "budget", "discovery_share")
 

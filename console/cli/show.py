@@ -10,12 +10,12 @@ from console.output import BOLD, YELLOW, Line, output_for, print_json, print_lin
 from gossamer.captures import Capture
 from gossamer.errors import BadSettings, GossamerError
 from gossamer.terminal import escape_controls
-from inspection.captures import FOREVER
-from inspection.figures import instant, size
-from inspection.versions import read_version
+from inspection.archive.captures import FOREVER
+from inspection.archive.versions import read_version
+from inspection.basics.figures import instant, size
 
 if TYPE_CHECKING:
-    from inspection.page_texts import PageVersion
+    from inspection.archive.page_texts import PageVersion
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
             print(escape_controls("\n".join(_head(found.capture)), keep="\n"))
         else:
             # Imported here: headers and bytes need no parser.
-            from inspection.page_texts import describe_version
+            from inspection.archive.page_texts import describe_version
 
             _print_version(options, describe_version(crawl, found), found.capture)
     return 0

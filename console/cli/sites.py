@@ -8,10 +8,10 @@ from console.cli.options import add_crawl, add_listing, add_search, open_from
 from console.cli.progress import completeness_text
 from console.output import YELLOW, print_json, say
 from gossamer.errors import BadSettings
-from inspection.figures import plural, size
-from inspection.hosts import Site, SiteQuery, SiteSort, read_sites
-from inspection.labels import LABELS
-from inspection.parts import SiteBudget, SiteParts, read_parts, site_of_typed
+from inspection.basics.figures import plural, size
+from inspection.basics.labels import LABELS
+from inspection.hosts.hosts import Site, SiteQuery, SiteSort, read_sites
+from inspection.hosts.parts import SiteBudget, SiteParts, read_parts, site_of_typed
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

@@ -37,8 +37,8 @@ from gossamer.runtime.quiescing import QuiescedFleet, quiesce
 from gossamer.settings import Settings
 from gossamer.store import Store
 from gossamer.volumes import OPEN_SUFFIX
-from inspection.figures import duration, first_few, instant, plural, size
-from inspection.folder import Folder
+from inspection.basics.figures import duration, first_few, instant, plural, size
+from inspection.basics.folder import Folder
 from services.archive.rows import SegmentRow
 from services.archive.service import Archive
 from services.dedup.service import Dedup

@@ -14,11 +14,11 @@ from gossamer import clock
 from gossamer.events import CrawlDefined, Party
 from gossamer.web.url_steps import ALL_STEPS
 from gossamer.web.usage import Action, Category
-from inspection.archives import ArchiveBuffer
-from inspection.crawl import OpenCrawl
-from inspection.crawls import ACTIVE, PAUSED, REMOVED, CrawlSummary, read_crawls
-from inspection.figures import counts, duration, instant, number, percent, plural, size
-from inspection.status import CrawlStatus, read_status
+from inspection.basics.archives import ArchiveBuffer
+from inspection.basics.figures import counts, duration, instant, number, percent, plural, size
+from inspection.crawls.crawl import OpenCrawl
+from inspection.crawls.crawls import ACTIVE, PAUSED, REMOVED, CrawlSummary, read_crawls
+from inspection.progress.status import CrawlStatus, read_status
 
 DEFAULT_USAGE = ((Category.SEARCH.value,), Action.SKIP.value, Action.FETCH.value)
 

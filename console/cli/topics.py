@@ -27,11 +27,11 @@ from gossamer.runtime.identity import STORE, IdentityRow, set_partitions
 from gossamer.settings import Settings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
-from inspection.figures import plural
+from inspection.basics.figures import plural
 from services.archive.service import Archive
 from services.dedup.replicated import repartition_changelog
 from services.dedup.service import Dedup
-from services.frontier.resizing import crawls_in, drop_partitions, resize
+from services.frontier.procedures.resizing import crawls_in, drop_partitions, resize
 from services.frontier.service import Frontier
 
 

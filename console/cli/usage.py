@@ -7,8 +7,14 @@ from collections.abc import Iterator
 from console.cli.options import add_crawl, open_from, parse_time
 from console.output import BOLD, GREEN, RED, YELLOW, output_for, print_json
 from gossamer import clock
-from inspection.figures import instant
-from inspection.usage import ArchivedFile, CategoryUsage, CitedStatement, UsageAt, read_usage
+from inspection.archive.usage import (
+    ArchivedFile,
+    CategoryUsage,
+    CitedStatement,
+    UsageAt,
+    read_usage,
+)
+from inspection.basics.figures import instant
 
 WORDS = {True: "allowed", False: "disallowed", None: "unknown"}
 STYLES = {True: GREEN, False: RED, None: YELLOW}

@@ -25,11 +25,11 @@ from console.cli.progress import (
 from gossamer import clock
 from gossamer.events.outcomes import FAILURES
 from gossamer.terminal import escape_controls, printable
-from inspection.figures import duration, size
-from inspection.labels import outcome_label
-from inspection.progress import Progress
-from inspection.workload import Workload
-from services.frontier.tally import HOURS, hour_of
+from inspection.basics.figures import duration, size
+from inspection.basics.labels import outcome_label
+from inspection.progress.progress import Progress
+from inspection.progress.workload import Workload
+from services.frontier.totals.tally import HOURS, hour_of
 
 LINE_INTERVAL = 10.0
 """Seconds between two lines."""
@@ -40,7 +40,7 @@ PROBE = "probe"
 """The outcome under which the frontier counts probes: their paths are invented."""
 BARS = " ▁▂▃▄▅▆▇█"
 KINDS = ("new", "changed", "unchanged")
-"""The order of the counts in `services.frontier.rows.TallyRow.hours`."""
+"""The order of the counts in `services.frontier.totals.tally.TallyRow.hours`."""
 
 
 class Rate:

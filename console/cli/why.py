@@ -8,12 +8,12 @@ from changes.sites import override_text
 from console.cli.options import add_crawl, open_from
 from console.output import BOLD, GREEN, RED, YELLOW, output_for, print_json
 from gossamer.web.validators import UNCONDITIONAL_INTERVAL
-from inspection.captures import CapturePosition
-from inspection.figures import instant, moment, number, percent, plural, times
-from inspection.hosts import Host
-from inspection.labels import LABELS, hazard_text, outcome_label
-from inspection.revisits import RevisitFacts
-from inspection.urls import (
+from inspection.archive.captures import CapturePosition
+from inspection.basics.figures import instant, moment, number, percent, plural, times
+from inspection.basics.labels import LABELS, hazard_text, outcome_label
+from inspection.hosts.hosts import Host
+from inspection.urls.revisits import RevisitFacts
+from inspection.urls.urls import (
     DocumentFact,
     LastVisit,
     NextVisit,
@@ -24,7 +24,7 @@ from inspection.urls import (
     VerdictFact,
     explain_url,
 )
-from inspection.visits import Visit
+from inspection.urls.visits import Visit
 from services.frontier.revisit import format_duration
 
 STYLES = {

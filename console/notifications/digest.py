@@ -12,10 +12,10 @@ from console.notifications.rules import REPORT, channels_of, notice_id
 from console.report_html import report_page
 from gossamer.events import FLEET, NoticeRaised
 from gossamer.settings import NotifySettings
-from inspection.crawl import OpenCrawl
-from inspection.crawls import REMOVED, state_of
-from inspection.overview import read_overview
-from inspection.report import Report, read_period
+from inspection.answers.overview import read_overview
+from inspection.crawls.crawl import OpenCrawl
+from inspection.crawls.crawls import REMOVED, state_of
+from inspection.progress.report import Report, read_period
 
 MAX_CRAWLS = 20
 """Crawls of a report."""

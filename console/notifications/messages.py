@@ -14,7 +14,7 @@ import msgspec
 from gossamer.events import FLEET, NoticeRaised
 from gossamer.settings import NotifySettings
 from gossamer.terminal import printable
-from inspection.figures import instant
+from inspection.basics.figures import instant
 
 MAX_TITLE_LENGTH = 120
 ID_HEADER, SIGNATURE_HEADER = "Gossamer-Notice", "Gossamer-Signature"

@@ -23,7 +23,7 @@ from gossamer.events.topics import NOTIFICATIONS
 from gossamer.log import Tail
 from gossamer.log.codec import encode
 from gossamer.settings import NotifySettings
-from inspection.crawl import OpenCrawl
+from inspection.crawls.crawl import OpenCrawl
 
 log = structlog.get_logger()
 TICK = 2.0

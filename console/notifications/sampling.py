@@ -9,11 +9,11 @@ from console.notifications.rules import Sample
 from gossamer.events import FLEET, CrawlDefined, NoticeRaised
 from gossamer.policies import NEVER
 from gossamer.settings import NotifySettings
-from inspection.crawl import OpenCrawl
-from inspection.figures import instant, percent, plural
-from inspection.freshness import DayFreshness, read_freshness
-from inspection.progress import CrawlTotals, read_progress
-from inspection.workload import read_lost_hosts
+from inspection.basics.figures import instant, percent, plural
+from inspection.crawls.crawl import OpenCrawl
+from inspection.progress.freshness import DayFreshness, read_freshness
+from inspection.progress.progress import CrawlTotals, read_progress
+from inspection.progress.workload import read_lost_hosts
 
 BASELINE_DAYS = 7
 """Days whose best freshness is the baseline."""

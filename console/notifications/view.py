@@ -12,8 +12,8 @@ from gossamer.log import Log
 from gossamer.log.codec import encode
 from gossamer.settings import NotifySettings
 from gossamer.settings.notify import TOPIC
-from inspection.crawl import NotFound
-from inspection.notices import Notice, read_notices
+from inspection.crawls.crawl import NotFound
+from inspection.crawls.notices import Notice, read_notices
 
 
 class ChannelView(Struct, frozen=True):

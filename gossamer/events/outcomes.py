@@ -119,7 +119,7 @@ class Fate(Enum):
 
 
 class Wait(Enum):
-    """The backoff of a failing host. `services.frontier.politeness` computes it."""
+    """The backoff of a failing host. `services.frontier.partition.politeness` computes it."""
 
     NONE = "none"
     SHORT = "one minute, doubled with each failure, at most `frontier.down_wait`"

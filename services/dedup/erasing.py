@@ -1,4 +1,5 @@
-"""Erases the rows about URLs and hosts that the frontier erases; see `services.frontier.erasing`.
+"""Erases the rows about URLs and hosts that the frontier erases; see
+`services.frontier.procedures.erasing`.
 
 An erasure is received on `urls.discovered`, where the URL-seen set can be changed. The rows in the
 store are erased by `settle`, in the thread that handles pages.

@@ -2,35 +2,40 @@
 
 Reading order
 -------------
-1. `service.py`: receives events and time, and passes each event to the partition of its site.
-2. `conditions.py` and `gates.py`: two tables. The first has the five conditions of a host and the
-   transitions between them, the second the reasons not to visit a host now.
-   `docs/host-conditions.md` is generated from both.
-3. `partition.py`: a claimed partition. It alone changes its hosts and its totals. Its parts:
-   `workbench.py` (hosts in memory), `queue.py` (URLs of a host), `directory.py` (hosts that wait),
-   `plans.py` (later visits), `parts.py` (worth and parked URLs of sites), `parked.py`
-   (excluded URLs), `slow_start.py` (visits that await their verdicts), `sites.py`, `tally.py`
-   (totals) with `harvest.py` (what visits have brought; `completeness.py` estimates from it how
-   much is found).
+`service.py` receives events and time, and passes each event to the partition of its site. Below it
+are eight wings. Each uses only the wings after it; import-linter checks this.
+
+1. `procedures/`: changes of whole hosts, sites and partitions. `erasing.py` (`gossamer forget`),
+   `removal.py` (of a crawl), `resizing.py` (another number of partitions).
+2. `steps/`: the three steps of a URL are `admission.py` (for requested URLs: `urgent.py`),
+   `checkout.py` and `checkin.py` (without an outcome: `leases.py`). They use `refusals.py` (rules
+   that refuse a URL), `robots.py` (robots.txt, and probes for soft 404), `requisites.py`, and
+   `revisits.py` (when a page is visited again).
+3. `features/`: abilities that the steps call, each in a module of its own.
+4. `choice/`: choices over all partitions. `dispatch.py`: which host is ordered next, and which
+   fetcher gets its order. `pacing.py`: the speed of the crawl, and the budget of its revisits.
+5. `partition/`: a claimed partition. `partition.py` alone changes its hosts and its totals. Its
+   parts: `workbench.py` (hosts in memory), `queue.py` (URLs of a host), `directory.py` (hosts that
+   wait), `plans.py` (later visits), `parts.py` (worth and parked URLs of sites), `parked.py`
+   (excluded URLs), `slow_start.py` (visits that await their verdicts), `sites.py`. `gates.py`: the
+   reasons not to visit a host now. `politeness.py`: settings of sites, delays and backoffs.
    `partitions.py` claims partitions under epochs.
-4. `admission.py` (for requested URLs: `urgent.py`), `checkout.py`, `checkin.py`: the three steps of
-   a URL. They use `refusals.py` (rules that refuse a URL), `robots.py` (robots.txt, and probes for
-   soft 404), `politeness.py` (settings of sites, delays and backoffs), and `shared.py` (captures of
-   other crawls).
-5. `ordering.py`: the strategies of a crawl, and the rank of a URL. `dispatch.py`, `pacing.py`:
-   choices over all partitions. Which host is ordered next, and which fetcher gets its order; the
-   speed of the crawl and the budget of its revisits.
-6. `revisits.py` and `revisit/`: when a page is visited again.
-7. `erasing.py` (`gossamer forget`), `resizing.py` (another number of partitions).
-8. `rows.py`: all tables. `bucketed_log.py`: rows in buckets.
+6. `worth/`: what parts of a site bring, and the budgets of a site.
+7. `totals/`: `tally.py` and `daily.py` count, `completeness.py` estimates how much is found.
+8. `tables/`: rows, by subject. `conditions.py`: the five conditions of a host and the transitions
+   between them. `ordering.py`: the strategies of a crawl, and the rank of a URL.
+   `bucketed_log.py`: rows in buckets. `harvest.py`: what visits have brought. Beside it,
+   `revisit/`: the policies of revisits, without rows or a clock.
+
+`docs/host-conditions.md` is generated from `conditions.py` and `gates.py`.
 
 Theory of operation
 -------------------
-**Hosts.** A host exists from the admission of its first URL, and its row (`rows.HostRow`) is never
-deleted, except by an erasure. Ready hosts are ordered by request number, the number of the first
-URL in their queues: its rank, then the moment of its admission. Delayed hosts become ready when
-their courtesy delay is over. PolyBot calls these its ready queue and waiting queue (section 3.4);
-here they are the workbench.
+**Hosts.** A host exists from the admission of its first URL, and its row (`tables.hosts.HostRow`)
+is never deleted, except by an erasure. Ready hosts are ordered by request number, the number of the
+first URL in their queues: its rank, then the moment of its admission. Delayed hosts become ready
+when their courtesy delay is over. PolyBot calls these its ready queue and waiting queue (section
+3.4); here they are the workbench.
 
 **Partitions.** Politeness, budgets and order concern a host, or the site of the host. All events
 about a site have the same partition number on all topics, so one frontier decides about a site
@@ -55,8 +60,8 @@ The cursor moves with each outcome, not with the order, so a crash repeats at mo
 was checked out. PolyBot restarts from snapshots, and leaves duplicate fetches to the application
 (section 2.1).
 
-**Plans.** A retry, a revisit, and a first visit under a budget are plans. A plan is a row
-with the time, the reason, and all data of the next order (`rows.PlanRow`). The calendar is an index
+**Plans.** A retry, a revisit, and a first visit under a budget are plans. A plan is a row with the
+time, the reason, and all data of the next order (`tables.plans.PlanRow`). The calendar is an index
 of plans, and of hosts that back off, in buckets by due time. A due entry counts only if its time is
 still the time of the plan. Then the URL is appended to its queue.
 

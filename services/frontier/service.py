@@ -49,39 +49,32 @@ from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.signing import SignMode
 from gossamer.web.url import host_key
-from services.frontier.admission import Admission, OperatorRequests
-from services.frontier.checkin import CheckIn
-from services.frontier.checkout import CheckOut
-from services.frontier.daily import day_of
-from services.frontier.dispatch import Balance, FindLagging, HostLoader, ReadyHost
-from services.frontier.erasing import ErasureHandler
-from services.frontier.leases import Leases
-from services.frontier.ordering import is_urgent
-from services.frontier.pacing import Pacing
-from services.frontier.partition import Partition
-from services.frontier.partitions import Gauges, Partitions
-from services.frontier.parts import may_be_repeated
-from services.frontier.politeness import Overrides
-from services.frontier.refusals import Refusals
-from services.frontier.removal import CrawlRemoval
-from services.frontier.replicas import Replicas
-from services.frontier.requisites import RequisiteAdmission, is_requisite
-from services.frontier.revisits import Revisits, is_late, plans_of
-from services.frontier.robots import RobotsOnBehalf, add_signature_text, discover_sitemaps
-from services.frontier.rows import (
-    NO_HOST,
-    DueRow,
-    HostCrawl,
-    OffsetAndTime,
-    PlanRow,
-    RequisiteRow,
-    UrlRow,
-    VerdictRow,
-)
-from services.frontier.shared import SharedCaptures
-from services.frontier.shares import Shares
-from services.frontier.urgent import UrgentRequests
-from services.frontier.workbench import Host, servable_crawls
+from services.frontier.choice.dispatch import Balance, FindLagging, HostLoader, ReadyHost
+from services.frontier.choice.pacing import Pacing
+from services.frontier.features.replicas import Replicas
+from services.frontier.features.shared import SharedCaptures
+from services.frontier.partition.partition import Partition
+from services.frontier.partition.partitions import Gauges, Partitions
+from services.frontier.partition.parts import may_be_repeated
+from services.frontier.partition.politeness import Overrides
+from services.frontier.partition.shares import Shares
+from services.frontier.partition.workbench import Host, servable_crawls
+from services.frontier.procedures.erasing import ErasureHandler
+from services.frontier.procedures.removal import CrawlRemoval
+from services.frontier.steps.admission import Admission, OperatorRequests
+from services.frontier.steps.checkin import CheckIn
+from services.frontier.steps.checkout import CheckOut
+from services.frontier.steps.leases import Leases
+from services.frontier.steps.refusals import Refusals
+from services.frontier.steps.requisites import RequisiteAdmission, is_requisite
+from services.frontier.steps.revisits import Revisits, is_late, plans_of
+from services.frontier.steps.robots import RobotsOnBehalf, add_signature_text, discover_sitemaps
+from services.frontier.steps.urgent import UrgentRequests
+from services.frontier.tables.hosts import NO_HOST, HostCrawl, OffsetAndTime
+from services.frontier.tables.ordering import is_urgent
+from services.frontier.tables.plans import DueRow, PlanRow
+from services.frontier.tables.urls import RequisiteRow, UrlRow, VerdictRow
+from services.frontier.totals.daily import day_of
 
 OF_A_CRAWL_ALONE = (
     UrlsAdmitted,

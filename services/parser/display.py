@@ -1,9 +1,9 @@
 """The part of an HTML document that a frame may show: elements and attributes without effects.
 
 A child of the pool reads it, because Lexbor parses hostile bytes. The parent writes HTML from the
-nodes, and checks each of them against the same tables (`inspection.archived_html`): a child that a
-page controls can therefore only return a document of these elements. No attribute with an address
-is among them. The address of a link or an image becomes its title.
+nodes, and checks each of them against the same tables (`inspection.archive.archived_html`): a child
+that a page controls can therefore only return a document of these elements. No attribute with an
+address is among them. The address of a link or an image becomes its title.
 """
 
 from collections.abc import Iterator

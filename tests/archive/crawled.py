@@ -8,7 +8,7 @@ from gossamer.events import Page, PageFetched, Verdict
 from gossamer.log.codec import encode
 from gossamer.runtime.sequential import sequential_loop
 from gossamer.settings import ArchiveSettings
-from inspection.folder import Folder, Opened
+from inspection.basics.folder import Folder, Opened
 from services.archive.service import Archive
 from tests.archive.harness import NOW
 

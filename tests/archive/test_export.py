@@ -31,7 +31,7 @@ from console.cli.main import main
 from gossamer.events import PageFetched
 from gossamer.volumes import Volume
 from gossamer.web.validators import Validators
-from inspection.warcs import WarcFiles
+from inspection.archive.warcs import WarcFiles
 from services.archive.index import INDEX_SUFFIX
 from tests.archive.crawled import archived_folder, publish
 from tests.archive.harness import HTML, check, page, reference_index, run_tool

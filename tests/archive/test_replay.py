@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from console.cli.main import main
 from console.cli.replay import is_replayed
 from gossamer.events import PageFetched
-from inspection.folder import Folder
+from inspection.basics.folder import Folder
 from tests.archive.crawled import archived_folder
 from tests.archive.harness import page
 from tests.support.commands import clean_environment

@@ -12,7 +12,7 @@ from gossamer.events import CrawlDefined, PageArchived
 from gossamer.log.codec import encode
 from gossamer.settings.units import DAY
 from gossamer.web.usage import read_headers
-from inspection.warcs import WarcFiles
+from inspection.archive.warcs import WarcFiles
 from services.archive.rows import PayloadRow
 from services.archive.segments import is_of_crawl
 from tests.archive.harness import NOW, Crawl, files, members, page, records

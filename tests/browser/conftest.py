@@ -14,7 +14,7 @@ from playwright.async_api import Browser
 
 from gossamer.events import BlocklistChanged, DeadLetter
 from gossamer.log.codec import encode
-from inspection.folder import Folder, Opened
+from inspection.basics.folder import Folder, Opened
 from tests.synthweb import SynthWeb, World
 from tests.system.crawl import WebCrawl
 

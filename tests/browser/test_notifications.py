@@ -9,7 +9,7 @@ from playwright.async_api import Browser
 from console.cli.main import main
 from gossamer.events import NoticeRaised, NoticeSent
 from gossamer.log.codec import encode
-from inspection.folder import Folder
+from inspection.basics.folder import Folder
 from tests.support.receivers import HookServer
 
 from .console import MODES, Console, running_console, tab

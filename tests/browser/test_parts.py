@@ -13,8 +13,9 @@ from playwright.async_api import Browser
 from gossamer.events import Outcome, Speed, SpeedSet
 from gossamer.policies import DAY
 from gossamer.speed import Speeds
-from inspection.folder import Folder, Opened
-from services.frontier.rows import HostRow, TallyRow
+from inspection.basics.folder import Folder, Opened
+from services.frontier.tables.hosts import HostRow
+from services.frontier.totals.tally import TallyRow
 from tests.support.rows import put_rows
 
 from .console import Console, tab

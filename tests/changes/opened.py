@@ -9,7 +9,7 @@ from gossamer.log.codec import decode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from inspection.crawl import OpenCrawl
+from inspection.crawls.crawl import OpenCrawl
 
 START = 1_800_000_000.0
 

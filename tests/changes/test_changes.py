@@ -18,7 +18,7 @@ from changes.speeds import plan_speed
 from gossamer.events import Event, HostOverridden, SiteOverridden, Speed, SpeedSet
 from gossamer.log.codec import encode
 from gossamer.log.control import newest_events
-from inspection.crawl import OpenCrawl
+from inspection.crawls.crawl import OpenCrawl
 from tests.changes.opened import START, Opened
 
 ANN = ChangeRequest(actor="ann@example.org", source="api", reason="ticket 7")

@@ -9,8 +9,8 @@ from changes.commit import commit, preview
 from changes.plan import ChangeRequest
 from changes.sites import plan_host, plan_site
 from gossamer.blocklist import parse_rule
-from services.frontier.conditions import Condition
-from services.frontier.rows import HostCrawl, HostRow, Politeness, QueueEnds
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostCrawl, HostRow, Politeness, QueueEnds
 from tests.changes.opened import START, Opened
 
 

@@ -19,11 +19,12 @@ from gossamer.events import DEFAULT_CRAWL, CrawlDefined, Outcome
 from gossamer.events.topics import SEEDS
 from gossamer.log import Record
 from gossamer.log.codec import dead_letter, encode
-from inspection.crawl import OpenCrawl
-from inspection.dead_letters import iterate_letters
-from inspection.visits import parse_outcome
-from services.frontier.conditions import Condition
-from services.frontier.rows import HostRow, UrlRow
+from inspection.crawls.crawl import OpenCrawl
+from inspection.crawls.dead_letters import iterate_letters
+from inspection.urls.visits import parse_outcome
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.urls import UrlRow
 from tests.changes.opened import START, Opened
 
 ANN = ChangeRequest(actor="ann@example.org", reason="ticket 7")

@@ -7,9 +7,9 @@ from gossamer.settings import ArchiveSettings
 from gossamer.web.http import Headers
 from gossamer.web.url import host_key, site_of
 from gossamer.web.validators import Validators
-from inspection.folder import Folder, Opened
+from inspection.basics.folder import Folder, Opened
 from services.archive.service import Archive
-from services.frontier.rows import HostRow
+from services.frontier.tables.hosts import HostRow
 
 HOST = "http://a.test"
 PAGE, ROBOTS = f"{HOST}/p", f"{HOST}/robots.txt"

@@ -7,7 +7,7 @@ import pytest
 from console.cli.main import main
 from gossamer.events import FetchRequested, RefetchRequested, RetryRequested
 from gossamer.store import Row
-from inspection.folder import Folder
+from inspection.basics.folder import Folder
 from tests.runtime.processors import events
 from tests.support.rows import put_rows
 

@@ -16,7 +16,7 @@ from console.api.slow_clients import Protocol
 from console.api.tokens import Tokens
 from console.listening import listen
 from gossamer.settings import ApiSettings
-from inspection.crawl import open_crawl
+from inspection.crawls.crawl import open_crawl
 
 PORT = 8080
 BASE = f"http://127.0.0.1:{PORT}"

@@ -16,32 +16,25 @@ from console.cli.main import main
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SiteOverridden
 from gossamer.events.topics import CONSUMED_TOPICS
 from gossamer.log.codec import encode
-from inspection.crawl import open_crawl
-from inspection.dead_letters import Service
-from inspection.failures import read_failure_groups
-from inspection.folder import Folder
-from inspection.freshness import read_freshness
-from inspection.host_details import explain_host
-from inspection.overview import read_overview
-from services.frontier.conditions import Condition
-from services.frontier.rows import (
+from inspection.answers.failures import read_failure_groups
+from inspection.answers.host_details import explain_host
+from inspection.answers.overview import read_overview
+from inspection.basics.folder import Folder
+from inspection.crawls.crawl import open_crawl
+from inspection.crawls.dead_letters import Service
+from inspection.progress.freshness import read_freshness
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostCrawl, HostRow, HostTotals, NewQueues, Politeness
+from services.frontier.tables.sites import SiteCrawl, SiteRow
+from services.frontier.tables.urls import HistoryRow, UrlRow
+from services.frontier.totals.daily import (
     DailyTallyRow,
     Downloads,
     HazardCount,
     HazardExample,
     HazardExamplesRow,
-    HistoryRow,
-    HostCrawl,
-    HostRow,
-    HostTotals,
-    NewQueues,
-    PartitionTallyRow,
-    Politeness,
-    SiteCrawl,
-    SiteRow,
-    TallyRow,
-    UrlRow,
 )
+from services.frontier.totals.tally import PartitionTallyRow, TallyRow
 from tests.console.served import PORT, Client, client_of, make_api
 from tests.support.rows import put_rows
 

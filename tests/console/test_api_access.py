@@ -25,7 +25,7 @@ from console.cli.main import main
 from gossamer.errors import BadSettings
 from gossamer.settings import ApiSettings, load_settings
 from gossamer.settings.api import Grant
-from inspection.folder import Folder, Opened
+from inspection.basics.folder import Folder, Opened
 from tests.console.served import BASE, PORT, TOKEN, Client, client_of, make_api, serving
 
 STATUS = "/v1/crawls/default/status"

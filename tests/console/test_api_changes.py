@@ -16,10 +16,10 @@ from gossamer.erasures import ErasureRow
 from gossamer.events import DEFAULT_CRAWL, BlocklistChanged, ErasureRequested, Outcome, SeedAdded
 from gossamer.log.codec import encode
 from gossamer.settings.api import Grant
-from inspection.crawl import OpenCrawl, open_crawl
-from inspection.folder import Folder
+from inspection.basics.folder import Folder
+from inspection.crawls.crawl import OpenCrawl, open_crawl
 from services.dedup.content import DigestRow
-from services.frontier.rows import UrlRow
+from services.frontier.tables.urls import UrlRow
 from tests.console.served import Client, client_of, make_api
 from tests.runtime.processors import events
 

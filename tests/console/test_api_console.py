@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from console.api.routes.pages import FOLDER
 from console.api.routes.urls import file_name
-from inspection import versions
+from inspection.archive import versions
 from tests.console.archived import PAGE, Archived
 from tests.console.served import Client, client_of, make_api
 

@@ -21,8 +21,8 @@ from console.cli.main import main
 from gossamer import clock
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.settings.api import Grant
-from inspection.folder import Folder
-from services.frontier.rows import TallyRow
+from inspection.basics.folder import Folder
+from services.frontier.totals.tally import TallyRow
 from tests.console.served import TOKEN, serving
 
 RUN = "import sys; from console.cli.main import main; sys.exit(main(sys.argv[1:]))"

@@ -11,7 +11,7 @@ from console.api.tokens import Tokens, add_token
 from console.cli.main import main
 from gossamer.settings import ApiSettings, load_settings
 from gossamer.settings.api import Grant
-from inspection.crawl import open_crawl
+from inspection.crawls.crawl import open_crawl
 from tests.console.served import PORT, Client, client_of
 from tests.support.receivers import HookServer
 

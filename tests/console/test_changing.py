@@ -7,7 +7,7 @@ import pytest
 
 from console.cli.main import main
 from gossamer.events.topics import TOPICS
-from inspection.folder import Folder
+from inspection.basics.folder import Folder
 from tests.runtime.processors import drain
 
 

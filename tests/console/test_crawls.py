@@ -12,8 +12,10 @@ from gossamer.crawl import MAX_CRAWLS
 from gossamer.events import ChangeRecorded, CrawlDefined, RefetchRequested, SeedAdded
 from gossamer.log.codec import encode
 from gossamer.store import Row
-from inspection.folder import Folder, Opened
-from services.frontier.rows import TallyRow, UrlRow, partition_key
+from inspection.basics.folder import Folder, Opened
+from services.frontier.tables.partitions import partition_key
+from services.frontier.tables.urls import UrlRow
+from services.frontier.totals.tally import TallyRow
 from tests.runtime.processors import events
 from tests.support.rows import put_rows
 

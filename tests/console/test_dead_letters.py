@@ -12,7 +12,7 @@ from console.cli.main import main
 from gossamer.events.topics import DEAD_LETTERS, PAGES, SEEDS, VISITS_ENDED
 from gossamer.log import Message, Record
 from gossamer.log.codec import dead_letter, encode
-from inspection.folder import Folder, Opened
+from inspection.basics.folder import Folder, Opened
 from tests.runtime.processors import drain
 
 Command = Callable[..., str]

@@ -41,7 +41,7 @@ from gossamer.runtime.identity import check_folder, identify
 from gossamer.settings import FetcherSettings, Settings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from inspection.folder import Folder, Opened
+from inspection.basics.folder import Folder, Opened
 from tests.fetcher.nameserver import naming
 from tests.servers import free_ports
 from tests.support.commands import run_command

@@ -10,12 +10,13 @@ from console.api.routes.requests import MAX_URGENT
 from console.cli.main import main
 from gossamer.events import DEFAULT_CRAWL, Outcome
 from gossamer.web.url import host_key
-from inspection.crawl import open_crawl
-from inspection.fetched import is_complete, note_before, read_fetched
-from services.frontier.conditions import Condition
-from services.frontier.ordering import URGENT_RANK, request_number
-from services.frontier.queue import HostQueues
-from services.frontier.rows import HostRow, QueuedUrl, UrlRow
+from inspection.answers.fetched import is_complete, note_before, read_fetched
+from inspection.crawls.crawl import open_crawl
+from services.frontier.partition.queue import HostQueues
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.ordering import URGENT_RANK, request_number
+from services.frontier.tables.urls import QueuedUrl, UrlRow
 from tests.console.requests import RequestCommand
 from tests.console.served import Client, client_of, make_api
 

@@ -29,8 +29,8 @@ from services.archive.rows import SegmentRow
 from services.archive.service import Archive
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
-from services.frontier.rows import QueuedUrl
 from services.frontier.service import Frontier
+from services.frontier.tables.urls import QueuedUrl
 
 FILE = "gossamer-default-20261126000000-00000-archive-1.warc.gz"
 RunCommand = Callable[..., str]

@@ -11,10 +11,10 @@ from gossamer.events import FLEET, CrawlDefined, Discovery, ErasureRequested
 from gossamer.events.topics import AUDIT, CONTROL, DEAD_LETTERS, SEEDS, TOPICS, URLS_ADMITTED
 from gossamer.log import Record
 from gossamer.log.codec import dead_letter, decode, encode
-from inspection.folder import Folder, Opened
+from inspection.basics.folder import Folder, Opened
 from services.archive.rows import SegmentRow
 from services.dedup.content import DigestRow, NearCandidate, NearRow
-from services.frontier.parked import ParkedRow
+from services.frontier.partition.parked import ParkedRow
 from tests.runtime.processors import drain
 
 URL, OTHER = "https://www.a.example/x", "https://b.example/y"

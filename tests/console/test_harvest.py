@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from inspection.folder import Folder
-from inspection.progress import End
-from services.frontier.harvest import HarvestPoint
+from inspection.basics.folder import Folder
+from inspection.progress.progress import End
+from services.frontier.tables.harvest import HarvestPoint
 from tests.console.test_progress import progress, show_report
 
 

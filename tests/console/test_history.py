@@ -8,9 +8,9 @@ import pytest
 from console.cli.main import main
 from gossamer.events import DEFAULT_CRAWL, Outcome, Verdict
 from gossamer.web.soft_404 import NO_PAGE
-from inspection.folder import Folder
-from inspection.visits import visit_of
-from services.frontier.rows import HistoryRow
+from inspection.basics.folder import Folder
+from inspection.urls.visits import visit_of
+from services.frontier.tables.urls import HistoryRow
 
 URL = "http://a.example/page"
 NOW = 2_000_000_000.0

@@ -10,9 +10,9 @@ from gossamer import clock
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined
 from gossamer.log.codec import encode
 from gossamer.web.robots import RobotsRules
-from inspection.folder import Folder, Opened
-from services.frontier.conditions import Condition
-from services.frontier.rows import HostCrawl, HostRow, NewQueues, RobotsRow
+from inspection.basics.folder import Folder, Opened
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostCrawl, HostRow, NewQueues, RobotsRow
 from tests.console.test_status import store_rows
 
 HOST = "http://a.example"

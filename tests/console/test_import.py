@@ -28,10 +28,10 @@ from gossamer.events.topics import PAGES, PAGES_ARCHIVED, PAGES_FETCHED, URLS_DI
 from gossamer.log.blobs import load
 from gossamer.log.codec import decode, encode
 from gossamer.settings.sections import DOCUMENTS
-from inspection.crawl import open_crawl
-from inspection.visits import read_history
+from inspection.crawls.crawl import open_crawl
+from inspection.urls.visits import read_history
 from services.fetcher.outcome import Failure, Reply, accept_types
-from services.frontier.rows import HistoryRow
+from services.frontier.tables.urls import HistoryRow
 from tests.archive.crawled import archived_folder
 from tests.archive.harness import page
 from tests.flow.virtual import START, VirtualCrawl

@@ -12,9 +12,9 @@ from console.notifications.sampling import CrawlState, Situation, measure, state
 from gossamer.events import CrawlDefined, NoticeRaised
 from gossamer.settings import NotifySettings
 from gossamer.settings.notify import RULE_NAMES, RuleName
-from inspection.freshness import DayFreshness
-from inspection.progress import CrawlTotals
-from services.frontier.tally import RevisitTotals
+from inspection.progress.freshness import DayFreshness
+from inspection.progress.progress import CrawlTotals
+from services.frontier.totals.tally import RevisitTotals
 
 HOUR, DAY = 3600.0, 86400.0
 PLANNED = RevisitTotals(planned=3)

@@ -24,10 +24,11 @@ from gossamer.events import CrawlDefined
 from gossamer.log.codec import encode
 from gossamer.settings import NotifySettings
 from gossamer.sqlite import Database
-from inspection.crawl import open_crawl
-from inspection.folder import Folder, Opened
-from inspection.notices import Notice, read_notices
-from services.frontier.rows import DailyTallyRow, TallyRow
+from inspection.basics.folder import Folder, Opened
+from inspection.crawls.crawl import open_crawl
+from inspection.crawls.notices import Notice, read_notices
+from services.frontier.totals.daily import DailyTallyRow
+from services.frontier.totals.tally import TallyRow
 from tests.kernel.test_claims import Owner
 from tests.support.receivers import HookServer, MailServer
 from tests.support.waiting import HANG_TIMEOUT, until

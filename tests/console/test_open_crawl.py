@@ -14,7 +14,7 @@ from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
 from gossamer.settings import load_settings
 from gossamer.settings.servers import KafkaSettings
-from inspection.crawl import open_crawl
+from inspection.crawls.crawl import open_crawl
 from tests.runtime.processors import drain
 
 pytestmark = pytest.mark.slow

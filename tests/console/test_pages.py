@@ -18,8 +18,8 @@ from gossamer.log import Record
 from gossamer.log.codec import encode
 from gossamer.settings import Settings
 from gossamer.web.usage import judge, read_headers
-from inspection.crawl import open_crawl
-from inspection.folder import Folder, Opened
+from inspection.basics.folder import Folder, Opened
+from inspection.crawls.crawl import open_crawl
 from tests.console.test_open_crawl import page
 
 THERE, GONE = "http://a.example/", "http://b.example/"

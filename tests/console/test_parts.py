@@ -6,22 +6,19 @@ from pathlib import Path
 import pytest
 
 from gossamer.events import DEFAULT_CRAWL, ReleaseRequested
-from inspection.folder import Folder
-from services.frontier.conditions import Condition
-from services.frontier.harvest import MAX_SITE_POINTS, HarvestPoint, add_to_curve
-from services.frontier.rows import (
-    HostCrawl,
-    HostRow,
-    HostTotals,
-    NewQueues,
+from inspection.basics.folder import Folder
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.harvest import MAX_SITE_POINTS, HarvestPoint, add_to_curve
+from services.frontier.tables.hosts import HostCrawl, HostRow, HostTotals, NewQueues
+from services.frontier.tables.sites import (
     ParkedPart,
     ParkedPartsRow,
     SiteCrawl,
     SiteRow,
     SiteWorthRow,
-    UrlRow,
 )
-from services.frontier.worth import SiteWorth, low_worth_reason, pack_worth, record_visit
+from services.frontier.tables.urls import UrlRow
+from services.frontier.worth.worth import SiteWorth, low_worth_reason, pack_worth, record_visit
 from tests.console.requests import RequestCommand
 from tests.runtime.processors import events
 

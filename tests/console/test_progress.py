@@ -15,16 +15,17 @@ from console.cli.view import Rate, draw
 from console.output import RED, Line, Output
 from gossamer.events import DEFAULT_CRAWL, Outcome
 from gossamer.terminal import printable
-from inspection.figures import counts, duration, plural, size
-from inspection.folder import Folder
-from inspection.hosts import Host, host_of
-from inspection.labels import plain_reason
-from inspection.progress import CrawlTotals, End, Progress
-from inspection.status import read_failures
-from inspection.workload import Waiting, Workload
-from services.frontier.conditions import Condition
-from services.frontier.rows import HostCrawl, HostRow, NewQueues, Politeness, UrlRow
-from services.frontier.tally import RevisitTotals
+from inspection.basics.figures import counts, duration, plural, size
+from inspection.basics.folder import Folder
+from inspection.basics.labels import plain_reason
+from inspection.hosts.hosts import Host, host_of
+from inspection.progress.progress import CrawlTotals, End, Progress
+from inspection.progress.status import read_failures
+from inspection.progress.workload import Waiting, Workload
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostCrawl, HostRow, NewQueues, Politeness
+from services.frontier.tables.urls import UrlRow
+from services.frontier.totals.tally import RevisitTotals
 
 NOW = 2_000_000_000.0
 HOST = "http://a.example"

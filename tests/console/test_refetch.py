@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from gossamer import clock
 from gossamer.events import DEFAULT_CRAWL, Outcome
-from services.frontier.rows import UrlRow
+from services.frontier.tables.urls import UrlRow
 from tests.console.requests import RequestCommand
 
 DAY = 86400.0

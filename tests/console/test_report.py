@@ -7,14 +7,15 @@ import pytest
 from console.cli.main import main
 from console.cli.report import share_text
 from gossamer.events import DEFAULT_CRAWL
-from inspection.folder import Folder
-from services.frontier.daily import DAY, Stage
-from services.frontier.rows import (
+from inspection.basics.folder import Folder
+from services.frontier.totals.daily import (
+    DAY,
     DailyTallyRow,
     Downloads,
     HazardCount,
     HazardExample,
     HazardExamplesRow,
+    Stage,
 )
 from tests.support.rows import put_rows
 

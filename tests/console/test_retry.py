@@ -6,8 +6,9 @@ import pytest
 
 from gossamer import clock
 from gossamer.events import DEFAULT_CRAWL, Outcome
-from services.frontier.conditions import Condition
-from services.frontier.rows import HostRow, UrlRow
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.urls import UrlRow
 from tests.console.requests import RequestCommand
 
 

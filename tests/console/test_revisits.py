@@ -12,12 +12,12 @@ from gossamer.log import partition_of
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.settings import Settings
 from gossamer.web.validators import DistrustReason, Trust, Validators
-from inspection.crawl import open_crawl
-from inspection.folder import Folder, Opened
-from inspection.url_rows import UrlFacts, read_facts
-from inspection.urls import explain
+from inspection.basics.folder import Folder, Opened
+from inspection.crawls.crawl import open_crawl
+from inspection.urls.url_rows import UrlFacts, read_facts
+from inspection.urls.urls import explain
 from services.dedup.rows import DocumentRow
-from services.frontier.queue import FoundUrl
+from services.frontier.partition.queue import FoundUrl
 from services.frontier.revisit import (
     CrawlState,
     PageState,
@@ -27,15 +27,11 @@ from services.frontier.revisit import (
     make_policy,
     pack,
 )
-from services.frontier.rows import (
-    HostRow,
-    PartitionPlansRow,
-    PlanRow,
-    QueuedUrl,
-    SiteCrawl,
-    SiteRow,
-    partition_key,
-)
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.partitions import partition_key
+from services.frontier.tables.plans import PartitionPlansRow, PlanRow
+from services.frontier.tables.sites import SiteCrawl, SiteRow
+from services.frontier.tables.urls import QueuedUrl
 from tests.support.rows import put_rows
 
 HOST, SITE = "http://a.example", "a.example"

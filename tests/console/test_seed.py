@@ -6,7 +6,7 @@ import pytest
 
 from console.cli.main import main
 from gossamer.events import CrawlDefined, Party, SeedAdded
-from inspection.folder import Folder
+from inspection.basics.folder import Folder
 from tests.runtime.processors import events
 
 

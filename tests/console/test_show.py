@@ -16,11 +16,11 @@ from gossamer.events import DEFAULT_CRAWL, Outcome
 from gossamer.settings import Settings
 from gossamer.text.differences import compare_texts
 from gossamer.volumes import Missing
-from inspection.crawl import open_crawl
-from inspection.folder import Folder
-from inspection.versions import read_version
+from inspection.archive.versions import read_version
+from inspection.basics.folder import Folder
+from inspection.crawls.crawl import open_crawl
 from services.archive.rows import CaptureRow
-from services.frontier.rows import HistoryRow
+from services.frontier.tables.urls import HistoryRow
 from services.parser.options import Options
 from services.parser.wiring import options_of
 from tests.console.archived import DAY, HOST, PAGE, START, Archived

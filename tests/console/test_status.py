@@ -17,23 +17,18 @@ from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SeedAdded
 from gossamer.log import key_group_of
 from gossamer.log.codec import encode
 from gossamer.store import Row
-from inspection.crawl import OpenCrawl
-from inspection.folder import Folder, Opened
-from inspection.progress import Progress
-from inspection.status import CrawlStatus, read_failures, read_status
-from inspection.workload import Waiting
-from services.frontier.bucketed_log import BucketRange
-from services.frontier.conditions import Condition
+from inspection.basics.folder import Folder, Opened
+from inspection.crawls.crawl import OpenCrawl
+from inspection.progress.progress import Progress
+from inspection.progress.status import CrawlStatus, read_failures, read_status
+from inspection.progress.workload import Waiting
 from services.frontier.revisit import CrawlState, pack
-from services.frontier.rows import (
-    DueRow,
-    HostRow,
-    PartitionPlansRow,
-    PartitionRow,
-    PartitionTallyRow,
-    TallyRow,
-    partition_key,
-)
+from services.frontier.tables.bucketed_log import BucketRange
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.partitions import PartitionRow, partition_key
+from services.frontier.tables.plans import DueRow, PartitionPlansRow
+from services.frontier.totals.tally import PartitionTallyRow, TallyRow
 from tests.support.rows import put_rows
 
 NOW = 2_000_000_000.0

@@ -9,8 +9,8 @@ import pytest
 from console.cli.main import main
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined
 from gossamer.log.codec import encode
-from inspection.folder import Folder
-from services.frontier.rows import HistoryRow
+from inspection.basics.folder import Folder
+from services.frontier.tables.urls import HistoryRow
 from tests.console.archived import DAY, HOST, PAGE, ROBOTS, START, Archived
 
 TDMREP, LICENSE = f"{HOST}/.well-known/tdmrep.json", f"{HOST}/license.xml"

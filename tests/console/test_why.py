@@ -25,35 +25,25 @@ from gossamer.settings import Settings
 from gossamer.speed import NO_LIMIT
 from gossamer.web.robots import parse_robots
 from gossamer.web.url import fingerprint, site_of
-from inspection.crawl import open_crawl
-from inspection.folder import Folder
-from inspection.url_rows import UrlFacts, read_facts
-from inspection.urls import explain
+from inspection.basics.folder import Folder
+from inspection.crawls.crawl import open_crawl
+from inspection.urls.url_rows import UrlFacts, read_facts
+from inspection.urls.urls import explain
 from services.archive.rows import CaptureRow
 from services.dedup.rows import DocumentRow
 from services.dedup.seen import SeenRow, hash_finder
-from services.frontier.conditions import Condition
-from services.frontier.gates import CrawlInputs, GateInputs, HostInputs
-from services.frontier.ordering import request_number
-from services.frontier.politeness import Overrides
-from services.frontier.queue import FoundUrl, HostQueues
-from services.frontier.rows import (
-    HistoryRow,
-    HostRow,
-    Lease,
-    Origin,
-    PartitionTallyRow,
-    PlanRow,
-    Politeness,
-    QueuedUrl,
-    RobotsRow,
-    SiteCrawl,
-    SiteRow,
-    UrlRow,
-    VerdictRow,
-    partition_key,
-)
-from services.frontier.sites import MAX_REFUSED_ROWS
+from services.frontier.partition.gates import CrawlInputs, GateInputs, HostInputs
+from services.frontier.partition.politeness import Overrides
+from services.frontier.partition.queue import FoundUrl, HostQueues
+from services.frontier.partition.sites import MAX_REFUSED_ROWS
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostRow, Lease, Politeness, RobotsRow
+from services.frontier.tables.ordering import request_number
+from services.frontier.tables.partitions import partition_key
+from services.frontier.tables.plans import PlanRow
+from services.frontier.tables.sites import SiteCrawl, SiteRow
+from services.frontier.tables.urls import HistoryRow, Origin, QueuedUrl, UrlRow, VerdictRow
+from services.frontier.totals.tally import PartitionTallyRow
 from tests.support.rows import put_rows
 
 HOST = "http://a.example"

@@ -12,8 +12,8 @@ from gossamer.events import DEFAULT_CRAWL
 from gossamer.events.topics import TOPICS
 from services.dedup.seen import SeenRow
 from services.fetcher.outcome import Reply
-from services.frontier.partition import Partition
-from services.frontier.rows import HostRow
+from services.frontier.partition.partition import Partition
+from services.frontier.tables.hosts import HostRow
 from tests.flow.virtual import START, VirtualCrawl
 
 TOUR = (Path(__file__).resolve().parents[2] / "docs" / "tour.md").read_text()

@@ -13,7 +13,7 @@ from gossamer.events.outcomes import OUTCOMES, Fate, Outcome, Wait, check_comple
 from gossamer.settings import FrontierSettings, Settings
 from services.dedup.service import Dedup
 from services.fetcher.service import Fetcher
-from services.frontier.politeness import failure_wait
+from services.frontier.partition.politeness import failure_wait
 from services.frontier.service import Frontier
 from services.parser.service import Parser
 

@@ -18,10 +18,11 @@ from gossamer.events import DEFAULT_CRAWL, BlocklistChanged
 from gossamer.log.codec import encode
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_key
-from inspection.audit import ChangeFilter, iterate_changes
-from inspection.crawl import OpenCrawl
+from inspection.crawls.audit import ChangeFilter, iterate_changes
+from inspection.crawls.crawl import OpenCrawl
 from services.fetcher.outcome import Failure, Reply
-from services.frontier.rows import TallyRow, UrlRow
+from services.frontier.tables.urls import UrlRow
+from services.frontier.totals.tally import TallyRow
 from tests.flow.test_flow import HTML, Pages, reachable, virtual_crawl, webs
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import VirtualCrawl

@@ -15,7 +15,9 @@ import pytest
 from gossamer.events import DEFAULT_CRAWL, Outcome
 from gossamer.web.url import host_key
 from services.fetcher.outcome import Failure, Reply
-from services.frontier.rows import HistoryRow, PartitionPlansRow, PlanRow, SiteRow
+from services.frontier.tables.plans import PartitionPlansRow, PlanRow
+from services.frontier.tables.sites import SiteRow
+from services.frontier.tables.urls import HistoryRow
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import START, VirtualCrawl
 

@@ -5,7 +5,8 @@ from pathlib import Path
 from gossamer.events.topics import PAGES
 from gossamer.web.url import host_name
 from services.fetcher.outcome import Failure, Reply
-from services.frontier.rows import HostRow, SiteRow
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.sites import SiteRow
 from tests.flow.virtual import VirtualCrawl
 
 SEEDS = ("http://a.me.test/", "http://b.me.test/", "http://you.test/", "https://a.me.test/")

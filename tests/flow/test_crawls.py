@@ -18,8 +18,12 @@ from gossamer.log.codec import decode, encode, split_key
 from gossamer.log.control import ControlRow
 from gossamer.web.url import host_key
 from services.fetcher.outcome import Failure, Reply
-from services.frontier.plans import HOSTS
-from services.frontier.rows import DueRow, HostRow, PartitionTallyRow, SiteRow, UrlRow
+from services.frontier.partition.plans import HOSTS
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.plans import DueRow
+from services.frontier.tables.sites import SiteRow
+from services.frontier.tables.urls import UrlRow
+from services.frontier.totals.tally import PartitionTallyRow
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import VirtualCrawl, Web
 

@@ -11,8 +11,8 @@ from gossamer.events.topics import PAGES
 from gossamer.log.codec import decode
 from services.dedup.rows import DocumentRow, HostStepsRow
 from services.fetcher.outcome import Failure, Reply
-from services.frontier.conditions import Condition
-from services.frontier.rows import HostRow
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostRow
 from tests.flow.test_flow import HTML
 from tests.flow.virtual import VirtualCrawl
 

@@ -19,21 +19,11 @@ from gossamer.web.url import host_key
 from services.archive.rows import CaptureRow
 from services.dedup.content import DigestRow, NearRow
 from services.dedup.rows import DocumentRow, HostNameRow, HostStepsRow
-from services.frontier.parked import ParkedRow
-from services.frontier.rows import (
-    DueRow,
-    HistoryRow,
-    HostRow,
-    ListedHost,
-    ParkedPartsRow,
-    PlanRow,
-    QueuedUrl,
-    RobotsRow,
-    SiteRow,
-    SiteWorthRow,
-    UrlRow,
-    VerdictRow,
-)
+from services.frontier.partition.parked import ParkedRow
+from services.frontier.tables.hosts import HostRow, ListedHost, RobotsRow
+from services.frontier.tables.plans import DueRow, PlanRow
+from services.frontier.tables.sites import ParkedPartsRow, SiteRow, SiteWorthRow
+from services.frontier.tables.urls import HistoryRow, QueuedUrl, UrlRow, VerdictRow
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import VirtualCrawl
 

@@ -14,7 +14,7 @@ from gossamer.events.topics import PAGES
 from gossamer.log.codec import encode, split_key, tombstone
 from gossamer.web.url import host_key, site_of
 from services.fetcher.outcome import Failure, Reply
-from services.frontier.rows import HistoryRow, VerdictRow
+from services.frontier.tables.urls import HistoryRow, VerdictRow
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import START, VirtualCrawl
 

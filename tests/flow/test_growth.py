@@ -14,8 +14,8 @@ from services.archive.rows import CaptureRow
 from services.dedup.content import DigestRow, NearRow
 from services.dedup.rows import DocumentRow
 from services.fetcher.outcome import Failure, Reply
-from services.frontier.parked import ParkedRow
-from services.frontier.rows import HistoryRow, UrlRow
+from services.frontier.partition.parked import ParkedRow
+from services.frontier.tables.urls import HistoryRow, UrlRow
 from tests.flow.test_flow import HTML
 from tests.flow.virtual import VirtualCrawl
 

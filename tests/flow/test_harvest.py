@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from console.cli.status import lines
 from console.output import Output
 from gossamer.settings import DedupSettings
-from inspection.crawl import OpenCrawl
-from inspection.parts import read_parts
-from inspection.status import CrawlStatus, read_status
+from inspection.crawls.crawl import OpenCrawl
+from inspection.hosts.parts import read_parts
+from inspection.progress.status import CrawlStatus, read_status
 from services.fetcher.outcome import Reply
-from services.frontier.completeness import Completeness
-from services.frontier.harvest import NEW_TEXTS
+from services.frontier.tables.harvest import NEW_TEXTS
+from services.frontier.totals.completeness import Completeness
 from tests.flow.test_flow import HTML
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import START, VirtualCrawl

@@ -9,7 +9,7 @@ from prometheus_client import REGISTRY
 from gossamer.events.hazards import Hazard
 from gossamer.store.sqlite import SqliteStore
 from services.fetcher.outcome import Failure, Reply
-from services.frontier.rows import TallyRow
+from services.frontier.totals.tally import TallyRow
 from tests.flow.virtual import VirtualCrawl
 
 HOST = "http://a.test"

@@ -14,7 +14,7 @@ from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_key
 from services.dedup.rows import HostNameRow
 from services.fetcher.outcome import Reply
-from services.frontier.rows import UrlRow
+from services.frontier.tables.urls import UrlRow
 from tests.flow.test_flow import HTML
 from tests.flow.test_hazards import metric_counts, report_counts
 from tests.flow.virtual import VirtualCrawl

@@ -9,7 +9,7 @@ import pytest
 
 from gossamer.events import DEFAULT_CRAWL
 from services.fetcher.outcome import Failure, Reply
-from services.frontier.rows import PlanRow
+from services.frontier.tables.plans import PlanRow
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import START, VirtualCrawl
 

@@ -11,7 +11,8 @@ import pytest
 from gossamer.events import DEFAULT_CRAWL, Purpose
 from services.dedup.rows import DocumentRow
 from services.fetcher.outcome import Failure, Reply
-from services.frontier.rows import PlanRow, UrlRow
+from services.frontier.tables.plans import PlanRow
+from services.frontier.tables.urls import UrlRow
 from tests.flow.virtual import START, VirtualCrawl
 
 A, B = "http://a.test", "http://b.test"

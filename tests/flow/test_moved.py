@@ -21,7 +21,8 @@ from gossamer.runtime.identity import check_identity, identify
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_key
 from services.fetcher.outcome import Reply
-from services.frontier.rows import HostRow, UrlRow
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.urls import UrlRow
 from tests.flow.virtual import VirtualCrawl
 
 HOSTS, PAGES_EACH, DELAY = 12, 6, 2.0

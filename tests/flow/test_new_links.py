@@ -10,7 +10,8 @@ import pytest
 from gossamer.events import DEFAULT_CRAWL, EvidenceKind
 from services.fetcher.outcome import Failure, Reply
 from services.frontier import revisit
-from services.frontier.rows import PartitionPlansRow, SiteRow
+from services.frontier.tables.plans import PartitionPlansRow
+from services.frontier.tables.sites import SiteRow
 from tests.flow.virtual import START, VirtualCrawl
 
 HTML = (("Content-Type", "text/html"),)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.store.sqlite import SqliteStore
 from services.fetcher.outcome import Reply
-from services.frontier.rows import HostRow
+from services.frontier.tables.hosts import HostRow
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import VirtualCrawl
 

@@ -13,8 +13,9 @@ from gossamer.log.codec import decode, encode
 from gossamer.settings import ArchiveSettings
 from gossamer.web.url import fingerprint, host_key
 from services.fetcher.outcome import Failure, Reply
-from services.frontier import rows
-from services.frontier.rows import Origin, PlanRow, QueuedUrl, RequisiteRow, UrlRow
+from services.frontier.tables import plans, urls
+from services.frontier.tables.plans import PlanRow
+from services.frontier.tables.urls import Origin, QueuedUrl, RequisiteRow, UrlRow
 from tests.flow.virtual import START, VirtualCrawl
 
 CRAWL = "default"
@@ -123,7 +124,7 @@ def test_origin_is_complete_in_all_events_and_rows(tmp_path: Path) -> None:
     found_structs = [*structs_with_origin(tuple(recorded)), *stored_rows(crawl)]
     for struct in found_structs:
         assert_origin(struct)
-    kinds = [*vars(events).values(), *vars(rows).values()]
+    kinds = [kind for module in (events, plans, urls) for kind in vars(module).values()]
     structs = [k for k in kinds if isinstance(k, type) and issubclass(k, msgspec.Struct)]
     assert {type(one) for one in found_structs} == {
         k for k in structs if ORIGIN_FIELDS & {*k.__struct_fields__}

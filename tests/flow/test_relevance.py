@@ -10,7 +10,7 @@ from gossamer.events.topics import DEAD_LETTERS, PAGES, PAGES_ARCHIVED
 from gossamer.log.codec import decode, encode
 from gossamer.store.sqlite import SqliteStore
 from services.fetcher.outcome import Reply
-from services.frontier.rows import VerdictRow
+from services.frontier.tables.urls import VerdictRow
 from tests.flow.test_flow import HTML
 from tests.flow.test_hazards import report_counts
 from tests.flow.virtual import VirtualCrawl

@@ -8,10 +8,11 @@ from msgspec.structs import replace
 
 from gossamer.events import ErasureRequested
 from gossamer.log.codec import encode
-from inspection.crawl import OpenCrawl
-from inspection.report import HazardReport, Report, read_report
+from inspection.crawls.crawl import OpenCrawl
+from inspection.progress.report import HazardReport, Report, read_report
 from services.fetcher.outcome import Failure, Reply
-from services.frontier.rows import HazardExamplesRow, SiteRow
+from services.frontier.tables.sites import SiteRow
+from services.frontier.totals.daily import HazardExamplesRow
 from tests.flow.virtual import VirtualCrawl
 
 A, B = "http://a.test", "http://b.test"

@@ -11,14 +11,16 @@ from gossamer.events import DEFAULT_CRAWL, BlocklistChanged, ErasureRequested, P
 from gossamer.log.codec import encode
 from gossamer.settings import ArchiveSettings
 from gossamer.web.url import host_key
-from inspection.crawl import OpenCrawl
-from inspection.urls import UrlState, explain_url
+from inspection.crawls.crawl import OpenCrawl
+from inspection.urls.urls import UrlState, explain_url
 from services.archive.rows import CaptureRow
 from services.dedup.requisites import MAX_STYLES
 from services.dedup.rows import DocumentRow
 from services.fetcher.outcome import Failure, Reply
-from services.frontier.ordering import REQUISITE_RANK
-from services.frontier.rows import DailyTallyRow, RequisiteRow, TallyRow, UrlRow
+from services.frontier.tables.ordering import REQUISITE_RANK
+from services.frontier.tables.urls import RequisiteRow, UrlRow
+from services.frontier.totals.daily import DailyTallyRow
+from services.frontier.totals.tally import TallyRow
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import START, VirtualCrawl
 

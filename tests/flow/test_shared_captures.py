@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from gossamer.events import ErasureRequested
 from gossamer.log.codec import encode
 from services.archive.rows import CaptureRow
-from services.frontier.rows import HistoryRow, HostRow, TallyRow
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.urls import HistoryRow
+from services.frontier.totals.tally import TallyRow
 from tests.flow.test_crawls import (
     DELAY,
     OF_A,

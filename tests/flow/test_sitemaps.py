@@ -8,7 +8,7 @@ import pytest
 
 from gossamer.events import DEFAULT_CRAWL, Outcome, Purpose
 from services.fetcher.outcome import Failure, Reply
-from services.frontier.rows import UrlRow
+from services.frontier.tables.urls import UrlRow
 from tests.flow.virtual import VirtualCrawl
 
 ROBOTS = b"""

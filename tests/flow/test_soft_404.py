@@ -15,7 +15,8 @@ from gossamer.web.soft_404 import NO_PAGE
 from gossamer.web.url import host_name
 from services.archive.rows import CaptureRow
 from services.fetcher.outcome import Failure, Reply
-from services.frontier.rows import HostRow, VerdictRow
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.urls import VerdictRow
 from tests.archive.harness import files, records
 from tests.flow.virtual import VirtualCrawl
 

@@ -9,11 +9,11 @@ from gossamer.events import DEFAULT_CRAWL, Outcome, Page, PageArchived, RefetchR
 from gossamer.events.topics import PAGES, PAGES_ARCHIVED
 from gossamer.log.codec import decode, encode
 from gossamer.store.sqlite import SqliteStore
-from inspection.crawl import OpenCrawl
-from inspection.urls import UrlExplanation, explain_url
-from inspection.usage import read_usage
+from inspection.archive.usage import read_usage
+from inspection.crawls.crawl import OpenCrawl
+from inspection.urls.urls import UrlExplanation, explain_url
 from services.fetcher.outcome import Reply
-from services.frontier.rows import UrlRow, VerdictRow
+from services.frontier.tables.urls import UrlRow, VerdictRow
 from tests.flow.test_flow import HTML
 from tests.flow.test_hazards import report_counts
 from tests.flow.virtual import VirtualCrawl

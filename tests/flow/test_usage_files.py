@@ -10,8 +10,8 @@ import pytest
 from gossamer.crawl import last_definition
 from gossamer.events import DEFAULT_CRAWL, Event, HostCheckedOut
 from gossamer.web.usage.files import statements_about
-from inspection.crawl import OpenCrawl
-from inspection.usage import read_usage
+from inspection.archive.usage import read_usage
+from inspection.crawls.crawl import OpenCrawl
 from services.archive.rows import CaptureRow
 from services.fetcher.outcome import Failure, Reply
 from tests.flow.torn import Died, Fate

@@ -13,10 +13,12 @@ from gossamer.web.http import Headers
 from gossamer.web.soft_404 import NO_PAGE
 from gossamer.web.url import host_name
 from gossamer.web.walls import Wall, WallKind
-from inspection.report import make_report
+from inspection.progress.report import make_report
 from services.archive.rows import CaptureRow
 from services.fetcher.outcome import Failure, Reply
-from services.frontier.rows import DailyTallyRow, HostRow, VerdictRow
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.urls import VerdictRow
+from services.frontier.totals.daily import DailyTallyRow
 from tests.archive.harness import responses
 from tests.flow.virtual import START, VirtualCrawl
 

@@ -14,10 +14,11 @@ from gossamer.events.topics import PAGES
 from gossamer.log.codec import encode, split_key
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_key
-from services.frontier.conditions import Condition
-from services.frontier.parts import PROBE_WAIT
-from services.frontier.rows import HostRow, UrlRow
+from services.frontier.partition.parts import PROBE_WAIT
 from services.frontier.service import Frontier
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.urls import UrlRow
 from tests.flow.test_flow import Pages, reachable, redirects, virtual_crawl, webs
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import VirtualCrawl

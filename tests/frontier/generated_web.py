@@ -10,7 +10,7 @@ from random import Random
 from typing import NamedTuple
 
 from gossamer.events import PageDeduplicated, Verdict, Visit
-from services.frontier.harvest import MAX_POINTS, Harvest
+from services.frontier.tables.harvest import MAX_POINTS, Harvest
 
 Graph = list[list[int]]
 PAGE = Visit(id="1.1.0@http://a.test/", url="http://a.test/")

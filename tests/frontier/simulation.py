@@ -28,11 +28,11 @@ from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
 from gossamer.web.signing import SignMode
 from gossamer.web.url import host_key, site_of
-from services.frontier.conditions import Condition, Trigger
-from services.frontier.partition import Partition
-from services.frontier.rows import HostRow
+from services.frontier.partition.partition import Partition
+from services.frontier.partition.workbench import Host
 from services.frontier.service import Frontier
-from services.frontier.workbench import Host
+from services.frontier.tables.conditions import Condition, Trigger
+from services.frontier.tables.hosts import HostRow
 
 START = 1_700_000_000.0
 PARTITIONS = 4

@@ -16,8 +16,7 @@ from gossamer.settings import FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_name, site_of
-from services.frontier.conditions import Condition
-from services.frontier.dispatch import (
+from services.frontier.choice.dispatch import (
     MAX_EXTRA_ORDERS,
     MAX_LOAD_FACTOR,
     ORDERS_READ_INTERVAL,
@@ -25,10 +24,11 @@ from services.frontier.dispatch import (
     choose_partition,
     is_overloaded,
 )
-from services.frontier.partitions import Partitions
-from services.frontier.politeness import Overrides
-from services.frontier.rows import HostRow, Lease, Politeness
-from services.frontier.workbench import Host
+from services.frontier.partition.partitions import Partitions
+from services.frontier.partition.politeness import Overrides
+from services.frontier.partition.workbench import Host
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostRow, Lease, Politeness
 from tests.frontier.fetchers import Fetcher, Fleet
 from tests.frontier.simulation import START
 

@@ -9,9 +9,11 @@ from gossamer.errors import Poison
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, Discovery, Outcome, UrlsAdmitted
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import site_of
-from services.frontier.ordering import rank_of_number
-from services.frontier.parts import Parts
-from services.frontier.rows import HostRow, Origin, SiteRow
+from services.frontier.partition.parts import Parts
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.ordering import rank_of_number
+from services.frontier.tables.sites import SiteRow
+from services.frontier.tables.urls import Origin
 from tests.frontier.simulation import START, Simulation, crawl
 
 HOST = "http://a.test"

@@ -6,7 +6,8 @@ from gossamer.log import KEY_GROUPS, key_group_of, key_groups_of, partition_of
 from gossamer.sqlite import Database
 from gossamer.store import Table
 from gossamer.store.sqlite import SqliteStore
-from services.frontier.bucketed_log import (
+from services.frontier.partition.parked import ParkedRow
+from services.frontier.tables.bucketed_log import (
     NO_BUCKETS,
     PAGE_SIZE,
     BucketedLog,
@@ -14,8 +15,7 @@ from services.frontier.bucketed_log import (
     BucketRange,
     RangedLog,
 )
-from services.frontier.parked import ParkedRow
-from services.frontier.rows import DueRow
+from services.frontier.tables.plans import DueRow
 
 GROUP = key_group_of("a.test")
 

@@ -11,12 +11,14 @@ from gossamer.settings import FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store import Partition as PartitionKey
 from gossamer.store.sqlite import SqliteStore, SqliteTable
-from services.frontier.bucketed_log import BucketRange
-from services.frontier.partition import Partition
-from services.frontier.partitions import Partitions
-from services.frontier.plans import MAX_LOADED_ENTRIES, Calendar
-from services.frontier.politeness import Overrides
-from services.frontier.rows import DueRow, PartitionTallyRow, partition_key
+from services.frontier.partition.partition import Partition
+from services.frontier.partition.partitions import Partitions
+from services.frontier.partition.plans import MAX_LOADED_ENTRIES, Calendar
+from services.frontier.partition.politeness import Overrides
+from services.frontier.tables.bucketed_log import BucketRange
+from services.frontier.tables.partitions import partition_key
+from services.frontier.tables.plans import DueRow
+from services.frontier.totals.tally import PartitionTallyRow
 from tests.frontier.simulation import START
 
 HOUR, DAY, WEEK = 3600.0, 86400.0, 7 * 86400.0

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.frontier.completeness import Completeness, Share, estimate
-from services.frontier.harvest import MAX_POINTS, MAX_SITE_POINTS, Harvest, HarvestPoint
+from services.frontier.tables.harvest import MAX_POINTS, MAX_SITE_POINTS, Harvest, HarvestPoint
+from services.frontier.totals.completeness import Completeness, Share, estimate
 from tests.frontier.generated_web import crawl, find_reachable, generate
 
 MARKS = (0.1, 0.25, 0.5, 0.75, 1.0)

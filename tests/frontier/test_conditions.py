@@ -20,8 +20,9 @@ from gossamer.events import (
 )
 from gossamer.events.topics import DEAD_LETTERS
 from schemas.states import HOSTS
-from services.frontier import conditions
-from services.frontier.conditions import (
+from services.frontier.partition.workbench import Host
+from services.frontier.tables import conditions
+from services.frontier.tables.conditions import (
     CONDITIONS,
     TRANSITIONS,
     Condition,
@@ -29,8 +30,7 @@ from services.frontier.conditions import (
     Transition,
     Trigger,
 )
-from services.frontier.rows import HostCrawl, HostRow, NewQueues, QueueEnds
-from services.frontier.workbench import Host
+from services.frontier.tables.hosts import HostCrawl, HostRow, NewQueues, QueueEnds
 from tests.flow.test_flow import virtual_crawl
 from tests.frontier.simulation import Simulation, crawl
 

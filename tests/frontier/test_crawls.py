@@ -24,19 +24,14 @@ from gossamer.events import (
     VisitEnded,
 )
 from gossamer.web.url import host_key
-from services.frontier.conditions import Condition
-from services.frontier.removal import MAX_PIECES_PER_STEP, MAX_SITES
-from services.frontier.rows import (
-    DailyTallyRow,
-    HostRow,
-    PartitionPlansRow,
-    QueuedUrl,
-    SiteRow,
-    SiteWorthRow,
-    TallyRow,
-    UrlRow,
-)
-from services.frontier.tally import Tally
+from services.frontier.procedures.removal import MAX_PIECES_PER_STEP, MAX_SITES
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.plans import PartitionPlansRow
+from services.frontier.tables.sites import SiteRow, SiteWorthRow
+from services.frontier.tables.urls import QueuedUrl, UrlRow
+from services.frontier.totals.daily import DailyTallyRow
+from services.frontier.totals.tally import Tally, TallyRow
 from tests.frontier.simulation import START, Simulation, page
 
 HOST = "http://a.test"

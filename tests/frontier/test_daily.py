@@ -19,25 +19,23 @@ from gossamer.events import (
 )
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from services.frontier.daily import (
+from services.frontier.totals.daily import (
     DAY,
     MAX_EXAMPLES,
     MAX_STATUSES,
     MAX_TYPES,
     OTHER,
     DailyTally,
-    Stage,
-    add_days,
-    is_productive,
-    note_page,
-    scan_days,
-)
-from services.frontier.rows import (
     DailyTallyRow,
     Downloads,
     HazardCount,
     HazardExample,
     HazardExamplesRow,
+    Stage,
+    add_days,
+    is_productive,
+    note_page,
+    scan_days,
 )
 
 PARTITION = "0/4"

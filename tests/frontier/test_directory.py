@@ -3,7 +3,7 @@
 import pytest
 
 from gossamer.web.url import host_key
-from services.frontier.rows import ListedHost
+from services.frontier.tables.hosts import ListedHost
 from tests.frontier.simulation import START, Simulation
 
 YEAR = 365 * 86400.0

@@ -7,9 +7,9 @@ import pytest
 
 from gossamer.events import Outcome
 from gossamer.web.robots import RobotsRules, parse_robots
-from services.frontier.conditions import Condition
-from services.frontier.politeness import MAX_SPREAD, spread_factor
-from services.frontier.rows import HostRow
+from services.frontier.partition.politeness import MAX_SPREAD, spread_factor
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostRow
 from tests.frontier.simulation import START, Simulation
 
 HOST = "http://a.test"

@@ -7,9 +7,10 @@ import pytest
 
 from gossamer.events import DEFAULT_CRAWL, Discovery, Outcome, UrlsAdmitted
 from gossamer.web.robots import RobotsRules, parse_robots
-from services.frontier.conditions import Condition
-from services.frontier.politeness import spread_factor
-from services.frontier.rows import HistoryRow, HostRow, Origin, UrlRow
+from services.frontier.partition.politeness import spread_factor
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.urls import HistoryRow, Origin, UrlRow
 from tests.frontier.simulation import START, Simulation, crawl
 
 

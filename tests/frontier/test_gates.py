@@ -18,8 +18,7 @@ from gossamer.events import (
     SpeedSet,
 )
 from gossamer.speed import NO_LIMIT, Speeds
-from services.frontier.conditions import Condition
-from services.frontier.gates import (
+from services.frontier.partition.gates import (
     CRAWL_GATES,
     GATES,
     CrawlInputs,
@@ -29,8 +28,10 @@ from services.frontier.gates import (
     closed_gates,
     stored_gate_inputs,
 )
-from services.frontier.politeness import Overrides
-from services.frontier.rows import HostRow, Lease, Politeness, UnreadablePages
+from services.frontier.partition.politeness import Overrides
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostRow, Lease, Politeness
+from services.frontier.tables.sites import UnreadablePages
 from tests.frontier.simulation import PARTITIONS, START, Simulation, crawl
 
 NOW = 1_700_000_000.0

@@ -11,7 +11,7 @@ from msgspec.structs import astuple, replace
 from gossamer.events import DEFAULT_CRAWL, Purpose, Verdict
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from services.frontier.harvest import (
+from services.frontier.tables.harvest import (
     MAX_POINTS,
     Harvest,
     HarvestPoint,
@@ -20,7 +20,7 @@ from services.frontier.harvest import (
     merge_curves,
     rates,
 )
-from services.frontier.tally import Tally
+from services.frontier.totals.tally import Tally
 from tests.frontier.generated_web import PAGE, count, verdict
 
 

@@ -17,10 +17,11 @@ from gossamer.events import (
 from gossamer.events.hazards import Hazard
 from gossamer.log import partition_of
 from gossamer.web.robots import REDIRECTS
-from services.frontier.conditions import Condition
-from services.frontier.leases import MAX_URL_LEASES, NO_ANSWER
-from services.frontier.politeness import LEASE_FAILURE, spread_factor
-from services.frontier.rows import HostRow, UrlRow
+from services.frontier.partition.politeness import LEASE_FAILURE, spread_factor
+from services.frontier.steps.leases import MAX_URL_LEASES, NO_ANSWER
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.urls import UrlRow
 from tests.frontier.simulation import PARTITIONS, START, VISIT_LIMIT, Simulation
 
 HOST, SITE = "http://killer.test", "killer.test"

@@ -6,7 +6,7 @@ import pytest
 
 from gossamer.events import HostOverridden, Outcome, RetryRequested, SiteOverridden
 from gossamer.store.sqlite import SqliteStore
-from services.frontier.rows import HostRow
+from services.frontier.tables.hosts import HostRow
 from tests.frontier.simulation import START, Simulation
 
 HOST, OTHER = "http://www.a.test", "http://b.test"

@@ -2,7 +2,7 @@
 
 from gossamer.events import BlocklistChanged, Discovery, LinksParked, UrlsDiscovered
 from gossamer.store.sqlite import SqliteTable
-from services.frontier.parked import BUCKET_ROWS, ParkedRow
+from services.frontier.partition.parked import BUCKET_ROWS, ParkedRow
 from tests.frontier.simulation import Simulation, crawl
 
 

@@ -20,11 +20,12 @@ from gossamer.events import (
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.links import add_link
-from services.frontier.parts import MAX_PARKED_PARTS, PROBE_WAIT, Parts
-from services.frontier.rows import ParkedPartsRow, UrlRow
-from services.frontier.slow_start import MAX_VERDICT_WAIT
-from services.frontier.workbench import FrontierCaches
-from services.frontier.worth import OTHERS
+from services.frontier.partition.parts import MAX_PARKED_PARTS, PROBE_WAIT, Parts
+from services.frontier.partition.slow_start import MAX_VERDICT_WAIT
+from services.frontier.partition.workbench import FrontierCaches
+from services.frontier.tables.sites import ParkedPartsRow
+from services.frontier.tables.urls import UrlRow
+from services.frontier.worth.worth import OTHERS
 from tests.frontier.simulation import Simulation
 
 HOST, SITE = "http://a.test", "a.test"

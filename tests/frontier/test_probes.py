@@ -6,7 +6,7 @@ import pytest
 
 from gossamer.events import HostCheckedOut, MissingPageRead, Outcome, Purpose
 from gossamer.web.soft_404 import NO_SIGNATURE, missing_page
-from services.frontier.rows import HostRow
+from services.frontier.tables.hosts import HostRow
 from tests.frontier.simulation import Simulation
 
 HOST = "http://a.test"

@@ -7,8 +7,9 @@ import pytest
 
 from gossamer.events import DEFAULT_CRAWL, Discovery, ErasureRequested, Outcome, UrlsAdmitted
 from gossamer.store.sqlite import SqliteStore
-from services.frontier.queue import HostQueues
-from services.frontier.rows import HostRow, QueuedUrl, UrlRow
+from services.frontier.partition.queue import HostQueues
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.urls import QueuedUrl, UrlRow
 from tests.frontier.simulation import START, Simulation, page
 
 HOST, SITE = "http://a.test", "a.test"

@@ -12,16 +12,17 @@ from msgspec.structs import replace
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from services.frontier import queue
-from services.frontier.conditions import Condition
-from services.frontier.ordering import (
+from services.frontier.partition import queue
+from services.frontier.partition.queue import BUCKET_URLS, HostQueues
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostRow, Lease
+from services.frontier.tables.ordering import (
     MAX_RANKS,
     rank_of_number,
     request_number,
     with_rank,
 )
-from services.frontier.queue import BUCKET_URLS, HostQueues
-from services.frontier.rows import HostRow, Lease, QueuedUrl
+from services.frontier.tables.urls import QueuedUrl
 
 EMPTY = HostRow("a.test", "http://a.test")
 

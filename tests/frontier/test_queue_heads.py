@@ -7,9 +7,10 @@ from msgspec.structs import replace
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from services.frontier.queue import BUCKET_URLS, MAX_CACHED_URLS, HostQueues
-from services.frontier.rows import HostRow, QueuedUrl
-from services.frontier.workbench import FrontierCaches
+from services.frontier.partition.queue import BUCKET_URLS, MAX_CACHED_URLS, HostQueues
+from services.frontier.partition.workbench import FrontierCaches
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.urls import QueuedUrl
 
 steps = st.lists(
     st.one_of(

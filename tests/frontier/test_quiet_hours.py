@@ -4,7 +4,7 @@ import pytest
 
 from gossamer.events import SiteOverridden
 from gossamer.store.sqlite import SqliteStore
-from services.frontier.rows import HostRow
+from services.frontier.tables.hosts import HostRow
 from tests.frontier.simulation import START, Simulation
 from tests.frontier.test_revisits import DAY, HOST, HOUR, URL, Changing, define, visits
 

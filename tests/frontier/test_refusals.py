@@ -16,9 +16,11 @@ from gossamer.events import (
 from gossamer.events.hazards import Hazard
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import host_key
-from services.frontier.refusals import RULES
-from services.frontier.rows import HostRow, RequisiteRow, SiteRow, UrlRow
-from services.frontier.sites import MAX_REFUSED_ROWS, PERMANENT_RULES
+from services.frontier.partition.sites import MAX_REFUSED_ROWS, PERMANENT_RULES
+from services.frontier.steps.refusals import RULES
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.sites import SiteRow
+from services.frontier.tables.urls import RequisiteRow, UrlRow
 from tests.frontier.simulation import START, Simulation, crawl
 
 HOST = "http://a.test"

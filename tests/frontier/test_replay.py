@@ -16,14 +16,10 @@ from gossamer.events import (
 )
 from gossamer.events.topics import TOPIC_OF
 from gossamer.log import Record
-from services.frontier.rows import (
-    AppliedRecords,
-    HostRow,
-    OffsetAndTime,
-    PlanRow,
-    SiteRow,
-    TallyRow,
-)
+from services.frontier.tables.hosts import AppliedRecords, HostRow, OffsetAndTime
+from services.frontier.tables.plans import PlanRow
+from services.frontier.tables.sites import SiteRow
+from services.frontier.totals.tally import TallyRow
 from tests.frontier.simulation import START, Simulation
 
 HOST = "http://a.test"

@@ -10,21 +10,14 @@ from gossamer.log.control import ControlRow, control_row
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from services.frontier import revisit
-from services.frontier.bucketed_log import BucketList, BucketRange, RangedLog
-from services.frontier.plans import calendar_name
-from services.frontier.resizing import crawls_in, drop_partitions, resize
+from services.frontier.partition.plans import calendar_name
+from services.frontier.procedures.resizing import crawls_in, drop_partitions, resize
 from services.frontier.revisit import CrawlState
-from services.frontier.rows import (
-    DailyTallyRow,
-    DueRow,
-    HazardExample,
-    HazardExamplesRow,
-    PartitionPlansRow,
-    PartitionRow,
-    PartitionTallyRow,
-    TallyRow,
-    partition_key,
-)
+from services.frontier.tables.bucketed_log import BucketList, BucketRange, RangedLog
+from services.frontier.tables.partitions import PartitionRow, partition_key
+from services.frontier.tables.plans import DueRow, PartitionPlansRow
+from services.frontier.totals.daily import DailyTallyRow, HazardExample, HazardExamplesRow
+from services.frontier.totals.tally import PartitionTallyRow, TallyRow
 
 SITES = [f"s{number}.test" for number in range(60)]
 

@@ -8,8 +8,10 @@ import pytest
 from gossamer.events import DEFAULT_CRAWL, Outcome, RefetchRequested, RetryRequested
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
-from services.frontier.conditions import Condition
-from services.frontier.rows import HostRow, PartitionTallyRow, UrlRow
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.urls import UrlRow
+from services.frontier.totals.tally import PartitionTallyRow
 from tests.frontier.simulation import Simulation
 
 HOST, URL = "http://a.test", "http://a.test/1"

@@ -22,15 +22,11 @@ from gossamer.store.sqlite import SqliteStore
 from gossamer.web.links import sample_links
 from gossamer.web.validators import NO_VALIDATORS, DistrustReason, Validators
 from services.frontier.revisit import unpack_crawl
-from services.frontier.rows import (
-    DueRow,
-    HostRow,
-    PartitionPlansRow,
-    PlanRow,
-    SiteRow,
-    TallyRow,
-    VerdictRow,
-)
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.plans import DueRow, PartitionPlansRow, PlanRow
+from services.frontier.tables.sites import SiteRow
+from services.frontier.tables.urls import VerdictRow
+from services.frontier.totals.tally import TallyRow
 from tests.frontier.simulation import PARTITIONS, START, Answer, Simulation, crawl, page
 
 HOUR, DAY = 3600.0, 86400.0

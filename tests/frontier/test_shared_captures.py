@@ -17,8 +17,11 @@ from gossamer.events import (
     Verdict,
     VisitEnded,
 )
-from inspection.report import read_report
-from services.frontier.rows import DailyTallyRow, HistoryRow, HostRow, SharedCaptureRow, UrlRow
+from inspection.progress.report import read_report
+from services.frontier.features.shared import SharedCaptureRow
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.urls import HistoryRow, UrlRow
+from services.frontier.totals.daily import DailyTallyRow
 from tests.frontier.simulation import Simulation, page
 from tests.inspection.simulated import opened
 

@@ -6,7 +6,8 @@ import pytest
 
 from gossamer.events import ErasureRequested, HostCheckedOut, Outcome, Purpose
 from gossamer.web.robots import RobotsRules
-from services.frontier.rows import HostRow, HostSigning, SigningState, UrlRow
+from services.frontier.tables.hosts import HostRow, HostSigning, SigningState
+from services.frontier.tables.urls import UrlRow
 from tests.frontier.simulation import Simulation
 
 HOST = "http://a.test"

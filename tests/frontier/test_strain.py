@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.events import Outcome
-from services.frontier.politeness import MAX_STRAIN, MAX_STRAINED_DELAY, strained_delay
-from services.frontier.rows import HostRow
+from services.frontier.partition.politeness import MAX_STRAIN, MAX_STRAINED_DELAY, strained_delay
+from services.frontier.tables.hosts import HostRow
 from tests.frontier.simulation import Simulation
 
 ERROR = {"outcome": Outcome.SERVER_ERROR, "status": 500}

@@ -12,9 +12,9 @@ from gossamer.log import partition_of
 from gossamer.log.codec import encode
 from gossamer.store.claims import ClaimRow
 from gossamer.store.sqlite import SqliteTable
-from services.frontier.conditions import Condition
-from services.frontier.dispatch import MAX_LOADED_PER_STEP, MAX_READS_PER_STEP
-from services.frontier.rows import HostRow
+from services.frontier.choice.dispatch import MAX_LOADED_PER_STEP, MAX_READS_PER_STEP
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostRow
 from tests.flow.test_flow import virtual_crawl
 from tests.frontier.simulation import START, Simulation, crawl
 

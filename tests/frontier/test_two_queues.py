@@ -6,7 +6,8 @@ import pytest
 
 from gossamer.events import DEFAULT_CRAWL, Discovery, RefetchRequested, UrlsAdmitted
 from gossamer.store.sqlite import SqliteStore
-from services.frontier.rows import HostRow, PlanRow
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.plans import PlanRow
 from tests.frontier.simulation import START, Simulation
 from tests.frontier.test_revisits import DAY, HOST, HOUR, Changing, define, visits
 

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from gossamer.events import PageDeduplicated, RetryRequested, Verdict, VisitEnded
 from gossamer.store.sqlite import SqliteStore
-from services.frontier.conditions import Condition
-from services.frontier.rows import HostRow
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostRow
 from tests.frontier.simulation import START, Simulation
 
 HOST, OTHER = "http://bad.test", "http://good.test"

@@ -18,7 +18,8 @@ from gossamer.events import (
 )
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_key, site_of
-from services.frontier.rows import HostRow, UrlRow
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.urls import UrlRow
 from tests.frontier.simulation import START, Simulation, crawl
 from tests.frontier.test_parts import parked_calendar
 

@@ -8,9 +8,11 @@ from msgspec.structs import replace
 from gossamer.events import Outcome
 from gossamer.web.robots import RobotsRules, parse_robots
 from gossamer.web.walls import Wall, WallKind
-from services.frontier.conditions import Condition
-from services.frontier.politeness import CHALLENGE_RETRY_WAIT, spread_factor
-from services.frontier.rows import HostRow, PlanRow, UrlRow
+from services.frontier.partition.politeness import CHALLENGE_RETRY_WAIT, spread_factor
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.plans import PlanRow
+from services.frontier.tables.urls import UrlRow
 from tests.frontier.simulation import START, Simulation, crawl
 
 HOST = "http://a.test"

@@ -3,7 +3,7 @@
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.store.sqlite import SqliteStore
-from inspection.crawl import OpenCrawl
+from inspection.crawls.crawl import OpenCrawl
 from tests.frontier.simulation import Simulation
 
 

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.errors import GossamerError
-from inspection.archived_html import (
+from inspection.archive.archived_html import (
     FRAME_HEADERS,
     clean_css,
     image_type,
     read_archived_page,
     write_html,
 )
-from inspection.captures import NotArchived
-from inspection.crawl import open_crawl
+from inspection.archive.captures import NotArchived
+from inspection.crawls.crawl import open_crawl
 from services.parser.display import ATTRIBUTES, ELEMENTS, DisplayNode
 from tests.console.archived import PAGE, Archived
 

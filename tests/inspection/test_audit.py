@@ -12,9 +12,9 @@ from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from inspection import audit
-from inspection.audit import ChangeFilter, read_changes, search_changes
-from inspection.crawl import OpenCrawl
+from inspection.crawls import audit
+from inspection.crawls.audit import ChangeFilter, read_changes, search_changes
+from inspection.crawls.crawl import OpenCrawl
 
 ALL = ChangeFilter()
 CHANGE = ChangeRecorded(at=1.0, id="", actor="ann", source="api", action="block")

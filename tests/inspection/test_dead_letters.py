@@ -10,8 +10,8 @@ from gossamer.log import Log, Message, Record
 from gossamer.log.codec import dead_letter, encode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database
-from inspection import dead_letters
-from inspection.dead_letters import MAX_PREVIEW, iterate_letters, read_letters
+from inspection.crawls import dead_letters
+from inspection.crawls.dead_letters import MAX_PREVIEW, iterate_letters, read_letters
 
 BYTES = b"\xff\0 <script>"
 

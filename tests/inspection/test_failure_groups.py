@@ -10,7 +10,7 @@ from gossamer.events import Outcome
 from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import FAILURES
 from gossamer.settings import Settings
-from inspection.failures import (
+from inspection.answers.failures import (
     REMEDIES,
     Action,
     FailureGroup,
@@ -18,9 +18,9 @@ from inspection.failures import (
     read_failure_groups,
     read_outcomes,
 )
-from inspection.labels import OUTCOME_LABELS
-from inspection.progress import Progress
-from inspection.visits import parse_outcome
+from inspection.basics.labels import OUTCOME_LABELS
+from inspection.progress.progress import Progress
+from inspection.urls.visits import parse_outcome
 from tests.frontier.simulation import START, Simulation
 from tests.inspection.simulated import opened
 
@@ -140,7 +140,7 @@ def test_pages_of_outcomes_are_the_whole_list(monkeypatch: pytest.MonkeyPatch) -
     assert found == [url for url in urls if "gone" in url]
     pages = read_outcomes(crawl, "a.example", parse_outcome("page"), None, 100)
     assert [one.url for one in pages.items] == [url for url in urls if "page" in url]
-    monkeypatch.setattr("inspection.failures.READ_ROWS", 10)
-    monkeypatch.setattr("inspection.failures.MAX_SCANNED_URLS", 20)
+    monkeypatch.setattr("inspection.answers.failures.READ_ROWS", 10)
+    monkeypatch.setattr("inspection.answers.failures.MAX_SCANNED_URLS", 20)
     first = read_outcomes(crawl, "a.example", parse_outcome("page"), None, 100)
     assert first.is_partial and first.next == urls[19] and not first.items

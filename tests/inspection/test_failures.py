@@ -12,14 +12,15 @@ from gossamer.events import DEFAULT_CRAWL, ErasureRequested, Outcome, RetryReque
 from gossamer.events.hazards import Hazard
 from gossamer.log.sqlite import SqliteLog
 from gossamer.store.sqlite import SqliteStore
-from inspection.folder import Folder, Opened
-from inspection.hosts import host_of
-from inspection.labels import Kind, details, failures
-from inspection.progress import Progress, read_totals
-from inspection.status import Failure, read_failures
-from inspection.workload import Waiting
-from services.frontier.conditions import Condition
-from services.frontier.rows import HostRow, UrlRow
+from inspection.basics.folder import Folder, Opened
+from inspection.basics.labels import Kind, details, failures
+from inspection.hosts.hosts import host_of
+from inspection.progress.progress import Progress, read_totals
+from inspection.progress.status import Failure, read_failures
+from inspection.progress.workload import Waiting
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.urls import UrlRow
 from tests.frontier.simulation import Simulation
 
 HOST = "http://a.example"

@@ -7,12 +7,12 @@ from gossamer.errors import BadSettings
 from gossamer.events import BlocklistChanged, HostOverridden, Outcome
 from gossamer.log.codec import encode
 from gossamer.web.robots import RobotsRules, parse_robots
-from inspection import robots as robots_module
-from inspection.crawl import NotFound
-from inspection.host_details import explain_host, read_queue, read_timeline
-from inspection.robots import read_robots
-from services.frontier.conditions import Condition
-from services.frontier.rows import RobotsRow
+from inspection.answers import robots as robots_module
+from inspection.answers.host_details import explain_host, read_queue, read_timeline
+from inspection.answers.robots import read_robots
+from inspection.crawls.crawl import NotFound
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import RobotsRow
 from tests.frontier.simulation import Simulation
 from tests.inspection.simulated import opened
 

@@ -13,11 +13,11 @@ from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import site_of
-from inspection import host_index
-from inspection.crawl import OpenCrawl
-from inspection.folder import Folder
-from inspection.host_index import HostIndex, fill_index, write_index
-from inspection.hosts import (
+from inspection.basics.folder import Folder
+from inspection.crawls.crawl import OpenCrawl
+from inspection.hosts import host_index
+from inspection.hosts.host_index import HostIndex, fill_index, write_index
+from inspection.hosts.hosts import (
     HostQuery,
     HostSort,
     SiteQuery,
@@ -27,16 +27,9 @@ from inspection.hosts import (
     read_sites,
     read_some_hosts,
 )
-from services.frontier.conditions import Condition
-from services.frontier.rows import (
-    HostCrawl,
-    HostRow,
-    HostTotals,
-    NewQueues,
-    Politeness,
-    SiteCrawl,
-    SiteRow,
-)
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostCrawl, HostRow, HostTotals, NewQueues, Politeness
+from services.frontier.tables.sites import SiteCrawl, SiteRow
 from tests.support.rows import put_rows
 
 BUSY, IDLE, BACKING_OFF = Condition.DELAYED, Condition.IDLE, Condition.BACKING_OFF

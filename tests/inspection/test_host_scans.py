@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from gossamer.errors import Unavailable
-from inspection import host_scans
-from inspection.folder import Folder, Opened
-from inspection.host_scans import MIN_INTERVAL, HostScans
-from inspection.hosts import HostQuery
-from services.frontier.rows import HostRow
+from inspection.basics.folder import Folder, Opened
+from inspection.hosts import host_scans
+from inspection.hosts.host_scans import MIN_INTERVAL, HostScans
+from inspection.hosts.hosts import HostQuery
+from services.frontier.tables.hosts import HostRow
 
 LATER = 1000 * MIN_INTERVAL
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.log import GroupOffsets
-from inspection.lag_times import MAX_SAMPLES, GroupLag, LagTimes, Offsets, read_offsets
+from inspection.basics.lag_times import MAX_SAMPLES, GroupLag, LagTimes, Offsets, read_offsets
 from tests.frontier.simulation import Simulation
 from tests.inspection.simulated import opened
 

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from gossamer.events.outcomes import Health
-from inspection.crawl import open_crawl
-from inspection.folder import Folder
-from inspection.workload import read_lost_hosts
-from services.frontier.conditions import Condition
-from services.frontier.rows import HostRow, HostTotals, Politeness
+from inspection.basics.folder import Folder
+from inspection.crawls.crawl import open_crawl
+from inspection.progress.workload import read_lost_hosts
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostRow, HostTotals, Politeness
 
 BACKING_OFF, IDLE = Condition.BACKING_OFF, Condition.IDLE
 

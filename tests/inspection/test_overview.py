@@ -8,13 +8,13 @@ from msgspec.structs import replace
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, Outcome, Speed, SpeedSet
 from gossamer.log import GroupOffsets
 from gossamer.log.codec import encode
-from inspection.archives import ArchiveBuffer
-from inspection.lag_times import LagTimes
-from inspection.limits import LimitKind
-from inspection.overview import Overview, ProblemKind, make_overview, read_overview
-from inspection.progress import Progress
-from inspection.status import CrawlStatus, Failure
-from inspection.workload import Waiting, Workload
+from inspection.answers.limits import LimitKind
+from inspection.answers.overview import Overview, ProblemKind, make_overview, read_overview
+from inspection.basics.archives import ArchiveBuffer
+from inspection.basics.lag_times import LagTimes
+from inspection.progress.progress import Progress
+from inspection.progress.status import CrawlStatus, Failure
+from inspection.progress.workload import Waiting, Workload
 from tests.frontier.simulation import START, Simulation
 from tests.inspection.simulated import opened
 

@@ -6,9 +6,9 @@ from gossamer.events import DEFAULT_CRAWL, Purpose
 from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from inspection.crawl import NotFound, OpenCrawl
-from inspection.paths import MAX_STEPS, StepKind, UrlPath, read_path
-from services.frontier.rows import Origin, UrlRow
+from inspection.answers.paths import MAX_STEPS, StepKind, UrlPath, read_path
+from inspection.crawls.crawl import NotFound, OpenCrawl
+from services.frontier.tables.urls import Origin, UrlRow
 
 HOST = "http://a.example"
 

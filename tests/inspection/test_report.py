@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from gossamer.events.hazards import HAZARDS, Hazard, is_limit
-from inspection.report import ADVICE_RULES, Report, make_report
-from services.frontier.daily import DAY, Stage
-from services.frontier.rows import DailyTallyRow, Downloads, HazardCount
+from inspection.progress.report import ADVICE_RULES, Report, make_report
+from services.frontier.totals.daily import DAY, DailyTallyRow, Downloads, HazardCount, Stage
 
 AT = 20_000 * DAY
 NO_EXAMPLES: dict[str, tuple[str, ...]] = {}

@@ -8,9 +8,10 @@ from console.cli.main import main
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined
 from gossamer.log.codec import encode
 from gossamer.web.url_steps import ALL_STEPS
-from inspection.folder import Folder
+from inspection.basics.folder import Folder
 from services.dedup.rows import HostStepsRow
-from services.frontier.rows import HostRow, UrlRow
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.urls import UrlRow
 
 HOST = "https://a.example"
 RAW = f"{HOST}/index.html"

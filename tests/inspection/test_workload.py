@@ -7,19 +7,13 @@ import pytest
 from gossamer.events import DEFAULT_CRAWL, Speed, SpeedSet
 from gossamer.log import key_group_of
 from gossamer.log.codec import encode
-from inspection.folder import Folder, Opened
-from inspection.hosts import host_of
-from inspection.workload import Workload, read_workload
-from services.frontier.bucketed_log import BucketList
-from services.frontier.conditions import Condition
-from services.frontier.rows import (
-    HostCrawl,
-    HostRow,
-    ListedHost,
-    NewQueues,
-    PartitionRow,
-    Politeness,
-)
+from inspection.basics.folder import Folder, Opened
+from inspection.hosts.hosts import host_of
+from inspection.progress.workload import Workload, read_workload
+from services.frontier.tables.bucketed_log import BucketList
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostCrawl, HostRow, ListedHost, NewQueues, Politeness
+from services.frontier.tables.partitions import PartitionRow
 
 SITE, NOW = "a.example", 2_000_000_000.0
 GROUP = key_group_of(SITE)

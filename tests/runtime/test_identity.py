@@ -14,7 +14,7 @@ from gossamer.runtime.identity import IdentityRow, check_folder, check_topics, i
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.suffixes import SUFFIX_LIST
-from inspection.folder import Folder
+from inspection.basics.folder import Folder
 
 OTHER = "1999-01-01_00-00-00_UTC"
 

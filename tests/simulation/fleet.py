@@ -34,7 +34,7 @@ from gossamer.runtime.process import Backends, retry
 from gossamer.runtime.process import Process as ServiceProcess
 from gossamer.settings import Settings
 from gossamer.store.cassandra.cql import SELECT_REPLICATION
-from services.frontier.workbench import Workbench
+from services.frontier.partition.workbench import Workbench
 from services.parser.page import parse
 from services.parser.pool.messages import Request as ParserRequest
 from tests.simulation.broker import Broker
@@ -208,11 +208,11 @@ PACE: dict[str, object] = {
     "gossamer.runtime.loop.PAUSED_POLL_TIMEOUT": 1.0,
     "gossamer.runtime.quiescing.POLL_INTERVAL": 0.01,
     "gossamer.runtime.concurrent.STOP_INTERVAL": 5.0,
-    "services.frontier.politeness.RETRY_WAIT": 20.0,
-    "services.frontier.politeness.SHORT_WAIT": 10.0,
+    "services.frontier.partition.politeness.RETRY_WAIT": 20.0,
+    "services.frontier.partition.politeness.SHORT_WAIT": 10.0,
     # Sites may move at any time.
-    "services.frontier.dispatch.MAX_LOAD_FACTOR": 1.0,
-    "services.frontier.dispatch.MAX_EXTRA_ORDERS": 0,
+    "services.frontier.choice.dispatch.MAX_LOAD_FACTOR": 1.0,
+    "services.frontier.choice.dispatch.MAX_EXTRA_ORDERS": 0,
 }
 
 TURNS = (
@@ -249,7 +249,7 @@ def _stand_ins(fleet: Fleet) -> dict[str, object]:
         "gossamer.store.cassandra.store.read_tables": lambda *_: {},
         "gossamer.store.cassandra.store.table_problems": lambda *_: [],
         "gossamer.runtime.concurrent.asyncio.run": lambda main: run_simulated(sim, lambda: main),
-        "services.frontier.partition.Workbench": bench,
+        "services.frontier.partition.partition.Workbench": bench,
         "services.dedup.faust.rocksdb.RocksDisk": partial(SimDisk, fleet),
         "services.fetcher.wiring.Web": partial(SimWeb, fleet.sites),
         "services.parser.wiring.Pool": partial(SimPool, sim),

@@ -49,16 +49,17 @@ from services.dedup.erasing import Erasing
 from services.dedup.rows import DocumentRow
 from services.dedup.service import Dedup
 from services.fetcher.service import Fetcher, OrderRun
-from services.frontier.checkout import _charge
-from services.frontier.dispatch import Balance
-from services.frontier.partition import Partition
-from services.frontier.partitions import Partitions
-from services.frontier.refusals import Refusals
-from services.frontier.removal import CrawlRemoval
-from services.frontier.rows import HostRow, OffsetAndTime, QueuedUrl, QueueEnds
+from services.frontier.choice.dispatch import Balance
+from services.frontier.partition.partition import Partition
+from services.frontier.partition.partitions import Partitions
+from services.frontier.partition.workbench import Host, Schedule
+from services.frontier.procedures.removal import CrawlRemoval
 from services.frontier.service import Frontier
-from services.frontier.urgent import UrgentRequests
-from services.frontier.workbench import Host, Schedule
+from services.frontier.steps.checkout import _charge
+from services.frontier.steps.refusals import Refusals
+from services.frontier.steps.urgent import UrgentRequests
+from services.frontier.tables.hosts import HostRow, OffsetAndTime, QueueEnds
+from services.frontier.tables.urls import QueuedUrl
 
 PRIORITY = re.compile(rb'"priority": ?(-?\d+)')
 
@@ -332,8 +333,8 @@ FAULTS = (
         first=50733,
         report="admitted and has no outcome|did not finish|for URLs that were answered before",
         seams={
-            "services.frontier.rows.QueueEnds.readable": _beyond_the_end,
-            "services.frontier.partition.Partition.was_visited_before": _never_before,
+            "services.frontier.tables.hosts.QueueEnds.readable": _beyond_the_end,
+            "services.frontier.partition.partition.Partition.was_visited_before": _never_before,
         },
     ),
     Fault(
@@ -344,11 +345,13 @@ FAULTS = (
         first=20925,
         report="Retry-After of .* broken|for URLs that were answered before",
         seams={
-            "services.frontier.partitions.Partitions.caught_up": property(_always_caught_up),
-            "services.frontier.partition.Partition._adjust_times": _as_written,
+            "services.frontier.partition.partitions.Partitions.caught_up": property(
+                _always_caught_up
+            ),
+            "services.frontier.partition.partition.Partition._adjust_times": _as_written,
             "services.frontier.service.Frontier.must_catch_up": _never_catches_up,
             "services.frontier.service.Frontier._leases_may_end_until": _until_now,
-            "services.frontier.dispatch.Balance.answers_since_expiry": _always_answers,
+            "services.frontier.choice.dispatch.Balance.answers_since_expiry": _always_answers,
         },
     ),
     Fault(
@@ -370,8 +373,8 @@ FAULTS = (
         seeds=5,
         report="was evicted for not polling",
         seams={
-            "services.frontier.partition.Partition.read_all": _one_by_one,
-            "services.frontier.dispatch.read_ahead": _not_read,
+            "services.frontier.partition.partition.Partition.read_all": _one_by_one,
+            "services.frontier.choice.dispatch.read_ahead": _not_read,
         },
     ),
     Fault(
@@ -390,7 +393,7 @@ FAULTS = (
         seeds=16,
         first=183,
         report="entries for . hosts in memory",
-        seams={"services.frontier.workbench.Schedule.put": _heap_only_grows},
+        seams={"services.frontier.partition.workbench.Schedule.put": _heap_only_grows},
     ),
     Fault(
         "short outage",
@@ -408,7 +411,7 @@ FAULTS = (
         seeds=8,
         first=189,
         report="times in a row until",
-        seams={"services.frontier.checkin.returned_order_delay": _short_wait},
+        seams={"services.frontier.steps.checkin.returned_order_delay": _short_wait},
     ),
     Fault(
         "long step",
@@ -503,7 +506,9 @@ FAULTS = (
         scenario="wide",
         seeds=3,
         report="had orders at two partitions at once",
-        seams={"services.frontier.dispatch.Balance._current_partition": _bound_after_a_visit},
+        seams={
+            "services.frontier.choice.dispatch.Balance._current_partition": _bound_after_a_visit
+        },
     ),
     Fault(
         "equal shares",
@@ -511,7 +516,7 @@ FAULTS = (
         scenario="two crawls",
         seeds=3,
         report="did not follow the weights",
-        seams={"services.frontier.checkout._charge": _without_weight},
+        seams={"services.frontier.steps.checkout._charge": _without_weight},
     ),
     Fault(
         "saved visits",
@@ -519,7 +524,7 @@ FAULTS = (
         scenario="two crawls",
         seeds=5,
         report="did not follow the weights",
-        seams={"services.frontier.checkout._charge": _as_if_all_were_open},
+        seams={"services.frontier.steps.checkout._charge": _as_if_all_were_open},
     ),
     Fault(
         "header of another crawl",
@@ -535,7 +540,9 @@ FAULTS = (
         scenario="crawl removed",
         seeds=1,
         report="was removed and has a row in",
-        seams={"services.frontier.removal.CrawlRemoval._find_partitions": _no_partitions},
+        seams={
+            "services.frontier.procedures.removal.CrawlRemoval._find_partitions": _no_partitions
+        },
     ),
     Fault(
         "documents of a removed crawl",
@@ -560,7 +567,7 @@ FAULTS = (
         scenario="crawls changed",
         seeds=5,
         report="requested .* s after: default without",
-        seams={"services.frontier.refusals.Refusals.find_exclusion": _never_excluded},
+        seams={"services.frontier.steps.refusals.Refusals.find_exclusion": _never_excluded},
     ),
     Fault(
         "parked for good",
@@ -568,7 +575,7 @@ FAULTS = (
         scenario="crawls changed",
         seeds=3,
         report="is still excluded by an earlier scope",
-        seams={"services.frontier.refusals.Refusals.unevaluated": _never_again},
+        seams={"services.frontier.steps.refusals.Refusals.unevaluated": _never_again},
     ),
     Fault(
         "known pages",
@@ -576,7 +583,7 @@ FAULTS = (
         scenario="fetched",
         seeds=3,
         report="was requested at .* and was not visited since",
-        seams={"services.frontier.urgent.UrgentRequests.fetch": _without_known},
+        seams={"services.frontier.steps.urgent.UrgentRequests.fetch": _without_known},
     ),
     Fault(
         "two entries",
@@ -584,6 +591,6 @@ FAULTS = (
         scenario="fetched",
         seeds=3,
         report="for URLs that were answered before",
-        seams={"services.frontier.urgent._may_wait": _never_waits},
+        seams={"services.frontier.steps.urgent._may_wait": _never_waits},
     ),
 )

@@ -21,8 +21,8 @@ from gossamer.log.codec import public_key, split_key
 from gossamer.log.control import ControlRow
 from gossamer.web.url import host_key, host_name, site_of
 from services.dedup.content import DigestRow
-from services.frontier.parked import SITE_RULES
-from services.frontier.workbench import Schedule, Workbench
+from services.frontier.partition.parked import SITE_RULES
+from services.frontier.partition.workbench import Schedule, Workbench
 from tests.simulation.broker import Broker
 from tests.simulation.crawls import Crawl, Key
 from tests.simulation.kernel import START

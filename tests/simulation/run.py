@@ -18,7 +18,7 @@ from gossamer.log.codec import encode
 from gossamer.settings import FrontierSettings
 from gossamer.settings.servers import ServiceSettings
 from gossamer.web.url import host_key
-from services.frontier.politeness import MAX_RETURNED_ORDER_DELAY
+from services.frontier.partition.politeness import MAX_RETURNED_ORDER_DELAY
 from tests.simulation import promises
 from tests.simulation.broker import Broker
 from tests.simulation.crawls import SHARE_FOR, Crawl, Key, make_crawls

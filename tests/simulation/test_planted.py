@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 from _pytest.mark import ParameterSet
 
-from services.frontier.politeness import returned_order_delay
+from services.frontier.partition.politeness import returned_order_delay
 from tests.simulation.planted import FAULTS, Fault, plant
 from tests.simulation.run import simulate
 from tests.simulation.scenarios import seeds_of
@@ -40,7 +40,7 @@ def test_seams_of_planted_fault_are_functions_of_the_services(fault: Fault) -> N
 
 
 def test_seam_that_does_not_exist_is_an_error() -> None:
-    seams = {"services.frontier.checkin.gone": returned_order_delay}
+    seams = {"services.frontier.steps.checkin.gone": returned_order_delay}
     fault = Fault("gone", "", "anything", 1, "", seams)
     with pytest.raises(AttributeError), plant(fault):
         pass
@@ -50,7 +50,7 @@ def test_seam_with_other_parameters_is_an_error() -> None:
     def short_wait(delay: float) -> float:
         return 0.0
 
-    seams = {"services.frontier.checkin.returned_order_delay": short_wait}
+    seams = {"services.frontier.steps.checkin.returned_order_delay": short_wait}
     fault = Fault("other", "", "anything", 1, "", seams)
     with pytest.raises(TypeError, match="returned_order_delay"), plant(fault):
         pass

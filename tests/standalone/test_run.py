@@ -12,25 +12,15 @@ from gossamer.log.blobs import HOUR, keep
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.settings import load_settings
-from inspection.folder import Folder, Opened
-from inspection.progress import End
-from services.frontier.bucketed_log import BucketList, BucketRange
-from services.frontier.conditions import Condition
-from services.frontier.rows import (
-    NO_HOST,
-    DueRow,
-    HostCrawl,
-    HostRow,
-    ListedHost,
-    NewQueues,
-    ParkedPart,
-    ParkedPartsRow,
-    PartitionPlansRow,
-    PartitionRow,
-    PlanRow,
-    TallyRow,
-    partition_key,
-)
+from inspection.basics.folder import Folder, Opened
+from inspection.progress.progress import End
+from services.frontier.tables.bucketed_log import BucketList, BucketRange
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import NO_HOST, HostCrawl, HostRow, ListedHost, NewQueues
+from services.frontier.tables.partitions import PartitionRow, partition_key
+from services.frontier.tables.plans import DueRow, PartitionPlansRow, PlanRow
+from services.frontier.tables.sites import ParkedPart, ParkedPartsRow
+from services.frontier.totals.tally import TallyRow
 from standalone.run import Run
 from tests.archive.harness import page
 

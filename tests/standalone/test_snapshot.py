@@ -15,12 +15,12 @@ from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.identity import identify
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from inspection import folder as folder_module
-from inspection.folder import Folder
+from inspection.basics import folder as folder_module
+from inspection.basics.folder import Folder
 from services.archive.index import INDEX_SUFFIX
 from services.archive.rows import CaptureRow
 from services.fetcher.outcome import Failure, Reply
-from services.frontier.rows import UrlRow
+from services.frontier.tables.urls import UrlRow
 from tests.flow.virtual import START, VirtualCrawl
 
 SEED = "http://a.test/"

@@ -6,7 +6,7 @@ from pathlib import Path
 from gossamer.log.blobs import keep, load, refer
 from gossamer.log.codec import decode, encode
 from gossamer.settings.sections import StandaloneSettings
-from inspection.folder import Folder
+from inspection.basics.folder import Folder
 from standalone.snapshot import restore_snapshot, take_snapshot
 from tests.archive.harness import page
 

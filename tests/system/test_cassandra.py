@@ -15,8 +15,9 @@ from gossamer.settings.servers import CassandraSettings
 from gossamer.web.robots import RobotsRules
 from services.archive.rows import SegmentRow
 from services.dedup.content import DigestRow
-from services.frontier.conditions import Condition
-from services.frontier.rows import HostRow, Lease, PartitionTallyRow, RobotsRow, TallyRow
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostRow, Lease, RobotsRow
+from services.frontier.totals.tally import PartitionTallyRow, TallyRow
 from tests.servers import free_ports
 
 from .cassandra_node import Proxy, apply, open_store, settings, start_apply

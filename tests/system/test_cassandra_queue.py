@@ -8,8 +8,9 @@ import pytest
 
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.store.cassandra.store import CassandraStore
-from services.frontier.queue import HostQueues
-from services.frontier.rows import HostRow, Origin, QueuedUrl
+from services.frontier.partition.queue import HostQueues
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.urls import Origin, QueuedUrl
 
 from .cassandra_node import apply, nodetool, open_store, settings
 

@@ -23,7 +23,8 @@ from gossamer.settings.servers import CassandraSettings
 from gossamer.store.cassandra.session import Cassandra
 from gossamer.store.cassandra.store import CassandraStore
 from gossamer.store.claims import Claimant
-from services.frontier.rows import DueRow, HostRow
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.plans import DueRow
 from tests.servers import Server
 
 from .cassandra_node import apply, open_store, settings

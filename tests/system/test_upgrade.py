@@ -75,12 +75,12 @@ EDITS = (
         "from gossamer.log import MAX_POLL_RECORDS, Record\n",
     ),
     (
-        "services/frontier/rows.py",
+        "services/frontier/tables/rows.py",
         "    politeness: Politeness = Politeness()\n",
         "    politeness: Politeness = Politeness()\n    met: int = 0\n",
     ),
     (
-        "services/frontier/checkin.py",
+        "services/frontier/steps/checkin.py",
         "        if event.started_at:\n            row = update_strain(row, event)\n",
         "        row = replace(row, met=row.met + 1)\n"
         "        if event.started_at:\n            row = update_strain(row, event)\n",

@@ -21,7 +21,8 @@ from gossamer.crawl import canonical_of_typed, host_overrides_of, overrides_of, 
 from gossamer.errors import BadSettings
 from gossamer.events import HostOverridden, SiteOverridden, Speed
 from gossamer.web.url import host_name, site_of
-from inspection.controls import (
+from inspection.basics.paging import Page
+from inspection.crawls.controls import (
     BlockedRule,
     BlocklistMatch,
     Overrides,
@@ -31,7 +32,6 @@ from inspection.controls import (
     read_overrides,
     read_speeds,
 )
-from inspection.paging import Page
 
 FIELDS = SettingChange.__struct_fields__
 Search = Annotated[str, QueryParameter(description="A part of the rule.", max_length=2000)]

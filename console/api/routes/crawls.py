@@ -32,16 +32,16 @@ from gossamer.errors import BadSettings
 from gossamer.events import ChangeRecorded
 from gossamer.policies import NEVER
 from gossamer.relevance import check_classifiers
-from inspection.audit import ChangeFilter, read_changes
-from inspection.crawl import NotFound, OpenCrawl
-from inspection.crawls import CrawlSummary, read_crawls
-from inspection.failures import FailureGroup, read_failure_groups
-from inspection.freshness import DayFreshness, read_freshness
-from inspection.lag_times import GroupLag
-from inspection.overview import Overview, read_overview
-from inspection.paging import Page
-from inspection.report import Report, read_report
-from inspection.status import CrawlReport, read_status
+from inspection.answers.failures import FailureGroup, read_failure_groups
+from inspection.answers.overview import Overview, read_overview
+from inspection.basics.lag_times import GroupLag
+from inspection.basics.paging import Page
+from inspection.crawls.audit import ChangeFilter, read_changes
+from inspection.crawls.crawl import NotFound, OpenCrawl
+from inspection.crawls.crawls import CrawlSummary, read_crawls
+from inspection.progress.freshness import DayFreshness, read_freshness
+from inspection.progress.report import Report, read_report
+from inspection.progress.status import CrawlReport, read_status
 
 Weeks = Annotated[int, QueryParameter(ge=1, le=520, description="Only the last weeks.")]
 OfActor = Annotated[str, QueryParameter(description="The whole actor, or the part before @.")]

@@ -17,8 +17,8 @@ from console.api.parameters import (
     OfSite,
     reading,
 )
-from inspection.failures import read_outcomes
-from inspection.host_details import (
+from inspection.answers.failures import read_outcomes
+from inspection.answers.host_details import (
     HostExplanation,
     QueuedItem,
     Timeline,
@@ -26,13 +26,13 @@ from inspection.host_details import (
     read_queue,
     read_timeline,
 )
-from inspection.host_index import IndexPage
-from inspection.hosts import Host, HostQuery, HostSort, Site, SiteQuery, SiteSort, read_site
-from inspection.paging import Page
-from inspection.parts import SiteParts, read_parts
-from inspection.robots import RobotsView, read_robots
-from inspection.visits import LastOutcome, parse_outcome
-from services.frontier.conditions import Condition
+from inspection.answers.robots import RobotsView, read_robots
+from inspection.basics.paging import Page
+from inspection.hosts.host_index import IndexPage
+from inspection.hosts.hosts import Host, HostQuery, HostSort, Site, SiteQuery, SiteSort, read_site
+from inspection.hosts.parts import SiteParts, read_parts
+from inspection.urls.visits import LastOutcome, parse_outcome
+from services.frontier.tables.conditions import Condition
 
 Search = Annotated[str, QueryParameter(description="A part of the name.", max_length=300)]
 Cause = Annotated[

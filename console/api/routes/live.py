@@ -14,8 +14,8 @@ from console.api.gate import Gate, actor_in
 from console.api.lags import LagSampler
 from console.api.live import FLEET_SECONDS, FOLDER_SECONDS, Live, encode
 from console.api.parameters import BY_QUERY, FromCrawl, reading
-from inspection.crawl import OpenCrawl
-from inspection.overview import read_overview
+from inspection.answers.overview import read_overview
+from inspection.crawls.crawl import OpenCrawl
 
 Topics = Annotated[
     Literal["overview"], QueryParameter(description="The data that is sent when it changes.")

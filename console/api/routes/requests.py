@@ -23,13 +23,13 @@ from gossamer import clock
 from gossamer.crawl import read_seeds
 from gossamer.errors import BadSettings
 from gossamer.events import PRIORITY_LIMIT
-from inspection.crawl import OpenCrawl
-from inspection.dead_letters import Letter, Service, read_letters
-from inspection.erasures import Erasure, read_erasures
-from inspection.fetched import Before, Fetched, is_complete, note_before, read_fetched
-from inspection.paging import Page
-from inspection.url_forms import crawl_form
-from inspection.visits import parse_outcome
+from inspection.answers.fetched import Before, Fetched, is_complete, note_before, read_fetched
+from inspection.basics.paging import Page
+from inspection.crawls.crawl import OpenCrawl
+from inspection.crawls.dead_letters import Letter, Service, read_letters
+from inspection.crawls.erasures import Erasure, read_erasures
+from inspection.crawls.url_forms import crawl_form
+from inspection.urls.visits import parse_outcome
 
 MAX_URGENT, MAX_WAIT = 50, 30.0
 """Urgent URLs in one request, and the seconds for which it may wait."""

@@ -11,18 +11,18 @@ from litestar.params import QueryParameter
 from console.api.parameters import CRAWL, Cursor, FromCrawl, Limit, OfTime, Url, reading
 from gossamer import clock
 from gossamer.errors import BadSettings
-from inspection.archived_html import FRAME_HEADERS, read_archived_page
-from inspection.captures import FOREVER
-from inspection.comparison import Comparison, compare_versions
-from inspection.crawl import OpenCrawl
-from inspection.page_texts import PageVersion, describe_version
-from inspection.paging import Page
-from inspection.paths import UrlPath, read_path
-from inspection.url_forms import crawl_form
-from inspection.urls import UrlExplanation, explain_url
-from inspection.usage import UsageAt, read_usage
-from inspection.versions import read_body, read_version
-from inspection.visits import Visit, read_history
+from inspection.answers.paths import UrlPath, read_path
+from inspection.archive.archived_html import FRAME_HEADERS, read_archived_page
+from inspection.archive.captures import FOREVER
+from inspection.archive.comparison import Comparison, compare_versions
+from inspection.archive.page_texts import PageVersion, describe_version
+from inspection.archive.usage import UsageAt, read_usage
+from inspection.archive.versions import read_body, read_version
+from inspection.basics.paging import Page
+from inspection.crawls.crawl import OpenCrawl
+from inspection.crawls.url_forms import crawl_form
+from inspection.urls.urls import UrlExplanation, explain_url
+from inspection.urls.visits import Visit, read_history
 
 MAX_NAME_LENGTH = 100
 _unsafe = re.compile(r"[^A-Za-z0-9._-]+")

@@ -1,0 +1,1 @@
+"""Archived captures: their positions, their texts and their differences, as WARC and WACZ files."""

@@ -1,0 +1,101 @@
+"""The difference of two archived versions of a page: of their main texts, or of their markup."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from gossamer.errors import GossamerError
+from gossamer.text.differences import MARKUP, WORDS, Piece, compare_texts
+from gossamer.web.http import joined_values
+from inspection.archive.captures import (
+    FOREVER,
+    CapturePosition,
+    NotArchived,
+    position_of,
+)
+from inspection.archive.page_texts import read_pages
+from inspection.archive.versions import Version, find_versions, read_row
+from inspection.basics.figures import instant
+from inspection.crawls.crawl import OpenCrawl
+from services.parser.charset import decode_text
+
+MAX_MARKUP_BYTES = 2 << 20
+"""Bytes of the decoded body whose markup is compared."""
+Form = Literal["text", "html"]
+
+
+class Comparison(Struct, frozen=True, kw_only=True):
+    """The difference of two versions of a page."""
+
+    url: str
+    form: Form
+    """What was compared: the main text, or the markup."""
+    old: CapturePosition
+    new: CapturePosition
+    change: float
+    """The share of words that differ, from 0 to 1."""
+    is_complete: bool
+    """Whether all words were compared; false if a part counts as replaced to save time."""
+    pieces: tuple[Piece, ...]
+
+
+def compare_versions(
+    crawl: OpenCrawl, text: str, since: float | None, until: float | None, form: Form
+) -> Comparison:
+    """Return how the page at the URL *text* changed between two times.
+
+    The new version is the newest until *until*, or of all. The old version is the newest until
+    *since*, or the last one before the new version with another body. Only documents count, and not
+    errors and redirects. Raise GossamerError if there are no two versions, or one cannot be read.
+    """
+    end = FOREVER if until is None else until
+    url, rows = find_versions(crawl, text, end)
+    documents = [row for row in rows if row.status // 100 == 2 or row.status == 304]
+    if not documents:
+        raise NotArchived(f"{url} has no archived document, only errors or redirects")
+    new, *earlier = documents
+    if since is not None:
+        earlier = [row for row in documents if row.fetched_at <= since]
+    other = [row for row in earlier if row.digest != new.digest] if since is None else earlier
+    old = next(iter(other or earlier), None)
+    if old is None:
+        raise NotArchived(
+            f"{url} has one archived document until {instant(new.fetched_at)}: there is nothing to "
+            "compare it with"
+            if since is None
+            else f"{url} has no archived document until {instant(since)}: the first is of "
+            f"{instant(documents[-1].fetched_at)}"
+        )
+    versions = [Version(row, read_row(crawl, row)) for row in (old, new)]
+    before, after = _markups(versions) if form == "html" else _texts(crawl, versions)
+    found = compare_texts(before, after, MARKUP if form == "html" else WORDS)
+    return Comparison(
+        url=url,
+        form=form,
+        old=position_of(old),
+        new=position_of(new),
+        change=found.change,
+        is_complete=found.is_complete,
+        pieces=found.pieces,
+    )
+
+
+def _markups(versions: Sequence[Version]) -> list[str]:
+    """Return the markup of each version. Raise GossamerError if a body is not known."""
+    found = []
+    for version in versions:
+        header = joined_values(version.capture.content_headers, "content-type")
+        body = version.capture.decoded(MAX_MARKUP_BYTES)
+        found.append(decode_text(body, header, is_html=True).text)
+    return found
+
+
+def _texts(crawl: OpenCrawl, versions: Sequence[Version]) -> list[str]:
+    """Return the text of each version. Raise GossamerError if one cannot be read."""
+    found = []
+    for version, page in zip(versions, read_pages(crawl, versions), strict=True):
+        if isinstance(page, str):
+            raise GossamerError(f"the version of {instant(version.at)} has no text: {page}")
+        found.append(page.text or "")
+    return found

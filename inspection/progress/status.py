@@ -1,0 +1,319 @@
+"""The status of a crawl as data: definition, totals, failures with examples, and waiting hosts."""
+
+from dataclasses import dataclass, field
+from itertools import islice
+
+import msgspec
+
+from gossamer.crawl import (
+    are_all_paused,
+    blocklist_of,
+    host_overrides_of,
+    overrides_of,
+    speed_of,
+    why_idle,
+)
+from gossamer.events import CrawlDefined, Outcome, Speed, SpeedSet
+from gossamer.store import Store
+from inspection.basics.archives import ArchiveBuffer, read_buffers
+from inspection.basics.labels import LABELS, failures
+from inspection.crawls.crawl import OpenCrawl
+from inspection.hosts.hosts import Host
+from inspection.progress.progress import Progress, read_totals
+from inspection.progress.workload import ScheduledUrl, Waiting, read_waiting
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.partitions import PartitionRow
+from services.frontier.tables.plans import DueRow, PartitionPlansRow, PlanRow
+from services.frontier.tables.urls import UrlRow
+from services.frontier.totals.completeness import Completeness
+from services.frontier.totals.tally import PartitionTallyRow, TallyRow
+
+STATUS_TABLES = (
+    TallyRow,
+    PartitionTallyRow,
+    PartitionRow,
+    PartitionPlansRow,
+    DueRow,
+    HostRow,
+    PlanRow,
+    UrlRow,
+)
+"""The tables that the status is read from."""
+MAX_READ_URLS = 50_000
+"""Rows of the table of URLs that are searched for examples; some 0.3 s."""
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """A kind of failure of visits, or a reason for which URLs were refused."""
+
+    label: str
+    """The failure in words, by its status code if it has one."""
+    count: int
+    example: str = ""
+    """A URL or a host with this failure; "" if the searched rows have none."""
+
+
+class RevisitReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The revisits of a crawl."""
+
+    policy: str
+    budget: float
+    """Visits a day that the crawl may make; 0 for as many as politeness allows."""
+    planned: int
+    """URLs with a planned visit."""
+    waiting: int
+    """URLs without a visit that wait for the budget."""
+    next_at: float | None
+    """When the next planned visit is due; null if not within the hour."""
+    spent: dict[str, int]
+    """Basis of a revisit → ordered visits."""
+    not_modified: int
+    """Responses 304."""
+    distrusted_hosts: int
+    """Hosts whose ETags and Last-Modified are distrusted."""
+    expected_freshness: float | None
+    """The expected share of copies that equal their pages, by weight; null if it is not known."""
+    expected_age: float | None
+    """The expected mean age of copies, in seconds; null if it is not known."""
+    price: float | None
+    """The mean price of a visit, in seconds of freshness; null without a price."""
+
+
+class HarvestReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of the harvest curve. The numbers are of this part alone."""
+
+    until: float
+    """When the part ended, in epoch seconds."""
+    visits: int
+    """Visits of any purpose and outcome."""
+    new: int
+    """Pages with a new text."""
+    good: int
+    """Pages with a new text and a score of at least 0.5."""
+
+
+class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The status of a crawl for programs: `gossamer status --json`, and `/v1/status`."""
+
+    crawl: str
+    """The name of the folder or of the fleet."""
+    definition: CrawlDefined | None
+    is_running: bool | None
+    """Whether a crawl runs in the folder; null for a fleet."""
+    idle: str
+    """Why no page is fetched, and the remedy; "" if the crawl is active."""
+    blocklist_rules: int
+    overridden_sites: int
+    """Sites with settings of `gossamer site`."""
+    overridden_hosts: int
+    """Hosts with settings of `gossamer site --host`."""
+    speeds: tuple[Speed, ...]
+    """The speed limits of `gossamer speed`."""
+    admitted: int
+    """URLs that were admitted. Like all totals, it counts from the beginning of the crawl."""
+    queued: int
+    pages: int
+    received: int
+    """Bytes received."""
+    outcomes: dict[str, int]
+    """Outcome → visits."""
+    refused: dict[str, int]
+    """Rule → refused URLs."""
+    verdicts: dict[str, int]
+    """Verdict → pages."""
+    hazards: dict[str, int]
+    """Hazard → occurrences."""
+    conditions: dict[str, int]
+    """Condition → hosts."""
+    slowest: dict[str, float]
+    """Host → its longest visit in seconds; the slowest few hosts of each partition."""
+    largest: dict[str, float]
+    """Host → bytes received; the largest few hosts of each partition."""
+    latest: list[tuple[str, str]]
+    """The last few visits: URL and outcome."""
+    hours: dict[str, tuple[int, int, int]]
+    """Hours since 1970 → new, changed and unchanged pages; at least the last 24 hours."""
+    harvest: tuple[HarvestReport, ...]
+    """What the visits have brought, from the first to the last: at most 64 parts with about as many
+    visits."""
+    completeness: Completeness | None
+    """How much of the crawl has been found and visited, within its scope and limits; null if there
+    are too few visits to estimate it."""
+    lags: dict[str, dict[str, int]]
+    """Group → topic → records that the group has not consumed."""
+    dead_letters: int
+    due_count: int
+    """Hosts and URLs that wait for a time."""
+    next_due_at: float | None
+    """When the first waiting host or URL is due; null if none waits, and in a fleet if none is due
+    within the hour."""
+    failures: tuple[Failure, ...]
+    """The most frequent failure first."""
+    backing_off: tuple[Host, ...]
+    """The first few hosts that back off; empty for a fleet."""
+    scheduled: tuple[ScheduledUrl, ...]
+    """The first few URLs that are fetched at a later time; empty for a fleet."""
+    revisiting: RevisitReport
+    buffers: tuple[ArchiveBuffer, ...]
+    """Archives with WARC files that wait to be uploaded to a volume."""
+
+
+@dataclass(frozen=True)
+class CrawlStatus:
+    """The status of a crawl."""
+
+    crawl: str
+    """The name of the folder or of the fleet."""
+    fleet: bool
+    is_running: bool | None
+    """Whether a crawl runs in the folder; None for a fleet."""
+    definition: CrawlDefined | None
+    progress: Progress
+    waiting: Waiting
+    """Empty in a fleet, where the calendar may be long, and each of its entries costs a read."""
+    failures: tuple[Failure, ...] = ()
+    """The most frequent failure first."""
+    blocklist_rules: int = 0
+    overridden_sites: int = 0
+    """Sites with settings of `gossamer site`."""
+    overridden_hosts: int = 0
+    """Hosts with settings of `gossamer site --host`."""
+    speed: SpeedSet = field(default_factory=lambda: SpeedSet(at=0.0))
+    buffers: tuple[ArchiveBuffer, ...] = ()
+    """Archives with WARC files that wait to be uploaded to a volume."""
+    are_all_paused: bool = False
+    """Whether all crawls are paused together."""
+
+    @property
+    def idle(self) -> str:
+        """Why no page is fetched, and the remedy; "" if the crawl is active."""
+        # The end of a run in a folder pauses all crawls, and the next run continues them.
+        are_all_paused = self.are_all_paused and self.is_running is not False
+        return why_idle(self.definition, self.progress.queued, are_all_paused)
+
+    @property
+    def due_at(self) -> float | None:
+        """When the first waiting host or URL is due.
+
+        None if nothing waits, and in a fleet if nothing is due within the hour.
+        """
+        at = self.progress.next_due_at
+        return self.waiting.first_at if at is None else at
+
+    def report(self) -> CrawlReport:
+        """Return the status for programs."""
+        progress, revisiting = self.progress, self.progress.revisiting
+        return CrawlReport(
+            crawl=self.crawl,
+            definition=self.definition,
+            is_running=self.is_running,
+            idle=self.idle,
+            blocklist_rules=self.blocklist_rules,
+            overridden_sites=self.overridden_sites,
+            overridden_hosts=self.overridden_hosts,
+            speeds=self.speed.speeds,
+            admitted=progress.admitted,
+            queued=progress.queued,
+            pages=progress.pages,
+            received=progress.received,
+            outcomes=dict(progress.outcomes),
+            refused=dict(progress.refused),
+            verdicts=dict(progress.verdicts),
+            hazards=dict(progress.hazards),
+            conditions=dict(progress.conditions),
+            slowest=progress.slowest,
+            largest=progress.largest,
+            latest=progress.latest,
+            hours=progress.hours,
+            harvest=tuple(
+                HarvestReport(
+                    until=point.until, visits=point.visits, new=point.new, good=point.good
+                )
+                for point in progress.harvest
+            ),
+            completeness=progress.completeness(),
+            lags=progress.lags,
+            dead_letters=progress.dead_letters,
+            due_count=progress.due_count,
+            next_due_at=self.due_at,
+            failures=self.failures,
+            backing_off=self.waiting.hosts,
+            scheduled=self.waiting.urls,
+            revisiting=RevisitReport(
+                policy=revisiting.policy,
+                budget=revisiting.budget,
+                planned=revisiting.planned,
+                waiting=revisiting.waiting,
+                next_at=revisiting.next_at,
+                spent=dict(revisiting.spent),
+                not_modified=progress.outcomes[Outcome.NOT_MODIFIED],
+                distrusted_hosts=revisiting.distrusted_hosts,
+                expected_freshness=revisiting.expected_freshness,
+                expected_age=revisiting.expected_age,
+                price=revisiting.mean_price,
+            ),
+            buffers=self.buffers,
+        )
+
+
+def read_status(crawl: OpenCrawl) -> CrawlStatus:
+    """Return the status of *crawl*."""
+    buffers = read_buffers(crawl.store())
+    with crawl.view(*STATUS_TABLES) as store:
+        progress = read_totals(crawl.log, store, crawl.id)
+        backing_off = progress.conditions[Condition.BACKING_OFF]
+        waiting = Waiting() if crawl.fleet else read_waiting(store, backing_off, progress.due_count)
+        return CrawlStatus(
+            crawl=crawl.name,
+            fleet=crawl.fleet,
+            is_running=crawl.is_running(),
+            definition=crawl.definition(),
+            are_all_paused=are_all_paused(crawl.log),
+            progress=progress,
+            overridden_sites=len(overrides_of(crawl.log)),
+            overridden_hosts=len(host_overrides_of(crawl.log)),
+            speed=speed_of(crawl.log),
+            blocklist_rules=len(blocklist_of(crawl.log).rules),
+            failures=read_failures(None if crawl.fleet else store, crawl.id, progress, waiting),
+            waiting=waiting,
+            buffers=buffers,
+        )
+
+
+def read_failures(
+    store: Store | None, crawl_id: str, progress: Progress, waiting: Waiting
+) -> tuple[Failure, ...]:
+    """Return the failures of *progress*, the most frequent first, with an example URL or host.
+
+    The best example is a URL that is not retried, then one of the latest visits, then a host of
+    *waiting*. If there is none, the rows of *store* are searched. In a fleet *store* is None,
+    because the search would read from all nodes.
+    """
+    counted = failures(progress.outcomes, progress.hazards)
+    examples = _find_examples(set(counted), store, crawl_id, progress, waiting)
+    ordered = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(Failure(label, count, examples.get(label, "")) for label, count in ordered)
+
+
+def _find_examples(
+    missing: set[str], store: Store | None, crawl_id: str, progress: Progress, waiting: Waiting
+) -> dict[str, str]:
+    examples = dict[str, str]()
+    hosts = [(host.host, host.backoff_cause or "") for host in waiting.hosts]
+    finished = [(url, outcome) for outcome, url in progress.failed_urls.items()]
+    for url, outcome in (*hosts, *progress.latest, *finished):
+        label = LABELS.get(outcome, "")
+        if label in missing:
+            examples[label] = url
+    missing = missing - examples.keys()
+    if not missing or store is None:
+        return examples
+    for row in islice(store.table(UrlRow).everything(), MAX_READ_URLS):
+        label = LABELS.get(row.outcome, "")
+        if row.crawl == crawl_id and label in missing:
+            examples[label] = row.url
+            missing.discard(label)
+            if not missing:
+                break
+    return examples

@@ -1,0 +1,1 @@
+"""URLs: their state, their visits, and their planned revisits."""

@@ -1,0 +1,272 @@
+"""Parked URLs: URLs that the crawl excludes are stored until its scope becomes wider.
+
+Links out of the crawl are parked when their page gets its verdict, admitted URLs when they are
+refused. So no page is fetched again to find its links when the crawl becomes wider.
+
+URLs are parked under the limit that excludes them: the depth, the scope, a rule of the blocklist,
+or their host, if it is a replica (`replicas`). When a limit changes, only its URLs are evaluated
+again, a bucket at a time. URLs that fit go to the URL-seen test like new links, because another
+page may have led to a URL in the meantime. They have the visit that discovered them as their
+finder. So a URL that was admitted before it was parked passes the test again: it comes from its
+first finder. URLs that another limit excludes are parked under that limit.
+
+A bucket is dropped one step after its fitting URLs were sent, when the log has them. Its other URLs
+were appended to other buckets before. After a crash a limit is evaluated from its beginning. A URL
+that was sent before passes the URL-seen test again, marked as repeated, and the frontier queues it
+only if it was not visited, planned or queued.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from msgspec.structs import replace
+
+from gossamer.blocklist import Blocklist
+from gossamer.bounds import exclusion_of, limit_state, limits, replica_limit
+from gossamer.erasures import is_about
+from gossamer.events import CrawlDefined, Discovery, UrlsDiscovered
+from gossamer.events.hazards import Hazard
+from gossamer.events.pages import group_by_site
+from gossamer.log import key_group_of
+from gossamer.store import Row, Store
+from gossamer.web.url import host_key
+from services.frontier.tables.bucketed_log import BucketedLog, BucketEnds, next_bucket
+from services.frontier.worth.budgets import BUDGETS
+
+BUCKET_ROWS = 50
+"""Rows of a bucket, which is evaluated in one step: each row may have a thousand links."""
+
+
+SITE_RULES = (Hazard.LOW_WORTH, *BUDGETS)
+"""The rules whose refused URLs are parked at their site, until the site earns more."""
+PARKING_RULES = (
+    Hazard.TRAP_DEPTH,
+    Hazard.OUT_OF_SCOPE,
+    Hazard.BLACKLISTED,
+    Hazard.DUPHOST,
+    Hazard.SESSION_ID,
+    *SITE_RULES,
+)
+"""The rules whose refused URLs are parked: a wider definition, a shorter blocklist, the end of a
+verdict on a replica or on session ids, or new texts of the site admit them again."""
+
+
+class ParkedRow(Row, frozen=True):
+    """Links of one page that one limit excludes."""
+
+    table = "parked"
+    partition_key, sort_key = ("crawl", "bucket"), "bucket_index"
+
+    crawl: str
+    bucket: str
+    bucket_index: int
+    via: str
+    urls: tuple[Discovery, ...]
+
+
+def without(row: ParkedRow, target: str) -> ParkedRow:
+    """Return *row* without the URLs of *target*, a URL, a host or a site; the same row if it has
+    none. A row without URLs stays, because the rows of a bucket are not erased one by one."""
+    left = tuple(found for found in row.urls if not is_about(found.url, target))
+    if len(left) == len(row.urls):
+        return row
+    return replace(row, urls=left, via=row.via if left else "")
+
+
+class ParkedLimitRow(Row, frozen=True):
+    """The buckets of the URLs in one key group that one limit excludes."""
+
+    table = "parked_limits"
+    partition_key, sort_key = ("crawl", "key_group"), "name"
+
+    crawl: str
+    key_group: str
+    """The number of the key group of the page that the URLs were found on, or of the URL."""
+    name: str
+    """`trap_depth`, `out_of_scope`, `duphost HOST` for a replica, or a rule of the blocklist."""
+    ends: BucketEnds = BucketEnds()
+    evaluated_by: str | None = None
+    """The state of the limit at the last evaluation of all URLs; null if some were not evaluated
+    since they were parked."""
+
+
+def limit_name(rule: Hazard, url: str, blocklist: Blocklist) -> str:
+    """Return the name of the limit under which *url* is parked, which *rule* refused."""
+    if rule in (Hazard.DUPHOST, Hazard.SESSION_ID):
+        return replica_limit(host_key(url))
+    return blocklist.of_url(url) if rule is Hazard.BLACKLISTED else str(rule)
+
+
+class _LimitProgress:
+    """The URLs that one limit excludes, and the progress of their evaluation."""
+
+    def __init__(self, row: ParkedLimitRow) -> None:
+        self.row, self.name = row, row.name
+        self.written: ParkedLimitRow | None = None
+        self.evaluating_by: str | None = None
+        """The state of the limit by which its URLs are being evaluated; None between evaluations.
+        The buckets from `next_bucket` to before `end_bucket` are left."""
+        self.next_bucket = self.end_bucket = 0
+        self.emptied: int | None = None
+        """The bucket whose links were sent in the last step. The next step drops it."""
+
+
+class ParkedUrls:
+    """The URLs of one *crawl* that a partition has parked; *groups*: the key groups that may have
+    some."""
+
+    def __init__(self, crawl: str, groups: Iterable[int], store: Store, max_rows: int = 0) -> None:
+        """*max_rows*: rows of one limit in a key group; 0 for all."""
+        self._crawl, self._max_rows = crawl, max_rows
+        self._rows = store.table(ParkedRow)
+        self._limit_rows = store.table(ParkedLimitRow)
+        self._limits = dict[tuple[str, str], _LimitProgress]()
+        """(key group, name) → limit."""
+        self._groups = {*groups}
+        for group in map(str, self._groups):
+            after: str | None = None
+            while rows := self._limit_rows.scan((crawl, group), after):
+                after = rows[-1].name
+                self._limits |= {(group, row.name): _LimitProgress(row) for row in rows}
+        self._evaluated_by: str | None = None
+        """The limits of the crawl and the blocklist at the last complete evaluation; None if
+        it is outdated."""
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """The key groups with parked URLs."""
+        return tuple(sorted(self._groups))
+
+    def _log(self, limit: _LimitProgress) -> BucketedLog[ParkedRow]:
+        return BucketedLog(self._rows, f"{limit.name}/{limit.row.key_group}", self._crawl)
+
+    def add(
+        self, site: str, via: str, urls: Iterable[Discovery], limit: str, state: str | None
+    ) -> None:
+        """Park *urls*, which the visit *via* discovered and *limit* excludes in its *state*.
+
+        Without a *state* all URLs of *limit* are evaluated again. *site* is the site of the page
+        that the URLs were found on, or of the URL; it decides the key group.
+        """
+        self._add(str(key_group_of(site)), via, tuple(urls), limit, state)
+
+    def _add(
+        self, group: str, via: str, urls: tuple[Discovery, ...], limit: str, state: str | None
+    ) -> None:
+        if not urls:
+            return
+        progress = self._limits.get((group, limit))
+        if progress is None:
+            row = ParkedLimitRow(self._crawl, group, limit, evaluated_by=state)
+            progress = self._limits[group, limit] = _LimitProgress(row)
+            self._groups.add(int(group))
+            self._evaluated_by = None
+        elif state is None:
+            progress.row, self._evaluated_by = replace(progress.row, evaluated_by=None), None
+        parked = ParkedRow(self._crawl, "", 0, via, urls)
+        log = self._log(progress)
+        _, ends = log.append(progress.row.ends, parked, BUCKET_ROWS)
+        while self._max_rows and ends.head < ends.tail and _count_rows(ends) > self._max_rows:
+            log.drop(ends.head)
+            ends = replace(ends, head=ends.head + 1)
+        progress.row = replace(progress.row, ends=ends)
+
+    def reevaluate(self, site: str, limit: str) -> None:
+        """Evaluate the parked URLs of *site* that *limit* excluded, which no longer applies."""
+        if progress := self._limits.get((str(key_group_of(site)), limit)):
+            progress.row, self._evaluated_by = replace(progress.row, evaluated_by=None), None
+
+    def must_evaluate(self, crawl: CrawlDefined, blocklist: Blocklist) -> bool:
+        """Return whether some URLs were not yet evaluated by *crawl* and *blocklist*."""
+        current = limits(crawl, blocklist)
+        if self._evaluated_by != current and self._first_outdated(crawl, blocklist) is None:
+            self._evaluated_by = current
+        return self._evaluated_by != current
+
+    def _first_outdated(self, crawl: CrawlDefined, blocklist: Blocklist) -> _LimitProgress | None:
+        for limit in self._limits.values():
+            if limit.row.evaluated_by != limit_state(limit.name, crawl, blocklist):
+                return limit
+        return None
+
+    def evaluate(
+        self, crawl: CrawlDefined, blocklist: Blocklist, now: float
+    ) -> Iterator[UrlsDiscovered]:
+        """Evaluate one more bucket by *crawl* and *blocklist*; yield the URLs that fit now."""
+        limit = self._first_outdated(crawl, blocklist)
+        if limit is None:
+            return
+        ends = limit.row.ends
+        if limit.evaluating_by != (state := limit_state(limit.name, crawl, blocklist)):
+            limit.evaluating_by = state
+            limit.next_bucket, limit.end_bucket = ends.head, ends.tail + 1
+        if limit.emptied is not None:
+            self._log(limit).drop(limit.emptied)
+            ends = replace(ends, head=ends.head + (limit.emptied == ends.head))
+            limit.row = replace(limit.row, ends=ends)
+            limit.emptied = None
+        if limit.next_bucket < limit.end_bucket:
+            yield from self._evaluate_bucket(limit, crawl, blocklist, now)
+            limit.next_bucket += 1
+        else:
+            limit.row, limit.evaluating_by = replace(limit.row, evaluated_by=state), None
+
+    def _evaluate_bucket(
+        self, limit: _LimitProgress, crawl: CrawlDefined, blocklist: Blocklist, now: float
+    ) -> Iterator[UrlsDiscovered]:
+        rows = self._log(limit).page(limit.next_bucket)
+        evaluated = [(row, *split_by_limit(row.urls, crawl, blocklist)) for row in rows]
+        if all([*excluded] == [limit.name] and not fitting for _, fitting, excluded in evaluated):
+            return
+        limit.emptied = limit.next_bucket
+        if limit.next_bucket == limit.row.ends.tail:
+            limit.row = replace(limit.row, ends=next_bucket(limit.row.ends))
+        for row, fitting, excluded in evaluated:
+            for name, urls in excluded.items():
+                state = limit_state(name, crawl, blocklist)
+                self._add(limit.row.key_group, row.via, tuple(urls), name, state)
+            yield from group_by_site(fitting, row.via, crawl.crawl, now)
+
+    def iter_urls(self) -> Iterator[list[str]]:
+        """Yield all parked URLs, those of a bucket at a time."""
+        for limit in self._limits.values():
+            for bucket in range(limit.row.ends.head, limit.row.ends.tail + 1):
+                rows = self._log(limit).page(bucket)
+                yield [found.url for row in rows for found in row.urls]
+
+    def drop_buckets(self) -> None:
+        """Drop all parked URLs. The rows of the limits stay until `drop_limits`."""
+        for limit in self._limits.values():
+            for bucket in range(limit.row.ends.head, limit.row.ends.tail + 1):
+                self._log(limit).drop(bucket)
+
+    def drop_limits(self) -> None:
+        """Drop the rows of all limits."""
+        for group in self._groups:
+            self._limit_rows.drop((self._crawl, str(group)))
+
+    def write(self) -> None:
+        """Put the limits that have changed into the store."""
+        for limit in self._limits.values():
+            if limit.row != limit.written:
+                limit.written = limit.row
+                self._limit_rows.put(limit.row)
+
+
+def _count_rows(ends: BucketEnds) -> int:
+    """Return the largest number of rows that the buckets of *ends* may have."""
+    return (ends.tail - ends.head) * BUCKET_ROWS + ends.tail_size
+
+
+def split_by_limit(
+    urls: Iterable[Discovery], crawl: CrawlDefined, blocklist: Blocklist
+) -> tuple[list[Discovery], dict[str, list[Discovery]]]:
+    """Return the *urls* that *crawl* visits, and the excluded URLs by the limit that excludes
+    them."""
+    fitting, excluded = list[Discovery](), dict[str, list[Discovery]]()
+    for found in urls:
+        if exclusion := exclusion_of(crawl, blocklist, found):
+            name = limit_name(exclusion.rule, found.url, blocklist)
+            excluded.setdefault(name, []).append(found)
+        else:
+            fitting.append(found)
+    return fitting, excluded

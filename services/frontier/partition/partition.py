@@ -1,0 +1,947 @@
+"""A claimed partition: its hosts with their queues and robots rules, its sites, plans and totals.
+
+A claim builds a `SharedPartition`, and a loss drops it with everything that it has in memory. Rows
+that another frontier may have changed in the meantime are therefore never used from memory.
+
+The crawls share hosts, robots rules, leases, delays and the calendar. Each crawl has queues, plans,
+parked URLs and totals of its own. A `Partition` is the partition as one crawl sees it: what all
+crawls share, and what that crawl has. A handler gets the one of its event's crawl.
+
+Every change of a host goes through :meth:`Partition.update`, which changes row, workbench and
+totals together, and checks each change of condition against the table of `conditions.py`.
+
+A host that gets work is listed in the directory of each crawl with URLs there. It is loaded from
+one of them onto the workbench when memory has capacity (`dispatch.py`), and unloaded when it has no
+work, backs off, or is replaced by another.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from operator import attrgetter
+
+from msgspec.structs import replace
+
+from gossamer.erasures import Erasures
+from gossamer.events import Discovery, OrderId, Outcome, PageDeduplicated, VisitEnded
+from gossamer.events.hazards import HAZARDS, Hazard
+from gossamer.log import key_groups_of
+from gossamer.runtime.processor import Key
+from gossamer.settings import FrontierSettings
+from gossamer.store import Store
+from gossamer.web.cookies import Cookie
+from gossamer.web.links import linking_site
+from gossamer.web.url import site_of
+from services.frontier.partition.directory import Directory, is_outdated
+from services.frontier.partition.parked import ParkedUrls
+from services.frontier.partition.parts import Parts
+from services.frontier.partition.plans import HOSTS, Calendar, Plans
+from services.frontier.partition.politeness import SITE_CAUSE, Overrides, was_visited_before_claim
+from services.frontier.partition.queue import HostQueues
+from services.frontier.partition.sites import Sites
+from services.frontier.partition.slow_start import PartKey, SlowStart
+from services.frontier.partition.workbench import (
+    CachedRobots,
+    FrontierCaches,
+    Host,
+    PartitionCaches,
+    Schedule,
+    Workbench,
+)
+from services.frontier.tables.bucketed_log import BucketList
+from services.frontier.tables.conditions import (
+    LISTED_CONDITIONS,
+    Condition,
+    ForbiddenTransition,
+    Trigger,
+    condition_after,
+)
+from services.frontier.tables.hosts import (
+    NO_HOST,
+    HostRow,
+    ListedHost,
+    OffsetAndTime,
+    Politeness,
+    RobotsRow,
+)
+from services.frontier.tables.ordering import Prospect, Strategy, rank_of, rank_of_number
+from services.frontier.tables.partitions import PartitionRow, partition_key
+from services.frontier.tables.plans import DueRow
+from services.frontier.tables.urls import Origin, QueuedUrl
+from services.frontier.totals.daily import HazardExample
+from services.frontier.totals.tally import SharedTally, Tally
+
+PARTS = "parts"
+"""The key of a site's entry in the calendar, after its name."""
+
+
+class SharedPartition:
+    """What all crawls share in one of *total* partitions, claimed under *epoch* at *claimed_at*,
+    and the partition as each crawl sees it."""
+
+    def __init__(
+        self,
+        number: int,
+        total: int,
+        epoch: int,
+        claimed_at: float,
+        store: Store,
+        settings: FrontierSettings,
+        overrides: Overrides,
+        caches: FrontierCaches,
+        removed: Set[str],
+        now: float,
+    ) -> None:
+        """*removed*: the crawls that were removed so far."""
+        self.store, self.settings = store, settings
+        self.number, self.epoch, self.claimed_at = number, epoch, claimed_at
+        self.opened_at, self.key, self.total = now, partition_key(number, total), total
+        self.erasures = Erasures(store, "frontier")
+        self.erasures.load(key_groups_of(number, total))
+        self.caught_up = False
+        """Whether all outcomes from before the claim were applied."""
+        self._rows = store.table(PartitionRow)
+        self._stored = stored = self._rows.get(self.key) or PartitionRow(self.key)
+        # None and not `stored`, so that the first `write` always puts the row. It replaces a late
+        # write of a former owner.
+        self._written: PartitionRow | None = None
+        self._caches, self.caches = caches, caches.open_partition()
+        self.bench = Workbench()
+        self.overrides = overrides
+        self.calendar = Calendar(store.table(DueRow), HOSTS, stored.due, now)
+        self.tally = SharedTally(self.key, store)
+        self.removed = removed
+        self.dropped = set[str]()
+        """Removed crawls without rows in this partition. Nothing is stored about them."""
+        self.hosts_without_queues = set[str]()
+        """Erased hosts whose queues are dropped in this step."""
+        self.by_crawl = dict[str, Partition]()
+        """Crawl → the partition as that crawl sees it, for reading."""
+        self._directories = dict(stored.directories)
+        self._groups = set(stored.parked)
+        self.changed = set[str]()
+        """The crawls whose queues, plans, parked URLs or totals may have changed since they were
+        last written. The others cost nothing in a step."""
+        self._may_have_listed = set[str]()
+        """The crawls with hosts that may wait for the workbench."""
+        self.plans_due = Schedule()
+        """The crawls with later visits, by when `Plans.due` says that there is work."""
+
+    def of(self, crawl: str, now: float) -> "Partition":
+        """Return the partition as *crawl* sees it, for changes in this step."""
+        if (found := self.by_crawl.get(crawl)) is None:
+            caches = self.caches if not self.by_crawl else self._caches.open_partition()
+            found = self.by_crawl[crawl] = Partition(self, crawl, self._stored, caches, now)
+        self.changed.add(crawl)
+        self._may_have_listed.add(crawl)
+        return found
+
+    def read_listed(self, crawl: str) -> "Partition | None":
+        """Return the partition as *crawl* sees it, for reading, if hosts with URLs of the crawl may
+        wait for the workbench."""
+        return self.by_crawl[crawl] if crawl in self._may_have_listed else None
+
+    def crawls_with_listed(self) -> set[str]:
+        """Return the crawls with hosts that may wait for the workbench."""
+        found = {one for one in self._may_have_listed if self.by_crawl[one].may_have_listed}
+        self._may_have_listed = found
+        return {*found}
+
+    def write(self) -> None:
+        """Put changed totals and cursors into the store, at the end of a step.
+
+        The row still lists the buckets that were dropped since the last write. If a crash comes
+        before the rows of the hosts that left these buckets are written, the hosts are found there.
+        """
+        self.hosts_without_queues.clear()
+        # A removed crawl is changed by its removal, in steps without an event of it.
+        self.changed |= (self.removed - self.dropped) & self.by_crawl.keys()
+        changed = [self.by_crawl[crawl] for crawl in self.changed]
+        self.changed.clear()
+        # The buckets and groups of crawls that are not open stay.
+        for partition in changed:
+            self._groups.update(partition.parked.groups)
+            buckets = partition.directory.buckets_to_write()
+            if buckets != self._directories.get(partition.crawl):
+                # The next row is without the dropped buckets.
+                self.changed.add(partition.crawl)
+            self._directories[partition.crawl] = buckets
+        due = self.calendar.log.range_to_write()
+        row = self._written
+        if changed or row is None or row.due != due:
+            directories = {one: found for one, found in self._directories.items() if found.buckets}
+            row = PartitionRow(self.key, directories, due, parked=tuple(sorted(self._groups)))
+        if row != self._written:
+            self._written = row
+            self._rows.put(row)
+        for partition in changed:
+            if partition.crawl not in self.dropped and partition.write():
+                self.changed.add(partition.crawl)
+        self.tally.next_due_at = self.calendar.next_entry()
+        if self.calendar.due() is None:
+            self.tally.due_count = 0  # After a crash between two writes, a wait may count twice.
+        self.tally.write()
+
+
+class Partition:
+    """A partition as *crawl* sees it: what all crawls share, and the queues, plans and totals of
+    *crawl*."""
+
+    def __init__(
+        self,
+        shared: SharedPartition,
+        crawl: str,
+        stored: PartitionRow,
+        caches: PartitionCaches,
+        now: float,
+    ) -> None:
+        """*caches*: those of the crawl."""
+        self.shared, self.crawl, self._settings = shared, crawl, shared.settings
+        store, key = shared.store, shared.key
+        self.number, self.epoch, self.claimed_at = shared.number, shared.epoch, shared.claimed_at
+        self.opened_at, self._total = shared.opened_at, shared.total
+        self.bench, self.erasures = shared.bench, shared.erasures
+        self._calendar, self._caches = shared.calendar, shared.caches
+        found = stored.directories.get(crawl, BucketList())
+        self.directory = Directory(crawl, found, store.table(ListedHost))
+        self._host_rows, self._robots_rows = store.table(HostRow), store.table(RobotsRow)
+        at_once, cache = self._settings.site_at_once, shared.caches.sites
+        self.sites = Sites(store, crawl, at_once, shared.overrides, cache)
+        self.queues = HostQueues(store.table(QueuedUrl), crawl, caches.queue_heads)
+        self.parts = Parts(crawl, key, store, caches, self._schedule_site)
+        self.slow_start = SlowStart()
+        self.parked = ParkedUrls(crawl, stored.parked, store, self._settings.parked_limit)
+        self.plans = Plans(crawl, key, store, now)
+        self.tally = Tally(crawl, key, store, now)
+        if self.is_removed:
+            self.close()
+
+    def __repr__(self) -> str:
+        return f"<Partition {self.number} of {self.crawl} {self.bench!r}>"
+
+    def of(self, crawl: str | None) -> "Partition":
+        """Return the partition as *crawl* sees it, for changes in this step; None stands for this
+        crawl."""
+        return self.shared.of(crawl or self.crawl, self.opened_at)
+
+    def read(self, crawl: str) -> "Partition":
+        """Return the partition as *crawl* sees it, for reading."""
+        return self.shared.by_crawl[crawl]
+
+    @property
+    def all_crawls(self) -> Collection["Partition"]:
+        """The partition as each of its crawls sees it, for changes in this step."""
+        return [self.of(crawl) for crawl in self.shared.by_crawl]
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether the crawl is removed."""
+        return self.crawl in self.shared.removed
+
+    def close(self) -> None:
+        """Store nothing more about the sites of the crawl, which is removed. Outcomes of visits in
+        flight still change the hosts."""
+        self.sites.is_closed = self.parts.is_closed = self.tally.daily.is_closed = True
+
+    # Hosts, in memory or in the store.
+
+    def find(self, site: str, key: str) -> Host:
+        """Return the host, in memory or not. A new host is idle, and stored at its first update.
+
+        A former owner may have written the host's row after our claim, with a directory entry that
+        our position has already passed. Such a host is listed again.
+        """
+        if loaded := self.bench.hosts.get(key):
+            return loaded
+        if cached := self._caches.hosts.get(key):
+            return self._relist(cached)
+        # A site without hosts has no rows.
+        if self.sites.all_hosts(site) and (row := self._host_rows.get(site, key)):
+            return self._relist(Host(row))
+        self._caches.robots.put(key, CachedRobots(None), site)
+        return Host(HostRow(site, key), stored=False)
+
+    def _relist(self, host: Host) -> Host:
+        row = listed = host.row
+        if row.condition in LISTED_CONDITIONS:
+            for crawl, own in row.crawls.items():
+                directory = self.of(crawl).directory
+                if own.queued and not directory.holds(row.host, own.listed):
+                    number = directory.enlist(row.site, row.host, own.number)
+                    listed = listed.with_crawl(crawl, replace(own, listed=number))
+        if listed is not row:
+            self.update(host, listed)
+        return host
+
+    def _list(self, row: HostRow) -> HostRow:
+        """Return *row*, of a host with work, listed in the directories of the crawls with URLs at
+        it, and in no others."""
+        for crawl, own in row.crawls.items():
+            if own.queued:
+                if is_outdated(own.listed, own.number):
+                    directory = self.of(crawl).directory
+                    directory.delist(row.host, own.listed)
+                    number = directory.enlist(row.site, row.host, own.number)
+                    row = row.with_crawl(crawl, replace(own, listed=number))
+            elif own.listed is not None:
+                row = self._delist(row, crawl)
+        return row
+
+    def _delist(self, row: HostRow, *crawls: str) -> HostRow:
+        """Return *row* without entries in the directories of *crawls*."""
+        for crawl in crawls:
+            if (own := row.of(crawl)).listed is not None:
+                self.of(crawl).directory.delist(row.host, own.listed)
+                row = row.with_crawl(crawl, replace(own, listed=None))
+        return row
+
+    def find_all(self, keys: Iterable[tuple[str, str]]) -> list[Host]:
+        """Return the hosts of *keys* that exist, each once, and listed again as in `find`.
+
+        They are found even if their site counts no hosts, after a crash in the middle of an
+        erasure.
+        """
+        loaded = {(site, key): self.bench.hosts.get(key) for site, key in keys}
+        read = self.read_all(key for key, host in loaded.items() if not host)
+        return [
+            host or self._relist(read[key]) for key, host in loaded.items() if host or key in read
+        ]
+
+    def read_all(self, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Host]:
+        """Return the hosts of *keys* from the cache or the store, by site and host key.
+
+        None of these hosts may be loaded.
+        """
+        found, missing = dict[tuple[str, str], Host](), list[tuple[str, str]]()
+        for site, key in keys:
+            if cached := self._caches.hosts.get(key):
+                found[site, key] = cached
+            else:
+                missing.append((site, key))
+        rows = self._host_rows.get_all(missing) if missing else ()
+        return found | {(row.site, row.host): Host(row) for row in rows}
+
+    def reads_of(self, places: Iterable[tuple[str, str | None]]) -> Iterator[list[Key]]:
+        """Yield the keys of the rows of *places* that are not in memory.
+
+        A place is a site and a host key. The host key is None if only the site's row is needed.
+        """
+        sites, hosts = dict[str, None](), dict[str, str]()
+        for site, key in places:
+            sites[site] = None
+            if key:
+                hosts[key] = site
+        yield [*self.sites.reads_of(sites), *self.parts.reads_of(sites)]
+        cached = {key: self.bench.hosts.get(key) or self._caches.hosts.get(key) for key in hosts}
+        missing = [(hosts[key], key) for key, host in cached.items() if not host]
+        # A site without hosts has no host rows, so `find` reads none. After a step has added the
+        # first host of a site, `find` reads the rows of the other hosts in this step.
+        counts = Counter(hosts.values())
+        missing = [at for at in missing if self.sites.all_hosts(at[0]) or counts[at[0]] > 1]
+        yield [(HostRow, site, key) for site, key in missing]
+        without_robots = [
+            key for key, host in cached.items() if host and key not in self._caches.robots
+        ]
+        without_robots += [row.host for row in self._host_rows.get_all(missing)] if missing else []
+        yield [(RobotsRow, key, "") for key in without_robots]
+
+    def robots(self, host: Host) -> RobotsRow | None:
+        """Return the robots rules of *host*; None if it has none yet."""
+        key = host.row.host
+        cached = self._caches.robots.get(key)
+        if cached is None:
+            cached = CachedRobots(self._robots_rows.get(key) if host.stored else None)
+            self._caches.robots.put(key, cached, host.row.site)
+        return cached.row
+
+    def read_robots_ahead(self, hosts: Iterable[Host]) -> None:
+        """Read the robots rules of *hosts* together, for `robots`."""
+        keys = (host.row.host for host in hosts)
+        self._robots_rows.read_ahead([(key, "") for key in keys if key not in self._caches.robots])
+
+    def learn_robots(self, host: Host, robots: RobotsRow) -> None:
+        """Store the robots rules of *host*. Its usage files stay, unless *robots* has others."""
+        before = self.robots(host)
+        if before and not robots.usage_files:
+            robots = replace(robots, usage_files=before.usage_files)
+        self._caches.robots.put(host.row.host, CachedRobots(robots), host.row.site)
+        self._robots_rows.put(robots)
+
+    def cookies(self, row: HostRow) -> tuple[Cookie, ...]:
+        """Return the cookies of a host and of its site."""
+        return *row.cookies, *self.sites.cookies(row.site)
+
+    def update(self, host: Host, row: HostRow, trigger: Trigger | None = None) -> None:
+        """Give *host* its new *row*, in the store and on the workbench.
+
+        *trigger* changes the condition; without a trigger it stays. Raise ForbiddenTransition, with
+        nothing changed, if the table has no such transition.
+        """
+        before = host.row.condition
+        if trigger:
+            row = replace(row, condition=condition_after(before, trigger))
+        elif row.condition is not before:
+            raise ForbiddenTransition(f"{row.host} is {before} and cannot become {row.condition}")
+        if trigger or not host.stored:
+            self.shared.tally.record_condition(row, before if host.stored else None)
+        for crawl, own in row.crawls.items():
+            if own is not (before_update := host.row.of(crawl)):
+                self.of(crawl).tally.queued += own.queued_urls - before_update.queued_urls
+        self._host_rows.put(row, last=row.host in self.shared.hosts_without_queues)
+        for crawl in row.crawls.keys() - (host.row.crawls.keys() if host.stored else ()):
+            if self.of(crawl).sites.count_host(row.site):
+                self.of(crawl).tally.daily.count_site()
+        if not host.stored:
+            self.sites.count_row(row.site)
+        host.stored = True
+        if row.host in self.bench.hosts:
+            self.bench.update(host, row)
+        else:
+            host.row = row
+            self._cache_host(host)
+
+    def _cache_host(self, host: Host) -> None:
+        self._caches.hosts.put(host.row.host, host, host.row.site)
+
+    # The rank of URLs that were never visited.
+
+    def rank(
+        self,
+        site: str,
+        url: str,
+        origin: Origin,
+        strategy: Strategy,
+        is_linked: bool,
+        is_next: bool = False,
+        good_links: int = 0,
+    ) -> int:
+        """Return the rank of a URL of *site*.
+
+        *is_linked*: a page of another site linked to it; *is_next*: the random walk goes on with
+        it; *good_links*: the links of good pages that promoted it.
+        """
+        if not strategy.predicts:
+            return rank_of(strategy, url, origin, Prospect())
+        worth = self.parts.rank_worth(site, url, origin) if strategy.worth else 1.0
+        has_seed = not strategy.expansion or self.sites.has_seed(site)
+        prospect = Prospect(worth, is_linked, has_seed, is_next, good_links)
+        return rank_of(strategy, url, origin, prospect)
+
+    def rank_again(self, site: str, url: QueuedUrl, strategy: Strategy) -> int:
+        """Return the present rank of a queued URL. A random walk does not change it."""
+        if strategy.is_walk or url.on_behalf_of:
+            return rank_of_number(url.number)
+        is_linked = bool(strategy.in_links and linking_site(url.origin.via, site))
+        return self.rank(site, url.url, url.origin, strategy, is_linked, good_links=url.good_links)
+
+    # The life of a host; `docs/host-conditions.md` draws it.
+
+    def queue(self, host: Host, row: HostRow, urls: Sequence[QueuedUrl], now: float) -> None:
+        """Update *host* to *row*, with *urls* appended to its queues.
+
+        A host that waits in the directory is listed again if one of *urls* gives it a better rank.
+        """
+        row = self.queues.append(row, urls)
+        if row.is_erased and row.condition is not Condition.CHECKED_OUT:
+            row = replace(row, is_erased=False)
+        if row.condition is Condition.IDLE:
+            self._start_work(host, row, now)
+            return
+        if row.condition in LISTED_CONDITIONS:
+            row = self._list(row)
+        self.update(host, row)
+
+    def queue_urgently(
+        self, host: Host, row: HostRow, urls: Sequence[QueuedUrl], now: float
+    ) -> None:
+        """Update *host* to *row*, with the urgent *urls* appended to their queue.
+
+        Waits that are not for politeness end: those for verdicts, and for a forwarded URL.
+        """
+        row = row.with_crawl(self.crawl, replace(row.of(self.crawl), waits_until=0.0))
+        if row.condition is Condition.DELAYED:
+            polite_at = max(now, row.politeness.delay_until or now)
+            row = replace(row, ready_at=min(row.ready_at, polite_at))
+        self.queue(host, row, urls, now)
+
+    def _start_work(self, host: Host, row: HostRow, now: float) -> None:
+        """Update an idle host that has work now: list it, or schedule the end of its backoff."""
+        if row.ready_at <= now:
+            self._enlist(host, row, Trigger.QUEUED)
+        elif row.backoff_reason:
+            self._schedule_host(row)
+            self.update(host, row, Trigger.QUEUED_WHILE_FAILING)
+        else:
+            self.tally.daily.count_delay(row.ready_at - now)
+            self._enlist(host, row, Trigger.QUEUED_EARLY)
+
+    def delay(self, host: Host, row: HostRow) -> None:
+        """Update a host that was checked in and has more work: its courtesy delay begins."""
+        self.update(host, self._list(row), Trigger.RELEASED)
+
+    def back_off(self, host: Host, row: HostRow, trigger: Trigger = Trigger.FAILED) -> None:
+        """Unload a host that backs off until `row.ready_at`."""
+        self._schedule_host(row)
+        self.unload(host, row, trigger)
+
+    def unload(self, host: Host, row: HostRow, trigger: Trigger) -> None:
+        """Update a host that has no work or backs off: it leaves the directories and the
+        workbench."""
+        self.update(host, self._delist(row, *row.crawls), trigger)
+        self._leave_bench(host)
+        if host.row.is_removable:
+            self._add_to_calendar(host.row)
+
+    def _leave_bench(self, host: Host) -> None:
+        if host.row.host in self.bench.hosts:
+            self.bench.unload(host)
+            self._cache_host(host)
+
+    def _enlist(self, host: Host, row: HostRow, trigger: Trigger) -> None:
+        row = replace(self._list(row), backoff_reason=None, backoff_cause=None)
+        self.update(host, row, trigger)
+
+    def schedule_url(self, until: float, site: str, host: str, crawl: str, url: str) -> None:
+        """Schedule *url* of *crawl* for *until*."""
+        key = f"{host} {crawl} {url}"
+        self._calendar.add(DueRow("", key, until, site, host, crawl, url))
+        self.shared.tally.due_count += 1
+
+    def _schedule_host(self, row: HostRow) -> None:
+        """Schedule the end of a host's backoff."""
+        self._add_to_calendar(row)
+        self.shared.tally.due_count += 1
+
+    def _schedule_site(self, site: str, at: float) -> None:
+        """Schedule the parked parts of *site* for *at*."""
+        self._calendar.add(DueRow("", f"{site} {PARTS}", at, site, NO_HOST))
+
+    def _add_to_calendar(self, row: HostRow) -> None:
+        self._calendar.add(DueRow("", row.host, row.ready_at, row.site, row.host))
+
+    def reschedule_backoff(self, host: Host, row: HostRow) -> None:
+        """Update a host whose backoff now ends at another time, `row.ready_at`."""
+        self.count_wait_over()
+        self._schedule_host(row)
+        self.update(host, row)
+
+    def restore_backoff(self, host: Host) -> None:
+        """Add a host that backs off to our calendar again.
+
+        A former owner may have added it only to its own calendar, after our claim.
+        """
+        row = host.row
+        if row.condition is Condition.BACKING_OFF:
+            self._add_to_calendar(row)
+
+    def due(self) -> float | None:
+        """Return when the next URL or host is due; None if none waits."""
+        return self._calendar.due()
+
+    def pop_due(self, now: float, limit: int) -> list[DueRow]:
+        """Remove and return at most *limit* due entries of URLs and hosts."""
+        return self._calendar.pop_due(now, limit)
+
+    def erase_retries(self) -> Iterator[None]:
+        """Erase the entries of the crawl in the calendar of retries, in pieces."""
+        return self._calendar.erase(self.crawl)
+
+    def end_backoffs(self, dues: Sequence[DueRow]) -> None:
+        """End the backoffs of the hosts in *dues*, and remove erased hosts whose delay is over.
+
+        An entry is ignored if the host's backoff was rescheduled to another time.
+        """
+        ends = {(due.host, due.at) for due in dues}
+        last = {due.host: due.at for due in sorted(dues, key=attrgetter("at"))}
+        for host in self.find_all((due.site, due.host) for due in dues):
+            row = host.row
+            if row.condition is Condition.BACKING_OFF and (row.host, row.ready_at) in ends:
+                self.count_wait_over()
+                self._enlist(host, row, Trigger.BACKOFF_OVER)
+            elif row.is_removable and row.ready_at <= last[row.host]:
+                self._remove(host)
+
+    def erase(self, host: Host, now: float) -> None:
+        """Erase *host*. Its row stays until its last order has ended and its delay is over.
+
+        Without the row, a host that is admitted again at once would be visited too soon, or by two
+        fetchers.
+        """
+        row = host.row
+        for crawl in row.crawls:
+            row = self.of(crawl).queues.clear(row)
+        politeness = Politeness(
+            delay=row.politeness.delay,
+            delay_until=row.politeness.delay_until,
+            busy_until=row.politeness.busy_until,
+        )
+        erased = HostRow(
+            row.site,
+            row.host,
+            condition=row.condition,
+            ready_at=row.ready_at,
+            crawls=row.crawls,
+            lease=row.lease,
+            politeness=politeness,
+            applied=row.applied,
+            is_erased=True,
+        )
+        self._robots_rows.erase(row.host)
+        self._caches.robots.put(row.host, CachedRobots(None), row.site)
+        if row.condition is Condition.CHECKED_OUT:
+            self.update(host, erased)
+            return
+        if row.condition is Condition.BACKING_OFF:
+            self.count_wait_over()
+        if row.backoff_cause == Outcome.BUSY:
+            erased = replace(
+                erased, backoff_reason=row.backoff_reason, backoff_cause=row.backoff_cause
+            )
+        else:
+            erased = replace(erased, ready_at=min(row.ready_at, now + row.politeness.delay))
+        if row.condition is Condition.IDLE:
+            self.update(host, erased)
+        else:
+            self.unload(host, erased, Trigger.ERASED)
+
+    def clear_queues(self, host: Host) -> None:
+        """Empty the queues of the crawl at *host*, whose buckets stay until they are dropped. A
+        host without URLs of other crawls becomes idle, or waits for the end of its order."""
+        before = host.row
+        row = self._delist(self.queues.clear(before), self.crawl)
+        if row.queued or row.condition in (Condition.CHECKED_OUT, Condition.IDLE):
+            self.update(host, row)
+            return
+        if row.condition is Condition.BACKING_OFF:
+            self.count_wait_over()
+        self.unload(host, row, Trigger.ERASED)
+
+    def leave(self, site: str) -> None:
+        """Erase what the crawl has in the rows of *site* and its hosts. Its queues were dropped."""
+        for host in self.hosts_of(site):
+            if self.crawl in host.row.crawls:
+                self.update(host, host.row.without_crawl(self.crawl))
+                if host.row.is_removable:
+                    self._add_to_calendar(host.row)
+        self.sites.leave(site)
+
+    def drop_erased(self, host: Host) -> None:
+        """Drop the queues of an erased *host*. Its row is erased when its delay is over.
+
+        The row is written after the drops: after a crash in between, it must still name the
+        buckets.
+        """
+        row = host.row
+        self.shared.hosts_without_queues.add(row.host)
+        for crawl in row.crawls:
+            row = self.of(crawl).queues.drop_cleared(row)
+        self.update(host, row)
+        if host.row.is_removable:
+            self._add_to_calendar(host.row)
+
+    def _remove(self, host: Host) -> None:
+        """Erase the row of a host, and the host in its site's row."""
+        row, host.stored = host.row, False
+        self._host_rows.erase(row.site, row.host)
+        self._caches.hosts.remove(row.host)
+        self._caches.robots.remove(row.host)
+        self.shared.tally.conditions[row.condition] -= 1
+        leaving = [*row.crawls]
+        if (others := self.sites.all_hosts(row.site) - 1) < 1:
+            # After a crash, the site may have counted this erasure before.
+            others = len(self._host_rows.scan(row.site))
+        if not others:
+            # URLs of other hosts may be parked. Without them, nothing about the site is left.
+            leaving = [crawl for crawl in row.crawls if not self.of(crawl).parts.parked(row.site)]
+            for crawl in leaving:
+                parts = self.of(crawl).parts
+                parts.erase_zones(row.site)
+                parts.erase(row.site, row.site)
+        self.sites.erase_host(row.site, row.host, others, row.crawls, leaving)
+
+    def hosts_of(self, site: str) -> Iterator[Host]:
+        """Yield the hosts of *site*."""
+        after: str | None = None
+        while hosts := self.page_of_hosts(site, after):
+            after = hosts[-1].row.host
+            yield from hosts
+
+    def page_of_hosts(self, site: str, after: str | None, limit: int = 1000) -> list[Host]:
+        """Return at most *limit* hosts of *site*, in the order of their keys, beyond *after*."""
+        rows = self._host_rows.scan(site, after, limit)
+        return [
+            self.bench.hosts.get(row.host)
+            or self._relist(self._caches.hosts.get(row.host) or Host(row))
+            for row in rows
+        ]
+
+    def end_site_backoffs(self, site: str, now: float) -> None:
+        """End the backoffs that the settings or the unreadable pages of *site* caused."""
+        after: str | None = None
+        while rows := self._host_rows.scan(site, after):
+            after = rows[-1].host
+            for row in rows:
+                if row.condition is Condition.BACKING_OFF and row.host not in self.bench.hosts:
+                    host = self._caches.hosts.get(row.host) or Host(row)
+                    if host.row.backoff_cause == SITE_CAUSE:
+                        self.reschedule_backoff(host, replace(host.row, ready_at=now))
+
+    def end_delays(self, now: float) -> None:
+        """Make the hosts ready whose courtesy delay is over."""
+        for host in self.bench.delays_over(now):
+            self.update(host, host.row, Trigger.DELAY_OVER)
+
+    # Slow start: waiting for the verdicts on the first visits to a part of a site.
+
+    def end_wait(self, url: str, now: float) -> None:
+        """End the wait for the verdict on *url*, and wake the hosts that waited for it."""
+        self.wake(self.slow_start.end(url), now)
+
+    def wake(self, parts: Iterable[PartKey], now: float) -> None:
+        """Wake the hosts that wait for verdicts on *parts* and may be visited now."""
+        for part in parts:
+            room = self.parts.window(part) - self.slow_start.count(part)
+            while room >= 1 and (key := self.slow_start.pop_waiting(part)):
+                if host := self.bench.hosts.get(key):
+                    room -= self._end_wait_of(host, now)
+
+    def _end_wait_of(self, host: Host, now: float) -> bool:
+        """End the wait of *host* or of the crawl at it; return whether either waited."""
+        row, own = host.row, host.row.of(self.crawl)
+        if own.waits_until > now:
+            row = row.with_crawl(self.crawl, replace(own, waits_until=0.0))
+        elif row.condition is not Condition.DELAYED:
+            return False
+        # The host may wait, too: since then, no other crawl can be served there.
+        if row.condition is Condition.DELAYED:
+            ready_at = max(now, row.politeness.delay_until or now)
+            row = replace(row, ready_at=min(ready_at, row.ready_at))
+        self.update(host, row)
+        return True
+
+    def release_budgets(self, site: str, now: float) -> None:
+        """Release URLs of the budgets of *site* that have room.
+
+        It is called when the site may have earned more, and when URLs that were released are not
+        visited: no verdict follows then.
+        """
+        hosts, has_seed = self.sites.hosts(site), self.sites.has_seed(site)
+        self.parts.release_budgets(site, hosts, has_seed, self._settings, now)
+
+    # Orders from before the claim.
+
+    def was_visited_before(self, row: HostRow) -> bool:
+        """Return whether the last visit to a host's server may have been before the claim."""
+        hosts = self.sites.all_hosts(row.site) if row.lease.order is None else 0
+        had_orders = self.shared.tally.orders_before_claim > 0
+        return was_visited_before_claim(row, self.epoch, had_orders, hosts)
+
+    def load_checked_out(self, now: float) -> None:
+        """Load all checked-out hosts, whether memory has capacity or not.
+
+        The list may be older than a host's row. A host that is not checked out any more is removed
+        from the list and not loaded.
+        """
+        listed = self.shared.tally.checked_out
+        found = self.read_all((site, key) for key, site in listed.items())
+        for key, site in [*listed.items()]:
+            host = found.get((site, key))
+            if host and host.row.condition is Condition.CHECKED_OUT:
+                self._load(host, now)
+            else:
+                del listed[key]
+
+    def free_checked_out(self, now: float) -> None:
+        """End all check-outs of the last run, after a restart.
+
+        The fetchers stopped with that run, and have sent no requests since.
+        """
+        for host in [*self.bench.hosts.values()]:
+            if host.row.condition is Condition.CHECKED_OUT:
+                row = replace(host.row, ready_at=now + host.row.politeness.delay)
+                if row.queued:
+                    self.update(host, row, Trigger.RESTARTED)
+                else:
+                    self.unload(host, row, Trigger.EMPTIED)
+
+    def _load(self, host: Host, now: float) -> None:
+        host.row = self._adjust_times(host.row, now)
+        self.bench.load(host, self.crawl)
+
+    def _adjust_times(self, row: HostRow, now: float) -> HostRow:
+        """Return *row* with times of our clock instead of times of another frontier's clock.
+
+        A lease keeps its length, and starts at our claim. A courtesy delay starts between our claim
+        and now, because a visit of an older order may have ended after the claim.
+        """
+        if row.has_times_of(self.epoch):
+            return row
+        lease = row.lease
+        if row.condition is Condition.CHECKED_OUT and lease.ordered_at and lease.expires_at:
+            end = self.claimed_at + lease.expires_at - lease.ordered_at
+            lease = replace(lease, ordered_at=self.claimed_at, expires_at=end)
+            return replace(row, lease=lease)
+        if row.condition is Condition.DELAYED:
+            delay = row.politeness.delay
+            ready_at = max(self.claimed_at + delay, min(row.ready_at, now + delay))
+            return replace(row, ready_at=ready_at)
+        return row
+
+    # The directory: hosts with URLs of the crawl that wait for the workbench.
+
+    @property
+    def may_have_listed(self) -> bool:
+        """Whether a host with URLs of the crawl may wait for the workbench."""
+        return self.directory.may_have_more
+
+    def first_listed(self) -> ListedHost | None:
+        """Return the first waiting entry whose host is not loaded; None if there is none.
+
+        The entry may be stale. Entries of loaded hosts before it are removed.
+        """
+        while (entry := self.directory.peek()) and (host := self.bench.hosts.get(entry.host)):
+            self._pop_loaded(entry, host)
+        if self.directory.has_dropped:
+            self.shared.changed.add(self.crawl)
+        return entry
+
+    def _pop_loaded(self, entry: ListedHost, host: Host) -> None:
+        """Remove *entry* of a loaded *host* from the waiting ones."""
+        self.shared.changed.add(self.crawl)
+        self.directory.pop(entry)
+        if host.row.of(self.crawl).listed != entry.number:
+            self.directory.delist(entry.host, entry.number)
+
+    def oldest_listed(self) -> ListedHost | None:
+        """Return the oldest waiting entry of the best ranks, as `first_listed` does."""
+        if self.first_listed() is None:
+            return None
+        while (entry := self.directory.peek_oldest()) and (
+            host := self.bench.hosts.get(entry.host)
+        ):
+            self._pop_loaded(entry, host)
+        return entry
+
+    def pop_listed(self, entry: ListedHost) -> None:
+        """Remove *entry*, which `first_listed` or `oldest_listed` returned, from the waiting
+        ones."""
+        self.shared.changed.add(self.crawl)
+        self.directory.pop(entry)
+
+    def load_listed(self, entries: Sequence[ListedHost], now: float) -> None:
+        """Load the hosts of *entries* that are not stale. A host may be loaded already, if another
+        crawl had listed it, too."""
+        self.shared.changed.add(self.crawl)
+        bench = self.bench.hosts
+        missing = ((entry.site, entry.host) for entry in entries if entry.host not in bench)
+        found = self.read_all(missing)
+        for entry in entries:
+            if loaded := bench.get(entry.host):
+                if loaded.row.of(self.crawl).listed != entry.number:
+                    self.directory.delist(entry.host, entry.number)
+                continue
+            host = found.get((entry.site, entry.host))
+            is_listed = host is not None and host.row.of(self.crawl).listed == entry.number
+            if host and is_listed and host.row.condition in LISTED_CONDITIONS:
+                self._load(host, now)
+            else:
+                self.directory.delist(entry.host, entry.number)
+
+    def return_to_directory(self, host: Host) -> None:
+        """Unload a ready host, and list it again under its request numbers."""
+        row = self._delist(host.row, *host.row.crawls)
+        for crawl, own in row.crawls.items():
+            if own.queued:
+                listed = self.of(crawl).directory.relist(row.site, row.host, own.number)
+                row = row.with_crawl(crawl, replace(own, listed=listed))
+        self.update(host, row)
+        self._leave_bench(host)
+
+    # Totals.
+
+    def count_admitted(self, urls: Sequence[Discovery], now: float) -> None:
+        """Count *urls* that were admitted."""
+        self.tally.count_admitted(urls, now)
+        self.tally.daily.count_admitted(len(urls))
+
+    def count_wait_over(self) -> None:
+        """Count the end of a scheduled wait of a URL or host."""
+        # After a crash between two writes, it may be counted twice, as the begin of a wait may.
+        self.shared.tally.due_count = max(0, self.shared.tally.due_count - 1)
+
+    def count_visit(self, event: VisitEnded, received: int) -> None:
+        """Count a visit; *received*: all bytes that its host has sent so far."""
+        self._count_hazards(event.site, event.visit.url, self.tally.count_visit(event))
+        self.shared.tally.record_visit(event.host, event.took, received)
+
+    def count_refused(self, rule: Hazard, site: str, url: str) -> None:
+        """Count a *url* of *site* that *rule* refuses."""
+        self._count_hazards(site, url, self.tally.count_refused(rule))
+
+    def count_hazard(self, hazard: Hazard, site: str, url: str) -> None:
+        """Count a *hazard* that the frontier counts, and that *url* of *site* met."""
+        self._count_hazards(site, url, self.tally.count_hazard(hazard))
+
+    def count_verdict(self, event: PageDeduplicated, record: OffsetAndTime | None) -> bool:
+        """Count a verdict; return False if it was counted before, from the same *record*."""
+        hazards = self.tally.count_verdict(event, record)
+        if hazards is None:
+            return False
+        self._count_hazards(event.site, event.visit.url, sorted(hazards))
+        self.sites.note_page(event)
+        return True
+
+    def count_parked(self, site: str, via: str, limit: str, urls: Sequence[str]) -> None:
+        """Count the links to *urls* of a page of *site*, the visit *via*, which are parked because
+        of *limit*."""
+        hazard = Hazard(limit) if limit in HAZARDS else Hazard.BLACKLISTED
+        first = bool(self._add_hazards(site, [hazard]))
+        productive = self.sites.is_productive(site)
+        self.tally.daily.count_parked(hazard, len(urls), first, productive)
+        # An example of another site would not be erased with its site, in another partition.
+        page = via.partition("@")[2]
+        example = next((url for url in urls if site_of(url) == site), page)
+        if example and not self.erasures.of_link(via, example):
+            self.tally.daily.add_example(hazard, HazardExample(example, site))
+
+    def _count_hazards(self, site: str, url: str, hazards: Sequence[str]) -> None:
+        if hazards:
+            first = self._add_hazards(site, hazards)
+            productive = self.sites.is_productive(site)
+            self.tally.daily.count_hazards(url, site, hazards, first, productive)
+
+    def _add_hazards(self, site: str, hazards: Sequence[str]) -> list[str]:
+        """Return the *hazards* that *site* meets for the first time."""
+        if self.sites.is_new(site):
+            self.tally.daily.count_site()
+        return self.sites.add_hazards(site, hazards)
+
+    def next_order(self) -> OrderId:
+        """Return the id of a new order."""
+        tally = self.shared.tally
+        tally.orders += 1
+        return OrderId(f"{self.epoch}.{tally.orders}")
+
+    def report_orders(self) -> None:
+        """Copy the numbers of unanswered orders into the totals, which other frontiers read."""
+        self.shared.tally.sent = {str(at): n for at, n in sorted(self.orders_at().items()) if n}
+
+    def orders_at(self) -> Counter[int]:
+        """Return the unanswered orders by partition of `visits.ordered`."""
+        counts = Counter[int]()
+        for at, orders in self.bench.orders_at.items():
+            counts[self.topic_partition(at)] += orders
+        return counts
+
+    def topic_partition(self, sent_to: int | None) -> int:
+        """Return the partition of `visits.ordered` for a value of the column `sent_to`."""
+        # An order from before a change of the number of partitions may have too high a number.
+        return self.number if sent_to is None or sent_to >= self._total else sent_to
+
+    def write(self) -> bool:
+        """Put changed totals and cursors of the crawl into the store; return whether the plans have
+        changed, whose next row may be without buckets that were dropped."""
+        has_changed = self.plans.write()
+        self.parked.write()
+        self.tally.daily.set_freshness(self.plans.crawl, self.plans.planned)
+        self.tally.write()
+        return has_changed

@@ -1,0 +1,590 @@
+"""The parts of sites in the store: their counters, and their parked URLs.
+
+`worth.py` estimates which parts of a site bring new texts, and `budgets.py` limits how much of a
+site is crawled. This module stores their counters, and the URLs that they refuse.
+
+**Parking.** Each parked part, and each budget, has its URLs in buckets of its own, and their ends
+in one row of the site. So the memory of a frontier does not grow with the number of parked parts:
+rows of sites are cached, and read with the site.
+
+**Release.** A part is released when a visit to it brings a new text, when its budget grows, or when
+an operator asks for it. Its URLs are then admitted again, a bucket in each step: they pass the
+rules of admission, which may park them again. A release ends with the first bucket of which no URL
+is admitted.
+
+**Probes.** Now and then one URL of a parked part is visited nevertheless. The first probe is due an
+hour after the part was parked, or when the site has had `PROBE_VISITS` visits more, and each
+further one after twice as long, so a trap costs a few visits in a year. URLs over a budget wait for
+the time alone, and ten of them are visited.
+
+**Crashes.** A bucket is dropped in the step after its URLs were admitted, when the rows of their
+hosts are stored. After a crash it is admitted again, as `repeated`: URLs that are queued, planned
+or visited are left out. An entry of the calendar wakes a site that has a part to release.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from math import inf
+
+from msgspec.structs import replace
+
+from gossamer.erasures import is_about
+from gossamer.events import Discovery, PageDeduplicated, Purpose, Verdict, Visit
+from gossamer.events.hazards import Hazard
+from gossamer.events.outcomes import GONE_VERDICTS
+from gossamer.runtime.processor import Key
+from gossamer.settings import FrontierSettings
+from gossamer.store import Store
+from gossamer.web.links import Sketch
+from gossamer.web.url import host_key, suffix_of
+from services.frontier.partition.parked import BUCKET_ROWS, ParkedRow, without
+from services.frontier.partition.slow_start import PartKey
+from services.frontier.partition.workbench import PartitionCaches
+from services.frontier.tables.bucketed_log import BucketedLog
+from services.frontier.tables.harvest import MAX_SITE_POINTS, HarvestPoint, add_to_curve
+from services.frontier.tables.sites import ParkedPart, ParkedPartsRow, SiteWorthRow
+from services.frontier.tables.urls import Origin
+from services.frontier.worth.budgets import BUDGETS, Usage, limit_of
+from services.frontier.worth.worth import (
+    LOW_WORTH,
+    NO_VISITS,
+    OTHERS,
+    Estimate,
+    SiteWorth,
+    expect,
+    forget,
+    judged_parts,
+    must_store,
+    pack_worth,
+    parts_of,
+    rank_worth,
+    record_first_site,
+    record_in_link,
+    record_links,
+    record_page_in_links,
+    record_transfer,
+    record_visit,
+    unpack_worth,
+    value_of_novelty,
+    window_of,
+    worth_of_zone,
+)
+
+MAX_PARKED_PARTS = 60
+"""Parked parts of a site. URLs of further ones are parked together, under `*`."""
+OF_COPIES = "~"
+"""Before the name of a part: URLs that were found on pages without a new text."""
+PROBE_WAIT, MAX_PROBE_WAIT = 3600.0, 30 * 86400.0
+"""Seconds before the first probe of a part, and before any other."""
+PROBE_VISITS = 50
+"""Visits to the site before the first probe of a part, if its time comes later."""
+PROBE_URLS = 10
+"""URLs of a probe of a budget: a site that has used it up may have pages that lead back further on.
+"""
+MAX_DOUBLINGS = 20
+ADDRESS_WORTH = 0.1
+"""The worth of unknown sites of an address below which the next ones are parked: after eighteen
+sites in a row without a new text. An address of a delivery network has honest sites among others.
+"""
+MAX_ZONES = 10_000
+"""Public suffixes with wildcards that are remembered."""
+RELEASE_URLS = 50
+"""Room in a budget for which its URLs are released, unless fewer are parked, or half of the budget
+that a site starts with is less."""
+BUCKETS_PER_READ = 64
+"""Buckets of parked URLs that are read together."""
+Schedule = Callable[[str, float], None]
+"""Wakes a site at a time."""
+
+
+def part_name(part: str, duplicates: int) -> str:
+    """Return the name under which *part* is parked, for URLs with this number of pages without a
+    new text before them."""
+    return f"{OF_COPIES}{part}" if duplicates else part
+
+
+class Parts:
+    """The parts of all sites of a *partition*, in one *crawl*; *schedule* wakes a site."""
+
+    def __init__(
+        self, crawl: str, partition: str, store: Store, caches: PartitionCaches, schedule: Schedule
+    ) -> None:
+        self._crawl, self._partition, self._schedule = crawl, partition, schedule
+        self._zones = dict[str, None]()
+        """The public suffixes whose every name resolves, as far as visits have shown it."""
+        self._worth_rows, self._rows = store.table(SiteWorthRow), store.table(ParkedPartsRow)
+        self._parked = store.table(ParkedRow)
+        self._worth, self._parts = caches.worth, caches.parts
+        self.is_closed = False
+        """Whether nothing is stored any more, because the crawl is removed."""
+        self._read = dict[tuple[str, str], int]()
+        """Site and part → the bucket whose URLs were admitted in the last step."""
+
+    def reads_of(self, sites: Iterable[str]) -> list[Key]:
+        """Return the keys of the rows of *sites* that are not cached."""
+        found: list[Key] = []
+        for site in sites:
+            if site not in self._worth:
+                found.append((SiteWorthRow, (self._crawl, site), ""))
+            if site not in self._parts:
+                found.append((ParkedPartsRow, (self._crawl, site), ""))
+        return found
+
+    # Counters.
+
+    def worth(self, site: str) -> SiteWorth:
+        """Return the counters of *site*. Only the methods of this class change them."""
+        if (worth := self._worth.get(site)) is None:
+            self._row(site)  # Orders, which must not wait for reads, find it in the cache.
+            row = self._worth_rows.get((self._crawl, site))
+            worth = unpack_worth(row.counters if row else b"")
+            self._worth.put(site, worth, site)
+        return worth
+
+    def estimate(self, site: str, url: str, duplicates: int) -> Estimate:
+        """Return the estimated worth of a visit to *url*."""
+        return expect(self.worth(site), url, duplicates, self._prior(site, duplicates))
+
+    def _prior(self, site: str, duplicates: int = 0) -> float:
+        """Return the worth of a page of *site*, if nothing is known about the site: that of the
+        unknown sites of its suffix, if that has a wildcard, or of its address, if hardly any of
+        them brought a new text. The links of pages without a new text (*duplicates*) are not worth
+        more than other sites of the address."""
+        suffix, address = suffix_of(site), self.worth(site).totals.address
+        prior = self._worth_of_zone(suffix) if suffix in self._zones else 1.0
+        of_address = self._worth_of_zone(address) if address else 1.0
+        return min(prior, of_address) if duplicates or of_address < ADDRESS_WORTH else prior
+
+    def _worth_of_zone(self, zone: str) -> float:
+        return worth_of_zone(self.worth(self._zone(zone)))
+
+    def _zone(self, zone: str) -> str:
+        """Return the name under which the sites of a suffix or address in this partition are
+        counted."""
+        return f"*.{zone} {self._partition}"
+
+    def record_address(self, site: str, address: str) -> None:
+        """Record the *address* of the server that answered for *site*."""
+        if address and self.worth(site).totals.address != address:
+            self.worth(site).totals.address = address
+
+    def record_suffix(self, site: str) -> None:
+        """Record that every name below the public suffix of *site* resolves."""
+        if (suffix := suffix_of(site)) not in self._zones:
+            self._zones[suffix] = None
+            if len(self._zones) > MAX_ZONES:
+                del self._zones[next(iter(self._zones))]
+
+    def rank_worth(self, site: str, url: str, origin: Origin | Discovery) -> float:
+        """Return the worth by which *url* is ordered in its host's queue."""
+        worth = self.worth(site)
+        found = expect(worth, url, origin.duplicates, self._prior(site, origin.duplicates))
+        return rank_worth(found, worth, origin.position, origin.depth)
+
+    def judged_parts(self, site: str, url: str, duplicates: int) -> list[PartKey]:
+        """Return the parts that the verdict on a visit to *url* tells most about: the smallest
+        ones of its site, and the zones of a site without visits."""
+        worth = self.worth(site)
+        parts = judged_parts(worth.trie(duplicates), parts_of(url))
+        zones = () if worth.totals.visits else self._zones_of(site)
+        keys = [PartKey(self._zone(zone), OTHERS) for zone in zones]
+        return [*(PartKey(site, part_name(part, duplicates)) for part in parts), *keys]
+
+    def _zones_of(self, site: str) -> list[str]:
+        suffix, address = suffix_of(site), self.worth(site).totals.address
+        return [zone for zone in (suffix if suffix in self._zones else "", address) if zone]
+
+    def window(self, part: PartKey) -> float:
+        """Return how many visits to *part* may await their verdicts at once."""
+        name = part.name.removeprefix(OF_COPIES)
+        return window_of(self.worth(part.site).trie(name != part.name), name)
+
+    def count_admitted(self, site: str, urls: int, depth: int | None = None) -> None:
+        """Count *urls* that were queued; a negative number if they were parked again. *depth*: the
+        smallest of their depths."""
+        worth = self.worth(site)
+        if worth.totals.entry_depth is None:
+            worth.totals.entry_depth = depth
+        worth.totals.admitted = max(0, worth.totals.admitted + urls)
+        worth.unsaved += 1
+        self._store_worth(site, worth)
+
+    def count_harvest(self, site: str, counted: HarvestPoint) -> None:
+        """Add to the harvest curve of *site*. The method that records the visit or the URLs
+        stores it."""
+        add_to_curve(self.worth(site).harvest, counted, MAX_SITE_POINTS)
+
+    def record_in_link(self, site: str, linking_site: str) -> None:
+        """Count a link from a page of another site."""
+        worth = self.worth(site)
+        record_in_link(worth, linking_site, site)
+        worth.unsaved += 1
+        self._store_worth(site, worth)
+
+    def record_page_in_links(self, site: str, in_links: Sketch) -> None:
+        """Count the other sites that link to a page of *site*, from their sketch *in_links*."""
+        worth = self.worth(site)
+        record_page_in_links(worth, in_links)
+        worth.unsaved += 1
+        self._store_worth(site, worth)
+
+    def record_opening(self, site: str, new_links: int, known_links: int) -> None:
+        """Count a page with a new text. Its content has *new_links* to new URLs of its site, and
+        *known_links* to URLs that were discovered before."""
+        self.worth(site).totals.opened += new_links / (new_links + known_links)
+
+    def record_links(self, site: str, via: str, urls: Iterable[Discovery]) -> None:
+        """Count new links on the page of the visit *via* to *urls* of its site."""
+        page = via.partition("@")[2]
+        if "://" not in page:
+            return
+        found = [(one.url, one.duplicates) for one in urls]
+        if found and parts_of(page)[1] in {parts_of(url)[1] for url, _ in found}:
+            record_links(self.worth(site), page, max(0, found[0][1] - 1), found)
+
+    def record_transfer(self, site: str, visit: Visit, received: int, seconds: float) -> None:
+        """Count the bytes and the seconds of *visit*."""
+        worth = self.worth(site)
+        record_transfer(worth, visit.url, visit.duplicates, received, seconds)
+        worth.unsaved += 1
+        self._store_worth(site, worth)
+
+    def record_visit(self, site: str, visit: Visit, new: float, size: int, now: float) -> None:
+        """Count the first *visit* to a URL, which brought *new* texts, from 0 to 1, and *size*
+        bytes. A part that brings new texts again is released."""
+        worth = self.worth(site)
+        before = expect(worth, visit.url, visit.duplicates, self._prior(site, visit.duplicates))
+        if not worth.totals.visits:
+            worth.totals.first_address = worth.totals.address
+            self._record_first_site(site, worth.totals.address, new)
+        record_visit(worth, visit.url, visit.duplicates, visit.position, visit.depth, new)
+        if new >= LOW_WORTH:
+            worth.totals.new_received += size
+            if before.low_part is not None:
+                self._recover(site, worth, visit, before.low_part, now)
+        self._store_worth(site, worth)
+        self._start_probes(site, worth, now)
+
+    def _record_first_site(self, site: str, address: str, new: float) -> None:
+        for name in {suffix_of(site), address} - {""}:
+            zone = self.worth(self._zone(name))
+            record_first_site(zone, new)
+            self._store_worth(self._zone(name), zone)
+
+    def _recover(
+        self, site: str, worth: SiteWorth, visit: Visit, low_part: str, now: float
+    ) -> None:
+        """Release the part of *visit*: its former visits are forgotten."""
+        trie, parts = worth.trie(visit.duplicates), parts_of(visit.url)
+        for part in (low_part, *parts[2:]):
+            forget(trie, part)
+        self.release(site, part_name(low_part, visit.duplicates), now)
+
+    def _store_worth(self, site: str, worth: SiteWorth) -> None:
+        self._worth.put(site, worth, site)
+        if must_store(worth) and not self.is_closed:
+            self._worth_rows.put(SiteWorthRow(self._crawl, site, pack_worth(worth)))
+
+    # Parked URLs.
+
+    def parked(self, site: str) -> dict[str, ParkedPart]:
+        """Return the parked parts of *site*, by name."""
+        return self._row(site).parts
+
+    def park(
+        self, site: str, name: str, rule: Hazard, via: str, found: Discovery, now: float
+    ) -> None:
+        """Park *found*, which the visit *via* discovered, in the part *name*."""
+        name, parts = self._parked_name(site, name), self.parked(site)
+        if (part := parts.get(name)) is None:
+            visits = self.worth(site).totals.visits
+            part = _with_next_probe(ParkedPart(rule, now), visits, now)
+            self._schedule(site, part.probe_at)
+        log, size = self._log(site, name), part.tail_size
+        if size >= BUCKET_ROWS:
+            part, size = part._replace(tail=part.tail + 1), 0
+        log.put(part.tail, ParkedRow(self._crawl, "", size, via, (found,)))
+        self._put(site, name, part._replace(tail_size=size + 1, urls=part.urls + 1))
+
+    def _parked_name(self, site: str, name: str) -> str:
+        """Return the name of the part under which URLs of the part *name* are parked: `*` if too
+        many others are."""
+        parts = self.parked(site)
+        return name if name in parts or len(parts) < MAX_PARKED_PARTS else OTHERS
+
+    def may_admit(self, site: str, name: str) -> bool:
+        """Return whether a URL of the low part *name* is queued as a probe or by an operator's
+        request, which is used up then.
+
+        A request for another part counts, too: each visit may move the border of a low part.
+        """
+        parts = self.parked(site)
+        for other in (self._parked_name(site, name), *parts):
+            if (part := parts.get(other)) and part.to_admit > 0:
+                self._put(site, other, part._replace(to_admit=part.to_admit - 1))
+                return True
+        return False
+
+    def find_order_grant(self, site: str, name: str, used: Counter[str]) -> str | None:
+        """Return the part whose probe or operator's request lets a URL of the low part *name* be
+        visited; None without one. *used*: the URLs that are visited before it for each part."""
+        parts = self.parked(site)
+        for other in (self._parked_name(site, name), *parts):
+            if (part := parts.get(other)) and part.to_order > used[other]:
+                return other
+        return None
+
+    def count_orders(self, site: str, urls: Iterable[tuple[str, int]]) -> None:
+        """Count probes and requested visits among ordered *urls*, each with its number of pages
+        without a new text before it."""
+        if not any(part.to_order for part in self.parked(site).values()):
+            return
+        for url, copies in urls:
+            if (low_part := self.estimate(site, url, copies).low_part) is None:
+                continue
+            name = self.find_order_grant(site, part_name(low_part, copies), Counter())
+            if name is not None:
+                part = self.parked(site)[name]
+                self._put(site, name, part._replace(to_order=part.to_order - 1))
+
+    def release(self, site: str, name: str, now: float, urls: int = 0) -> bool:
+        """Begin to release the part *name*; return whether it has parked URLs.
+
+        *urls*: the number of its URLs that are queued even if the part is still parked.
+        """
+        part = self.parked(site).get(name)
+        if part is None:
+            return False
+        part = part._replace(
+            releasing=True,
+            is_limited=urls > 0,
+            to_admit=urls,
+            to_order=part.to_order + urls,
+        )
+        self._put(site, name, part)
+        self._schedule(site, now)
+        return True
+
+    def _start_probes(self, site: str, worth: SiteWorth, now: float) -> None:
+        visits = worth.totals.visits
+        for name, part in [*self.parked(site).items()]:
+            has_visits = part.urls > 0 and part.probe_visits <= visits and not _is_budget(name)
+            if part.releasing or not (part.probe_at <= now or has_visits):
+                continue
+            if _is_empty(part):
+                self._remove(site, name)
+            else:
+                part = _with_next_probe(part._replace(probes=part.probes + 1), visits, now)
+                self._put(site, name, part)
+                self._schedule(site, part.probe_at)
+                self.release(site, name, now, urls=PROBE_URLS if _is_budget(name) else 1)
+
+    def release_budgets(
+        self, site: str, hosts: int, has_seed: bool, settings: FrontierSettings, now: float
+    ) -> None:
+        """Release a bucket of URLs of each budget that has room for many, in their order.
+
+        *hosts*: the admitted hosts of *site*. *has_seed*: whether it has a seed.
+        """
+        totals = self.worth(site).totals
+        usage = Usage(hosts, totals.admitted, totals.new_depth, totals, has_seed)
+        for name, part in [*self.parked(site).items()]:
+            if part.releasing or not _is_budget(name):
+                continue
+            hazard = Hazard(name)
+            budget, limit = BUDGETS[hazard], limit_of(hazard, usage, settings)
+            room = inf if limit is None else limit - budget.used(usage)
+            start = getattr(settings, budget.setting)
+            urls = min(part.urls, RELEASE_URLS, max(1.0, start / 2))
+            per_url = budget.per_url(totals)
+            # The depth of parked URLs is not known: they are tried again when the budget grows.
+            has_grown = room >= per_url * urls if per_url else limit != part.released_at
+            if has_grown:
+                part = part._replace(released_at=limit, is_limited=True, releasing=True)
+                self._put(site, name, part)
+                self._schedule(site, now)
+
+    def step(self, site: str, now: float) -> Iterator[tuple[str, list[ParkedRow]]]:
+        """Start the probes of *site* that are due. Yield the name of each part that is being
+        released, with the rows of one bucket of it, whose URLs are to be admitted."""
+        self._start_probes(site, self.worth(site), now)
+        for name, part in [*self.parked(site).items()]:
+            part = self._drop_read(site, name, part)
+            if not part.releasing:
+                continue
+            if _is_empty(part):
+                if part.to_order:  # Its released URLs are not visited yet.
+                    self._put(site, name, part._replace(releasing=False))
+                else:
+                    self._remove(site, name)
+                continue
+            if part.head == part.tail:
+                part = part._replace(tail=part.tail + 1, tail_size=0)
+            self._put(site, name, part)
+            self._read[site, name] = part.head
+            yield name, self._log(site, name).page(part.head)
+            self._schedule(site, now)
+
+    def end_bucket(self, site: str, name: str, queued: int) -> None:
+        """Go on with the release of the part *name*, or end it: none of the URLs of its last bucket
+        was *queued*, or all that were to be queued are."""
+        part = self.parked(site).get(name)
+        if part and (not queued or (part.to_admit == 0 and part.is_limited)):
+            self._put(site, name, part._replace(releasing=False, is_limited=False, to_admit=0))
+
+    def _drop_read(self, site: str, name: str, part: ParkedPart) -> ParkedPart:
+        """Drop the bucket whose URLs were admitted in the last step."""
+        if (bucket := self._read.pop((site, name), None)) is None or bucket != part.head:
+            return part
+        log = self._log(site, name)
+        urls = sum(len(row.urls) for row in log.page(bucket))
+        log.drop(bucket)
+        part = part._replace(head=bucket + 1, urls=max(0, part.urls - urls))
+        self._put(site, name, part)
+        return part
+
+    def restart_host(self, site: str, host: str, now: float) -> None:
+        """Treat the parts of *host* as new, and release its parked URLs. The links on its pages
+        count as known ones."""
+        worth = self.worth(site)
+        of_host = worth.of_new.get(host, NO_VISITS)
+        worth.totals.opened = max(0.0, worth.totals.opened - of_host.new)
+        self._erase_counters(site, host)
+        for name in [*self.parked(site)]:
+            if name.removeprefix(OF_COPIES).startswith(host):
+                self.release(site, name, now)
+
+    # Erasure.
+
+    def parked_urls(self, site: str, target: str) -> Iterator[list[str]]:
+        """Yield the parked URLs of *target*, which is *site*, or a host or a URL of it, some
+        buckets at a time."""
+        keys = [
+            self._log(site, name).key(bucket)
+            for name, part in self.parked(site).items()
+            if _may_contain(name, site, target)
+            for bucket in range(part.head, part.tail + 1)
+        ]
+        for first in range(0, len(keys), BUCKETS_PER_READ):
+            rows = self._parked.scan_all(keys[first : first + BUCKETS_PER_READ])
+            yield [one.url for row in rows for one in row.urls if is_about(one.url, target)]
+
+    def erase_zones(self, site: str) -> None:
+        """Erase the counters of the suffix and the address in this partition that have the first
+        visit to *site*."""
+        for name in {suffix_of(site), self.worth(site).totals.first_address} - {""}:
+            self._worth_rows.drop((self._crawl, self._zone(name)))
+            self._worth.remove(self._zone(name))
+
+    def erase(self, site: str, target: str) -> int:
+        """Erase the counters and the parked URLs of *target*, which is *site*, or a host or a URL
+        of it. Return the number of erased URLs.
+
+        Buckets that also have URLs of other hosts are rewritten without those of *target*.
+        """
+        erased = 0
+        for name, part in [*self.parked(site).items()]:
+            if not _may_contain(name, site, target):
+                continue
+            log, before = self._log(site, name), erased
+            is_whole = _belongs_to(name.removeprefix(OF_COPIES), site, target)
+            for row in log.rows(part.head, part.tail):
+                left = without(row, target)
+                erased += len(row.urls) - len(left.urls)
+                if left is not row and not is_whole:
+                    self._parked.put(left)
+            if is_whole:
+                for bucket in range(part.head, part.tail + 1):
+                    log.drop(bucket)
+                self._read.pop((site, name), None)
+                self._remove(site, name)
+            elif erased > before:
+                left_urls = max(0, part.urls - (erased - before))
+                self._put(site, name, part._replace(urls=left_urls))
+        if target == site:
+            # Drops are flushed before the erasure of the row of the last host, as in `Sites`.
+            for rows, cache in ((self._worth_rows, self._worth), (self._rows, self._parts)):
+                rows.drop((self._crawl, site))
+                cache.remove(site)
+        else:
+            self._erase_counters(site, target)
+        return erased
+
+    def _erase_counters(self, site: str, host: str) -> None:
+        worth, erased = self.worth(site), False
+        for trie in (worth.of_new, worth.of_copies, worth.positions):
+            for part in [one for one in trie if _belongs_to(one, site, host)]:
+                del trie[part]
+                erased = True
+        if erased:
+            self._worth_rows.put(SiteWorthRow(self._crawl, site, pack_worth(worth)))
+
+    def _log(self, site: str, name: str) -> BucketedLog[ParkedRow]:
+        return BucketedLog(self._parked, f"{site} {name}", self._crawl)
+
+    def _row(self, site: str) -> ParkedPartsRow:
+        if (row := self._parts.get(site)) is None:
+            row = self._rows.get((self._crawl, site)) or ParkedPartsRow(self._crawl, site)
+            self._parts.put(site, row, site)
+        return row
+
+    def _put(self, site: str, name: str, part: ParkedPart) -> None:
+        row = self._row(site)
+        self._put_row(replace(row, parts={**row.parts, name: part}))
+
+    def _remove(self, site: str, name: str) -> None:
+        row = self._row(site)
+        parts = {other: part for other, part in row.parts.items() if other != name}
+        self._put_row(replace(row, parts=parts))
+
+    def _put_row(self, row: ParkedPartsRow) -> None:
+        self._parts.put(row.site, row, row.site)
+        if not self.is_closed:
+            self._rows.put(row)
+
+
+def new_texts_of(event: PageDeduplicated) -> float | None:
+    """Return how many new texts the visit of *event* brought, from 0 to 1; None if it does not
+    count: it was not the first visit to a page, or it found no document."""
+    if event.visit.earlier or event.visit.purpose is not Purpose.PAGE:
+        return None
+    if event.verdict in GONE_VERDICTS:
+        return None
+    if event.verdict in (Verdict.DUPLICATE, Verdict.NEAR_DUPLICATE, Verdict.UNREADABLE):
+        return 0.0
+    return 1.0 if event.novelty is None else value_of_novelty(event.novelty)
+
+
+def may_be_repeated(event: PageDeduplicated) -> bool:
+    """Return whether *event* may be about a first visit that was made once more after a crash: it
+    is about a first visit without a text that is all new."""
+    new = new_texts_of(event)
+    return new is not None and new < 1.0
+
+
+def _belongs_to(part: str, site: str, target: str) -> bool:
+    """Return whether all URLs of *part* belong to *target*, which is *site*, or a host or a URL of
+    it."""
+    is_host = "://" in target and target.count("/") == 2
+    return target == site or (is_host and f"{part}/".startswith(f"{target}/"))
+
+
+def _may_contain(name: str, site: str, target: str) -> bool:
+    """Return whether some URLs of the parked part *name* may belong to *target*."""
+    part = name.removeprefix(OF_COPIES)
+    return "://" not in part or target == site or host_key(part + "/") == host_key(target + "/")
+
+
+def _is_empty(part: ParkedPart) -> bool:
+    return (part.head, part.tail_size) == (part.tail, 0)
+
+
+def _is_budget(name: str) -> bool:
+    return name.startswith("trap_")
+
+
+def _with_next_probe(part: ParkedPart, visits: int, now: float) -> ParkedPart:
+    """Return *part* with the time, and the number of the site's *visits*, of its next probe."""
+    factor = 1 << min(part.probes, MAX_DOUBLINGS)
+    wait = min(PROBE_WAIT * factor, MAX_PROBE_WAIT)
+    return part._replace(probe_at=now + wait, probe_visits=visits + PROBE_VISITS * factor)

@@ -1,0 +1,349 @@
+"""Politeness: when a host may be visited again, by its settings, its delay and its failures.
+
+**Overrides** of operators hold for a site or a host. While an override excludes a host, the host
+backs off, and its row has the reason. When an override of the host or its site changes, the backoff
+ends (`Partition.end_site_backoffs`).
+
+**Backoffs.** `OUTCOMES` states the wait after each kind of failure.
+
+**Strain.** A server seems strained when it answers with errors, says that it is busy, does not
+answer, or takes much longer than it used to. Each time its delay is doubled, up to a limit. Each
+visit that goes well halves the delay again. A visit is compared with the usual time of the host's
+visits, a slow average. If a server stays slow, the average rises and the delay returns to normal.
+Only the time of visits to pages counts: a robots.txt is a file on the server's disk, and its time
+does not show the time of pages.
+
+**Server errors.** A host whose responses are all 5xx is down, even if it answers. After more than
+`retries` of them in a row, or `MAX_SERVER_ERRORS` if the host sent pages before, it backs off, and
+gets orders of one URL. Each further one doubles the backoff. Any other response of the host ends
+it. A retry that fails again is not counted, because it says nothing new about the host.
+
+**Challenges.** A host that sends challenges in place of pages works, and its delay is not
+lengthened. The rest of the order is skipped, since every further request confirms the suspicion. A
+URL is retried after six hours, a day and four days. After more than `retries` challenges in a row,
+without a page between them, the host backs off, as if it were down.
+
+**Expired leases.** A host whose visits seem to stop the fetchers backs off; see `leases.py`.
+
+**Unreadable pages.** A page on which the parser reaches its time limit costs as much as a thousand
+others. A host with only such pages must not occupy the parsers that all hosts share, so the
+frontier postpones its visits for a while. Its URLs wait in their queue.
+"""
+
+from math import inf
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
+
+import gossamer.overrides
+from gossamer.events import Outcome, PageDeduplicated, Purpose, SiteOverridden, Verdict, VisitEnded
+from gossamer.events.outcomes import OUTCOMES, Health, Wait
+from gossamer.log import murmur2
+from gossamer.overrides import NOTHING
+from services.frontier.revisit import SiteState
+from services.frontier.revisit.planning import outside_quiet_hours
+from services.frontier.tables.hosts import HostRow, RobotsRow
+from services.frontier.tables.sites import UnreadablePages
+
+if TYPE_CHECKING:
+    # `gossamer why` imports this module, and the import of settings takes longer than the command.
+    from gossamer.settings import FrontierSettings
+
+DAY = 86400.0
+SITE_CAUSE = "site"
+"""The `backoff_cause` of a host that is postponed by its site's settings or by unreadable pages."""
+OFF_CHECK_INTERVAL = 3600.0
+"""Seconds after which a host that is off is checked again."""
+SHORT_WAIT = 60.0
+"""Seconds before a retry that may soon succeed: after a 429 without Retry-After, or without an
+answer of the name server."""
+RETRY_WAIT = 600.0
+"""Seconds before the first retry of a URL, and of a host after `Wait.MINUTES`."""
+CHALLENGE_RETRY_WAIT = 21600.0
+"""Seconds before the first retry of a URL that was answered by a challenge. An earlier request
+would look like an attack to the server that sent the challenge."""
+HOUR = 3600.0
+MAX_SPREAD = 0.25
+"""The largest share by which a backoff is lengthened, so that hosts that fail together do not
+return together."""
+MAX_RETURNED_ORDER_DELAY = 300.0
+"""The longest delay of a host whose orders come back without a request, in seconds."""
+MAX_STRAIN = 6
+"""The largest number of times that the delay is doubled."""
+MAX_STRAINED_DELAY, MIN_STRAINED_DELAY = 60.0, 0.1
+"""The limit up to which strain lengthens a delay, and the shortest delay that it starts from, in
+seconds."""
+SLOWDOWN_FACTOR, MIN_SLOW_SECONDS = 3.0, 1.0
+"""A visit is slow if it takes this many times the usual time, and more than this many seconds."""
+VISIT_WEIGHT = 0.05
+"""The weight of one visit in the usual time."""
+MAX_UNREADABLE_WAIT = 86400.0
+"""The longest postponement of a host with unreadable pages, in seconds."""
+MAX_SERVER_ERRORS = 20
+"""Consecutive 5xx responses that a host may send without a backoff if it sent pages before: some
+part of it may be broken."""
+MAX_EXPIRED_WAIT = 86400.0
+"""The longest backoff of a host whose leases expire, in seconds."""
+LEASE_FAILURE = "lease"
+"""The kind of failure, and the `backoff_cause`, of a host whose leases expire."""
+
+
+class Postponement(NamedTuple):
+    """Until when a host is not visited, and a reason for people."""
+
+    until: float
+    reason: str
+
+
+class Overrides(gossamer.overrides.Overrides):
+    """The overrides of all sites and hosts."""
+
+    def apply_quiet_hours(self, site: str, state: SiteState) -> SiteState:
+        """Return *state* with the quiet hours that are set for *site*."""
+        at = self.of_site(site)
+        quiet = (at.quiet_from, at.quiet_until)
+        if quiet == (state.quiet_from, state.quiet_until):
+            return state
+        return replace(state, quiet_from=quiet[0], quiet_until=quiet[1])
+
+    def delay(self, site: str, host: str, delay: float) -> float:
+        """Return the seconds between two visits to *host*; *delay* is the default. An override may
+        shorten the delay only for a host of our own."""
+        return overridden_delay(self.of(site, host), delay)
+
+    def site_delay(self, site: str, host: str, delay: float) -> float:
+        """Return the delay from which the gap between starts at the *site* is computed; *delay* is
+        the default.
+
+        It is the shorter one of the delays of *host* and of the site. So *host* may be visited
+        faster than the site's other hosts, and a slower *host* does not delay them.
+        """
+        return min(
+            overridden_delay(self.of(site, host), delay),
+            overridden_delay(self.of_site(site), delay),
+        )
+
+    def factor(self, site: str, host: str, factor: float) -> float:
+        """Return the factor for the duration of the last visit, which lengthens the pause; *factor*
+        is the default. It is 0 for a host of our own whose delay an operator has set."""
+        at = self.of(site, host)
+        return 0.0 if at.ours and at.delay is not None else factor
+
+    def budget(self, site: str) -> float:
+        """Return the visits per day that a host of *site* may have."""
+        return self.of_site(site).budget or inf
+
+    def visits_left_today(self, row: HostRow, limit: int, now: float) -> int:
+        """Return how many more visits the host of *row* may have today, at most *limit*."""
+        budget = self.of(row.site, row.host).budget
+        made = row.totals.day_visits if row.totals.day == int(now // DAY) else 0
+        return max(0, min(limit, budget - made)) if budget else limit
+
+    def find_postponement(self, row: HostRow, now: float) -> Postponement | None:
+        """Return why the host of *row* is not visited now; None if it may be visited."""
+        at = self.of(row.site, row.host)
+        if at is NOTHING:
+            return None
+        if at.off:
+            subject = "the site" if self.of_site(row.site).off else "the host"
+            return Postponement(now + OFF_CHECK_INTERVAL, f"{subject} is off")
+        end = outside_quiet_hours(self.apply_quiet_hours(row.site, SiteState()), now)
+        if end > now:
+            return Postponement(end, "quiet hours of the site")
+        if not self.visits_left_today(row, 1, now):
+            used_up = f"the budget of {at.budget:,} visits per day is used up"
+            return Postponement(now - now % DAY + DAY, used_up)
+        return None
+
+
+def overridden_delay(at: SiteOverridden, delay: float) -> float:
+    """Return *delay* after the settings of an operator, in seconds."""
+    if at.delay is None:
+        return delay
+    return at.delay if at.ours else max(delay, at.delay)
+
+
+def courtesy_delay(
+    settings: "FrontierSettings", last_took: float, robots: RobotsRow | None
+) -> float:
+    """Return the seconds between visits to a host: the largest of the minimum delay, a multiple of
+    the last visit's time (Mercator; PolyBot, section 3.4, note 12), and the Crawl-delay,
+    however long it is."""
+    crawl_delay = robots.rules.crawl_delay if robots else 0.0
+    return max(settings.delay, settings.delay_factor * last_took, crawl_delay)
+
+
+def next_delay(
+    settings: "FrontierSettings", row: HostRow, robots: RobotsRow | None, overrides: Overrides
+) -> float:
+    """Return the seconds between the host's last visit and its next one, with the settings of
+    operators and the strain of the server."""
+    delay = courtesy_delay(settings, row.politeness.last_took or 0.0, robots)
+    delay = overrides.delay(row.site, row.host, delay)
+    return strained_delay(delay, row.politeness.strain)
+
+
+def was_visited_before_claim(row: HostRow, epoch: int, had_orders: bool, hosts: int) -> bool:
+    """Return whether the last visit to a host's server may have been before the claim with *epoch*.
+
+    Visits to hosts with the same name, but another scheme or port, are to the same server. So a
+    host without an order counts too, if the partition *had_orders* before the claim and the site
+    has several *hosts*.
+    """
+    if row.lease.order is not None:
+        return not row.has_times_of(epoch)
+    return had_orders and hosts > 1
+
+
+def returned_order_delay(delay: float, returned: int) -> float:
+    """Return the delay of a host whose last *returned* orders came back without a request.
+
+    The delay grows, so that a fault of fetchers or clocks does not send the orders of one host back
+    and forth without a pause.
+    """
+    return min(max(delay, 1.0) * 2.0 ** min(returned - 1, 30), max(delay, MAX_RETURNED_ORDER_DELAY))
+
+
+def failure_wait(
+    settings: "FrontierSettings", host: str, outcome: Outcome, times: int, retry_after: float
+) -> float:
+    """Return the backoff after the *times*-th consecutive failure of one kind (from 1).
+
+    The backoff grows with each failure (PolyBot, section 3.4: "an even longer time if it is down on
+    the second try"). A Retry-After replaces it, up to `retry_after_limit`. A host that sends
+    more than `retries` of them one after another, although each was obeyed, backs off for longer.
+    """
+    if _has_retry_after(outcome, retry_after):
+        beyond = times - settings.retries
+        backoff = _wait(settings, Wait.SHORT, 2.0 ** min(beyond, 30)) if beyond > 0 else 0.0
+        return max(min(retry_after, settings.retry_after_limit), backoff)
+    return spread_factor(host) * _wait(
+        settings, OUTCOMES[outcome].wait, 2.0 ** min(max(times, 1) - 1, 30)
+    )
+
+
+def is_given_up(
+    settings: "FrontierSettings", outcome: Outcome, times: int, retry_after: float
+) -> bool:
+    """Return whether a URL is given up after *times* consecutive failures of its host.
+
+    A Retry-After is not a failure (RFC 9110, 10.2.3).
+    """
+    return times > settings.retries and not _has_retry_after(outcome, retry_after)
+
+
+def _has_retry_after(outcome: Outcome, retry_after: float) -> bool:
+    return OUTCOMES[outcome].wait is Wait.RETRY_AFTER and retry_after > 0
+
+
+def expired_wait(settings: "FrontierSettings", host: str, times: int) -> float:
+    """Return the backoff of *host* after the *times*-th counted lease in a row expired; 0 after the
+    first one."""
+    if times < 2:
+        return 0.0
+    doubled = settings.expired_wait * 2.0 ** min(times - 2, 30)
+    return spread_factor(host) * min(doubled, MAX_EXPIRED_WAIT)
+
+
+def is_suspect(settings: "FrontierSettings", row: HostRow) -> bool:
+    """Return whether an order of the host has only one URL, which tests the host: its last lease
+    expired, or its last responses were errors of the server."""
+    failures = row.politeness.failures
+    limit = allowed_failures(settings, row, Health.SERVER)
+    return LEASE_FAILURE in failures or failures.get(Health.SERVER, 0) > limit
+
+
+def allowed_failures(settings: "FrontierSettings", row: HostRow, kind: str) -> int:
+    """Return the number of consecutive failures of a *kind* before the host backs off after
+    `Fate.RETRY`."""
+    return MAX_SERVER_ERRORS if kind == Health.SERVER and row.totals.pages else settings.retries
+
+
+def robots_redirect_wait(settings: "FrontierSettings", host: str, times: int) -> float:
+    """Return how long *host* waits until its robots.txt, which redirects to another host, is
+    requested again; *times*: requests so far without an answer.
+
+    The other host may wait for this one in turn, so each wait is longer than the one before, up to
+    `down_wait_limit`.
+    """
+    doubled = settings.down_wait * 2.0 ** min(max(times, 1) - 1, 30)
+    return spread_factor(host) * min(doubled, settings.down_wait_limit)
+
+
+def spread_factor(host: str) -> float:
+    """Return a factor from 1 to 1.25 that differs between hosts, and is always the same for one
+    host."""
+    return 1.0 + MAX_SPREAD * murmur2(host.encode()) / 2**32
+
+
+def _wait(settings: "FrontierSettings", wait: Wait, doubled: float) -> float:
+    match wait:
+        case Wait.NONE:
+            return 0.0
+        case Wait.SHORT | Wait.RETRY_AFTER:
+            return min(SHORT_WAIT * doubled, settings.down_wait)
+        case Wait.MINUTES:
+            return min(RETRY_WAIT * doubled, settings.down_wait)
+        case Wait.LONG:
+            return min(settings.down_wait * doubled, settings.down_wait_limit)
+        case Wait.DNS:
+            return settings.dns_wait
+        case Wait.HOUR:
+            return HOUR
+
+
+def retry_wait(attempt: int, outcome: Outcome) -> float:
+    """Return the seconds before the *attempt*-th retry of a URL (from 1) after *outcome*."""
+    first = CHALLENGE_RETRY_WAIT if outcome is Outcome.CHALLENGED else RETRY_WAIT
+    return first * 4.0 ** (attempt - 1)
+
+
+def update_strain(row: HostRow, event: VisitEnded) -> HostRow:
+    """Return the row of a host with the strain and the usual time after *event*, a visit that sent
+    a request."""
+    before, took, is_slow = row.politeness, event.took, False
+    usual = before.usual_took
+    if event.visit.purpose is Purpose.PAGE:
+        is_slow = 0 < SLOWDOWN_FACTOR * (usual or 0.0) < took and took > MIN_SLOW_SECONDS
+        usual = usual + VISIT_WEIGHT * (took - usual) if usual else took
+    change = 1 if is_slow or OUTCOMES[event.outcome].strains else -1
+    strain = min(max(before.strain + change, 0), MAX_STRAIN)
+    return replace(row, politeness=replace(before, usual_took=usual, strain=strain))
+
+
+def strained_delay(delay: float, strain: int) -> float:
+    """Return *delay* doubled *strain* times, at most 60 s."""
+    if not strain:
+        return delay
+    return max(delay, min(max(delay, MIN_STRAINED_DELAY) * 2.0**strain, MAX_STRAINED_DELAY))
+
+
+def is_unreadable(unreadable: UnreadablePages, settings: "FrontierSettings") -> bool:
+    """Return whether the limit of consecutive unreadable pages is reached.
+
+    An order of the host then has only one page, which tests whether its pages are readable again.
+    """
+    return 0 < settings.unreadable_limit <= unreadable.pages
+
+
+def unreadable_until(unreadable: UnreadablePages, settings: "FrontierSettings") -> float | None:
+    """Return until when the host is postponed because of unreadable pages; None if it is not."""
+    if not is_unreadable(unreadable, settings):
+        return None
+    doubled = 2.0 ** min(unreadable.pages - settings.unreadable_limit, 30)
+    return unreadable.at + min(settings.unreadable_wait * doubled, MAX_UNREADABLE_WAIT)
+
+
+def count_unreadable(
+    before: UnreadablePages, event: PageDeduplicated, settings: "FrontierSettings"
+) -> UnreadablePages:
+    """Return the number of consecutive unreadable pages after *event*. A readable page resets it.
+
+    A page that was in flight when the postponement began does not lengthen it.
+    """
+    if event.verdict is not Verdict.UNREADABLE:
+        return UnreadablePages()
+    until = unreadable_until(before, settings)
+    if until is not None and event.fetched_at < until:
+        return before
+    return UnreadablePages(before.pages + 1, event.at)

@@ -1,0 +1,300 @@
+"""Erasure of a URL, a host or a site, on demand of the people who run it: `gossamer forget`.
+
+The frontier begins, because only the frontier knows the URLs of a host and the unanswered orders.
+It removes the URLs from the queues, erases the host, and sends dedup and the archive the URLs to
+erase. Its own rows of URLs are erased when dedup answers: until then, the frontier can send them
+again after a crash. Dedup answers before it can admit one of these URLs again, so URLs that are
+admitted later are not erased. The parked URLs of a site are erased then, too: their hosts may have
+no row. An erasure concerns all crawls: each has events of its own.
+
+Visits of orders from before the erasure do not count (`gossamer.erasures`). The row of a host
+stays, emptied, for its last order and its delay: a host that is admitted again at once is not
+visited sooner.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from gossamer.events import (
+    Erasure,
+    ErasureBegun,
+    ErasureRequested,
+    Event,
+    UrlsAdmitted,
+    UrlsErased,
+    VisitsErased,
+)
+from gossamer.events.pages import MAX_BYTES_PER_EVENT
+from gossamer.log import key_group_of
+from gossamer.runtime.processor import Key
+from gossamer.store import Partition as StorePartition
+from gossamer.store import R, Store
+from gossamer.web.url import host_key
+from services.frontier.features.shared import SharedCaptures
+from services.frontier.features.usage_files import archived_files
+from services.frontier.partition.partition import Partition
+from services.frontier.partition.workbench import Host
+from services.frontier.tables.hosts import HostSigning
+from services.frontier.tables.plans import PlanRow
+from services.frontier.tables.urls import HistoryRow, QueuedUrl, RequisiteRow, UrlRow, VerdictRow
+
+QUOTES = 3
+"""Bytes of JSON around a string in a list."""
+PARTITIONS_PER_READ = 20
+"""Hosts, buckets of queues or pages whose rows are read together."""
+PAGE_URLS = 1000
+"""URLs that are found at once."""
+MAX_URLS_PER_EVENT = 500
+"""URLs of one event."""
+LATE_LINKS_PART = 9999
+"""The number of the part that has the links that were in flight when the erasure began."""
+KindOfUrls = type[UrlRow | VerdictRow | PlanRow | RequisiteRow | QueuedUrl]
+"""A table with a row for each URL."""
+URL_TABLES: tuple[type[UrlRow | VerdictRow | PlanRow | RequisiteRow], ...] = (
+    UrlRow,
+    VerdictRow,
+    PlanRow,
+    RequisiteRow,
+)
+
+
+class ErasureHandler:
+    """Applies the requests of `gossamer forget`."""
+
+    def __init__(self, store: Store, shared: SharedCaptures) -> None:
+        self._store, self._history = store, store.table(HistoryRow)
+        self.shared = shared
+
+    def begin(self, partition: Partition, event: ErasureRequested, now: float) -> Iterator[Event]:
+        """Stop all visits of all crawls to the target of *event*; yield the erasures for other
+        services.
+
+        It reads all rows of the URLs of the target and all URLs that are parked there in one step,
+        since after a crash the event alone tells what is to be erased.
+        """
+        erasure = Erasure(
+            event.target,
+            event.at,
+            event.requested_by,
+            key_group_of(event.site),
+            partition.shared.tally.orders,
+        )
+        rows, hosts = Counter[str](), list[str]()
+        urls: dict[str, dict[str, None]] = {each.crawl: {} for each in partition.all_crawls}
+        if event.url:
+            self.shared.erase(event.url)
+            host = partition.find(event.site, host_key(event.url))
+            for each in partition.all_crawls:
+                urls[each.crawl][event.url] = None
+                if host.stored:
+                    visited = self._store.table(UrlRow).get((each.crawl, host.row.host), event.url)
+                    rows["queues"] += each.queues.erase(host.row, event.url, visited)
+            if host.stored and host.row.signing.url == event.url:
+                partition.update(host, replace(host.row, signing=HostSigning()))
+        else:
+            targets = self._target_hosts(partition, event)
+            partition.read_robots_ahead(targets)
+            files = dict[str, None]()
+            for host in targets:
+                hosts.append(host.row.host)
+                self.shared.drop_host(host.row.host)
+                files |= dict.fromkeys(archived_files(host.row.host, partition.robots(host)))
+                partition.erase(host, now)
+            rows["hosts"] = len(hosts)
+            for each in partition.all_crawls:
+                parked = each.parts.parked_urls(event.site, event.target)
+                pages = (files, *self.find_urls(each, targets), *parked)
+                urls[each.crawl] = dict.fromkeys(url for page in pages for url in page)
+        if not (event.url or event.host):
+            partition.sites.erase(event.site)
+            rows["sites"] = 1
+        partition.shared.tally.erase(event.target)
+        for each in partition.all_crawls:
+            each.tally.erase(event.target)
+        partition.erasures.add(erasure, rows, ended=False)
+        found = {crawl: [*filter(None, of_crawl)] for crawl, of_crawl in urls.items()}
+        yield from self.make_events(event.crawl, event.site, erasure, hosts, found, now)
+
+    def _target_hosts(self, partition: Partition, event: ErasureRequested) -> list[Host]:
+        if not event.host:
+            return [*partition.hosts_of(event.site)]
+        host = partition.find(event.site, event.host)
+        return [host] if host.stored else []
+
+    def find_urls(self, partition: Partition, hosts: Sequence[Host]) -> Iterator[list[str]]:
+        """Yield the URLs of *hosts* with rows of the crawl of *partition*, whose queues were
+        cleared, at most `PAGE_URLS` at a time.
+
+        A URL may be yielded several times. An erased entry of a queue yields "".
+        """
+        keys = [(partition.crawl, host.row.host) for host in hosts]
+        for kind in URL_TABLES:
+            yield from self._pages_of_urls(kind, keys)
+        cleared = [key for host in hosts for key in partition.queues.cleared_keys(host.row)]
+        yield from self._pages_of_urls(QueuedUrl, cleared)
+
+    def _pages_of_urls(
+        self, kind: KindOfUrls, keys: Sequence[StorePartition]
+    ) -> Iterator[list[str]]:
+        for first in range(0, len(keys), PARTITIONS_PER_READ):
+            some = keys[first : first + PARTITIONS_PER_READ]
+            self._store.table(kind).scan_ahead(some)
+            page = list[str]()
+            for row in (one for key in some for one in self._iter_rows(kind, key)):
+                page.append(row.url)
+                if len(page) == PAGE_URLS:
+                    yield page
+                    page = []
+            yield page
+
+    def _iter_rows(self, kind: type[R], key: StorePartition) -> Iterator[R]:
+        table, after = self._store.table(kind), None
+        # Unlike `scan`, `scan_all` reads the buckets of a large partition concurrently.
+        while rows := table.scan_all([key], after):
+            after = getattr(rows[-1], kind.sort_key)
+            yield from rows
+
+    def make_events(
+        self,
+        crawl: str,
+        site: str,
+        erasure: Erasure,
+        hosts: Sequence[str],
+        urls: Mapping[str, Sequence[str]],
+        now: float,
+        removal: bool = False,
+        is_last: bool = True,
+    ) -> Iterator[Event]:
+        """Yield the events of an erasure; *urls*: crawl → its URLs to erase.
+
+        Without URLs the event is of *crawl*. *removal*: the crawl is removed. *is_last*: whether no
+        further URLs follow.
+        """
+        parts = [
+            (each, *part) for each, of_crawl in urls.items() for part in self._split(each, of_crawl)
+        ] or [(crawl, list[str](), set[str]())]
+        for part, (each, urls_of_part, digests) in enumerate(parts):
+            last = is_last and part == len(parts) - 1
+            # First, because dedup's answer ends the rows that name the captures: after a crash
+            # between the two events they must still be there.
+            yield VisitsErased(
+                crawl=each,
+                at=now,
+                site=site,
+                erasure=erasure,
+                part=part,
+                urls=tuple(urls_of_part),
+                removal=removal,
+            )
+            yield ErasureBegun(
+                crawl=each,
+                at=now,
+                site=site,
+                erasure=erasure,
+                part=part,
+                last=last,
+                hosts=tuple(hosts) if last else (),
+                urls=tuple(urls_of_part),
+                digests=tuple(sorted(digests)),
+                removal=removal,
+            )
+
+    def _split(self, crawl: str, urls: Sequence[str]) -> Iterator[tuple[list[str], set[str]]]:
+        """Yield *urls* with the digests of their visits, in parts that fit into events."""
+        part, digests, size = list[str](), set[str](), 0
+        for number, url in enumerate(urls):
+            if number % PARTITIONS_PER_READ == 0:
+                some = urls[number : number + PARTITIONS_PER_READ]
+                self._history.scan_ahead([(crawl, one) for one in some])
+            visits = self._iter_rows(HistoryRow, (crawl, url))
+            found = {visit.digest for visit in visits if visit.digest}
+            more = len(url) + sum(map(len, found)) + QUOTES * (1 + len(found))
+            if part and (len(part) == MAX_URLS_PER_EVENT or size + more > MAX_BYTES_PER_EVENT):
+                yield part, digests
+                part, digests, size = [], set(), 0
+            part.append(url)
+            digests |= found
+            size += more
+        if part:
+            yield part, digests
+
+    def remove_erased_links(
+        self, partition: Partition, event: UrlsAdmitted, now: float
+    ) -> tuple[UrlsAdmitted, list[Event]]:
+        """Return *event* without links from an erased page to URLs that were erased with it.
+
+        Return also the events with which dedup, which has admitted them in the meantime, erases
+        these URLs.
+        """
+        late: dict[Erasure, list[str]] = {}
+        for found in event.urls:
+            if erasure := partition.erasures.of_link(event.via, found.url):
+                late.setdefault(erasure, []).append(found.url)
+        dropped = {url for links in late.values() for url in links}
+        kept = tuple(found for found in event.urls if found.url not in dropped)
+        events: list[Event] = [
+            ErasureBegun(
+                crawl=event.crawl,
+                at=now,
+                site=event.site,
+                erasure=erasure,
+                part=LATE_LINKS_PART,
+                last=False,
+                urls=tuple(urls),
+            )
+            for erasure, urls in late.items()
+        ]
+        return (replace(event, urls=kept) if dropped else event), events
+
+    def finish(self, partition: Partition, event: UrlsErased) -> None:
+        """Erase the rows of URLs that dedup has erased; with the last part, drop the queues of
+        hosts."""
+        rows = self.erase_urls(partition, event.urls)
+        for host in partition.find_all((event.site, key) for key in event.hosts):
+            for each in partition.all_crawls:
+                cleared = each.queues.cleared_keys(host.row)
+                rows["queues"] += sum(map(len, self._pages_of_urls(QueuedUrl, cleared)))
+            rows["robots"] += 1
+            partition.drop_erased(host)
+        if event.last:
+            for each in partition.all_crawls:
+                rows["parked"] += each.parts.erase(event.site, event.erasure.target)
+        partition.erasures.add(event.erasure, rows, event.part + 1)
+        if event.last:
+            partition.erasures.add(event.erasure, {})
+
+    def erase_urls(self, partition: Partition, urls: Iterable[str]) -> Counter[str]:
+        """Erase the rows of *urls* of the crawl of *partition*; return the number of erased rows by
+        table. Their retries do not wait any more."""
+        rows, crawl = Counter[str](), partition.crawl
+        for kind in URL_TABLES:
+            table = self._store.table(kind)
+            for row in table.get_all(keys_of_urls(crawl, urls)):
+                table.erase((crawl, row.host), row.url)
+                rows[kind.table] += 1
+                if isinstance(row, PlanRow) and row.is_retry and not row.queued:
+                    partition.count_wait_over()
+        visits = self._history.scan_all([(crawl, url) for url in dict.fromkeys(urls)])
+        for url in {visit.url for visit in visits}:
+            self._history.drop((crawl, url))
+        rows[HistoryRow.table] += len(visits)
+        return +rows
+
+    def read_ahead(self, events: Iterable[Event]) -> Iterator[list[Key]]:
+        """Read the history of the URLs that *events* report as erased; yield the keys of their
+        other rows."""
+        erased = [event for event in events if isinstance(event, UrlsErased)]
+        self._history.scan_ahead([(event.crawl, url) for event in erased for url in event.urls])
+        yield [
+            (kind, *key)
+            for event in erased
+            for key in keys_of_urls(event.crawl, event.urls)
+            for kind in URL_TABLES
+        ]
+
+
+def keys_of_urls(crawl: str, urls: Iterable[str]) -> list[tuple[tuple[str, str], str]]:
+    """Return the keys of the rows of *urls* of *crawl*."""
+    return [((crawl, host_key(url)), url) for url in dict.fromkeys(urls)]

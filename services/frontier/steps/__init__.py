@@ -1,0 +1,2 @@
+"""The steps of a URL: its admission, its check-out with an order, and its check-in with an
+outcome."""

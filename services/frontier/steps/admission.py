@@ -1,0 +1,497 @@
+"""Admission: queues URLs at their hosts, or records the rule that refuses them.
+
+URLs are queued again in three cases: their plan is due, an operator requests a refetch, or an
+operator requests a retry (`gossamer retry`). An operator may know that the server is up again, or
+that the name exists now, so a retry resets the host's failures as a success does. The courtesy
+delay, a Retry-After and robots.txt are still obeyed.
+
+**Each URL is queued once.** The row of a host says which records of `urls.admitted` it has applied,
+and a plan says whether its URL is in the queue. Only dedup can admit a URL twice: after a crash
+between an admission and the commit of the record that caused it. Dedup marks such events as
+`repeated`. The frontier checks the URLs of marked events before it queues them, and those of hosts
+with requests for urgent URLs, which overtake admissions. It checks no others.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import groupby
+
+from msgspec.structs import replace
+
+from gossamer.events import (
+    CrawlDefined,
+    Discovery,
+    Outcome,
+    RefetchRequested,
+    ReleaseRequested,
+    RetryRequested,
+    UrlsAdmitted,
+)
+from gossamer.events.outcomes import FAILURES
+from gossamer.events.pages import is_in_content
+from gossamer.settings import FrontierSettings
+from gossamer.store import Store
+from gossamer.telemetry import count
+from gossamer.web.links import Sketch, add_link, linking_site
+from gossamer.web.url import host_key
+from gossamer.web.validators import NO_VALIDATORS, UNCONDITIONAL_INTERVAL, is_conditional
+from services.frontier import revisit
+from services.frontier.partition.parked import PARKING_RULES, ParkedRow
+from services.frontier.partition.partition import Partition
+from services.frontier.partition.partitions import Partitions
+from services.frontier.partition.workbench import Host
+from services.frontier.revisit import Basis, add_request, pack, unpack_page
+from services.frontier.steps.refusals import AdmissionCandidate, Refusals, find_refusal
+from services.frontier.steps.revisits import Revisits
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.harvest import HarvestPoint
+from services.frontier.tables.hosts import HostRow, OffsetAndTime, Suspect
+from services.frontier.tables.ordering import BREADTH, next_of_walk, request_number
+from services.frontier.tables.plans import DueRow, PlanRow
+from services.frontier.tables.sites import UnreadablePages
+from services.frontier.tables.urls import Origin, QueuedUrl, UrlRow
+from services.frontier.worth.budgets import BUDGETS
+
+OPERATOR_REASON = "requested by an operator"
+QUEUE_SEARCH_PERIOD = 3600.0
+"""Seconds after a claim in which the queue is searched before the URL of a due plan is queued. A
+former owner may have crashed after it queued the URL and before it updated the plan. If its clock
+was ahead, the plan is due some time after our claim."""
+MAX_SEARCHED_URLS = 500
+"""URLs in the queues of a host that are searched for URLs to promote."""
+ERASURE_WAIT = 60.0
+"""Seconds by which a due visit is postponed while its URL, host or site is erased."""
+
+
+class Admission:
+    """Queues new URLs, and URLs that are due again."""
+
+    def __init__(
+        self,
+        settings: FrontierSettings,
+        partitions: Partitions,
+        refusals: Refusals,
+        revisits: Revisits,
+        store: Store,
+    ) -> None:
+        self._settings, self._partitions = settings, partitions
+        self._urls, self._refusals, self._revisits = store.table(UrlRow), refusals, revisits
+
+    def admit(
+        self,
+        partition: Partition,
+        event: UrlsAdmitted,
+        crawl: CrawlDefined | None,
+        now: float,
+        record: OffsetAndTime | None = None,
+        is_again: bool = False,
+    ) -> int:
+        """Queue the URLs of *event* in their order, or record why they are refused; return the
+        number of queued URLs.
+
+        *record* is the offset and the time of *event* on the log. Hosts that have applied it are
+        not changed. *is_again*: the URLs were parked at their site.
+        """
+        partition.sites.begin(event.site, record)
+        is_counted = is_again or partition.sites.is_counted
+        if not is_counted:
+            _count_links(partition, event)
+        queued = opening = 0
+        has_applied = dict[str, bool]()
+        for key, group in groupby(event.urls, _host_of_discovery):
+            host = partition.find(event.site, key)
+            if has_applied.setdefault(key, bool(record and host.row.applied.covers(record))):
+                continue
+            accepted = list[Discovery]()
+            if event.repeated:
+                group = self._select_unseen(partition, host, event.crawl, [*group])
+            elif partition.queues.of(host.row).requests.until:
+                group = self._select_not_overtaken(partition, host.row, [*group])
+            for found in group:
+                candidate = AdmissionCandidate(
+                    found, host, len(accepted), crawl, self._refusals.blocklist, self._settings,
+                    partition, now,
+                )  # fmt: skip
+                refused = find_refusal(candidate)
+                if refused is None or refused.rule in BUDGETS:
+                    opening += is_in_content(found) and not found.duplicates
+                if refused:
+                    origin = Origin.of(found, event.via)
+                    self._refusals.record(
+                        partition, event.site, found, origin, 0, refused, crawl, now, is_again
+                    )
+                else:
+                    accepted.append(found)
+            if accepted:
+                self._accept(partition, host, accepted, event, now, record)
+                queued += len(accepted)
+        if opening and not is_counted and not linking_site(event.via, event.site):
+            partition.parts.record_opening(event.site, opening, event.known_links)
+        partition.sites.begin(event.site, None)
+        return queued
+
+    def promote(
+        self,
+        partition: Partition,
+        event: UrlsAdmitted,
+        crawl: CrawlDefined | None,
+        now: float,
+        record: OffsetAndTime | None = None,
+    ) -> int:
+        """Queue the waiting URLs of *event* once more, under the better rank that a later link
+        gives them; return their number.
+
+        A URL is not promoted if it was visited, refused or planned, or if no worse rank of its host
+        has URLs.
+        """
+        strategy = self._partitions.strategy_of(partition.crawl)
+        if self._revisits.allocation(event.crawl).limited:
+            return 0
+        by_host = defaultdict[str, list[Discovery]](list)
+        for found in event.urls:
+            by_host[host_key(found.url)].append(found)
+        linking, promoted = linking_site(event.via, event.site), 0
+        for key, group in by_host.items():
+            host = partition.find(event.site, key)
+            waiting = partition.queues.of(host.row).new.waiting
+            if not waiting or (record and host.row.applied.covers(record)):
+                continue
+            urls = list[QueuedUrl]()
+            for found in self._select_waiting(partition, host.row, event.crawl, group):
+                candidate = AdmissionCandidate(
+                    found, host, 0, crawl, self._refusals.blocklist, self._settings, partition, now
+                )
+                origin, good_links = Origin.of(found, event.via), found.good_links
+                rank = partition.rank(
+                    event.site, found.url, origin, strategy, bool(linking), good_links=good_links
+                )
+                refused = find_refusal(candidate)
+                # The URL is in the site's budgets already.
+                if rank < max(waiting) and (refused is None or refused.rule in BUDGETS):
+                    number = self._partitions.next_number(partition, now, rank)
+                    url = _make_queued_url(found, origin, event, linking, number)
+                    urls.append(replace(url, good_links=good_links))
+            if urls:
+                applied = host.row.applied.through(record) if record else host.row.applied
+                row = partition.queues.add_surplus(host.row, len(urls))
+                partition.queue(host, replace(row, applied=applied), urls, now)
+                promoted += len(urls)
+        count("gossamer_urls_promoted_total", promoted, crawl=partition.crawl)
+        return promoted
+
+    def _select_waiting(
+        self, partition: Partition, host: HostRow, crawl: str, urls: Sequence[Discovery]
+    ) -> list[Discovery]:
+        """Return those of *urls* that are in the queues of new URLs of *host*.
+
+        Not each parked URL has a row. So if URLs are parked at the site, the queues are searched;
+        if they are long, the result is empty.
+        """
+        keys = [found.url for found in urls]
+        gone = {row.url for row in self._urls.get_many((crawl, host.host), keys)}
+        gone |= {plan.url for plan in self._revisits.plans(crawl, host.host, keys)}
+        waiting = [found for found in urls if found.url not in gone]
+        if waiting and partition.parts.parked(host.site):
+            if partition.queues.of(host).new.queued > MAX_SEARCHED_URLS:
+                return []
+            queued = partition.queues.new_urls(host)
+            waiting = [found for found in waiting if found.url in queued]
+        return waiting
+
+    def release_parked(
+        self, partition: Partition, site: str, crawl: CrawlDefined | None, now: float
+    ) -> None:
+        """Admit one more bucket of each part of *site* that is being released."""
+        is_fruitless = False
+        for name, rows in partition.parts.step(site, now):
+            queued = self._admit_parked(partition, site, rows, crawl, now)
+            partition.parts.end_bucket(site, name, queued)
+            is_fruitless = is_fruitless or not queued
+        if is_fruitless:
+            partition.release_budgets(site, now)
+
+    def _admit_parked(
+        self,
+        partition: Partition,
+        site: str,
+        rows: Sequence[ParkedRow],
+        crawl: CrawlDefined | None,
+        now: float,
+    ) -> int:
+        """Admit the URLs of *rows*, which were parked at *site*; return the number of queued
+        ones."""
+        of_hosts = defaultdict[str, list[Discovery]](list)
+        for row in rows:
+            for found in row.urls:
+                of_hosts[host_key(found.url)].append(found)
+        unseen = set[str]()
+        for key, urls in of_hosts.items():
+            host = partition.find(site, key)
+            for found in self._select_unseen(partition, host, partition.crawl, urls):
+                if not partition.erasures.is_pending(found.url):
+                    unseen.add(found.url)
+        queued = 0
+        for row in rows:
+            # A crash may have parked a URL twice.
+            left = tuple(found for found in row.urls if found.url in unseen)
+            unseen.difference_update(found.url for found in left)
+            if left:
+                event = UrlsAdmitted(
+                    crawl=partition.crawl, at=now, site=site, via=row.via, urls=left
+                )
+                queued += self.admit(partition, event, crawl, now, is_again=True)
+        return queued
+
+    def _select_unseen(
+        self, partition: Partition, host: Host, crawl: str, repeated: Sequence[Discovery]
+    ) -> Iterator[Discovery]:
+        """Yield the URLs of *repeated* that were not visited, planned or queued."""
+        key, urls = host.row.host, [found.url for found in repeated]
+        rows = self._urls.get_many((crawl, key), urls)
+        plans = self._revisits.plans(crawl, key, urls)
+        # A URL that was parked also has an outcome, but the crawl may no longer exclude it.
+        seen = {one.url for one in rows if one.outcome not in PARKING_RULES}
+        for plan in plans:
+            if plan.waits_until is not None:
+                seen.add(plan.url)
+                if plan.number is not None:
+                    # A crash may have prevented the plan's entry in the calendar.
+                    self._revisits.enter_first_visit(partition, host.row.site, plan)
+        if seen.issuperset(urls):
+            return
+        seen |= partition.queues.new_urls(host.row)
+        yield from (found for found in repeated if found.url not in seen)
+
+    def _select_not_overtaken(
+        self, partition: Partition, host: HostRow, admitted: Sequence[Discovery]
+    ) -> Iterator[Discovery]:
+        """Yield the URLs of *admitted* that no request for an urgent URL has overtaken: those that
+        were not visited, and are neither urgent nor ordered."""
+        rows = self._urls.get_many((partition.crawl, host.host), [one.url for one in admitted])
+        overtaken = {row.url for row in rows if row.outcome not in PARKING_RULES}
+        overtaken |= partition.queues.urgent_urls(host)
+        yield from (found for found in admitted if found.url not in overtaken)
+
+    def _accept(
+        self,
+        partition: Partition,
+        host: Host,
+        accepted: list[Discovery],
+        event: UrlsAdmitted,
+        now: float,
+        record: OffsetAndTime | None,
+    ) -> None:
+        linking = linking_site(event.via, event.site)
+        partition.count_admitted(accepted, now)
+        if not linking and (linked := sum(url.score is not None for url in accepted)):
+            partition.parts.count_harvest(event.site, HarvestPoint(now, found=linked))
+        depth = min(found.depth for found in accepted)
+        partition.parts.count_admitted(host.row.site, len(accepted), depth)
+        applied = host.row.applied.through(record) if record else host.row.applied
+        totals = host.row.totals
+        totals = replace(totals, admitted=totals.admitted + len(accepted))
+        row = replace(host.row, totals=totals, applied=applied)
+        moment = self._partitions.next_moment(partition, now, len(accepted))
+        strategy = self._partitions.strategy_of(partition.crawl)
+        following = next_of_walk(event.urls, event.via) if strategy.is_walk else None
+        if any(found.depth == 0 for found in accepted):
+            partition.sites.record_seed(event.site)
+        urls = list[QueuedUrl]()
+        for found in accepted:
+            origin = Origin.of(found, event.via)
+            is_next = found.url == following
+            rank = partition.rank(event.site, found.url, origin, strategy, bool(linking), is_next)
+            number = request_number(rank, moment + len(urls))
+            urls.append(_make_queued_url(found, origin, event, linking, number))
+        if self._revisits.allocation(event.crawl).limited:
+            # The host is one of the crawl's hosts before its first URL is queued.
+            own = row.of(partition.crawl)
+            partition.update(host, row.with_crawl(partition.crawl, own))
+            for url in urls:
+                self._revisits.plan_first_visit(partition, row, url, now)
+        else:
+            partition.queue(host, row, urls, now)
+
+    def queue_due_plan(self, partition: Partition, entry: DueRow, now: float) -> None:
+        """Queue the URL of a due *entry* of the calendar.
+
+        Refund the visit if the URL is not queued: the entry is obsolete, the policy has planned
+        another visit, the URL is in the queue already, or it is being erased.
+        """
+        plan = self._revisits.confirm_due_plan(partition, entry, now)
+        if plan is None or not self._queue_unless_erasing(partition, entry.site, plan, now):
+            partition.plans.refund()
+
+    def queue_due_retry(self, partition: Partition, entry: DueRow, now: float) -> None:
+        """Queue the URL of a due *entry* that failed, unless the entry is obsolete."""
+        if plan := self._revisits.find_due_plan(partition, entry):
+            partition.count_wait_over()
+            self._queue_unless_erasing(partition, entry.site, plan, now)
+
+    def _queue_unless_erasing(
+        self, partition: Partition, site: str, plan: PlanRow, now: float
+    ) -> bool:
+        """Queue the URL of a due *plan*; return False if it is in the queue already, or is
+        postponed."""
+        if partition.erasures.is_pending(plan.url):
+            # The erasure also erases the plan, unless the URL was admitted after the erasure began.
+            # Such a URL keeps its plan, so the visit is postponed and not dropped.
+            self._revisits.postpone(partition, site, plan, now + ERASURE_WAIT)
+            return False
+        return self._queue_planned(partition, site, plan, now)
+
+    def refetch(self, partition: Partition, event: RefetchRequested, url: str, now: float) -> None:
+        """Queue a URL that was visited, unless it is in the queue."""
+        last = self._urls.get((event.crawl, event.host), url)
+        if last is not None and (last.earlier or last.attempt):
+            self._queue_requested(partition, event.site, last, now, Basis.REQUESTED)
+
+    def retry(self, partition: Partition, event: RetryRequested, url: str, now: float) -> None:
+        """Queue a URL that failed, before its next attempt is due, or after its last attempt."""
+        last = self._urls.get((event.crawl, event.host), url)
+        if last is not None and last.outcome in FAILURES:
+            self._queue_requested(partition, event.site, last, now)
+
+    def _queue_requested(
+        self, partition: Partition, site: str, last: UrlRow, now: float, basis: str = ""
+    ) -> None:
+        if partition.erasures.is_pending(last.url):
+            return
+        keys = last.crawl, last.host, last.url
+        plan = self._revisits.find_plan(*keys) or PlanRow(*keys)
+        if last.queued or (plan.queued and not plan.is_outdated(last)):
+            return
+        if plan.is_retry and not plan.queued:
+            partition.count_wait_over()
+        self._queue_planned(partition, site, plan_of_request(plan, last, now, basis), now)
+
+    def _queue_planned(self, partition: Partition, site: str, plan: PlanRow, now: float) -> bool:
+        """Queue the URL of *plan*, conditionally if the host's validators are trusted.
+
+        Return False if the URL is in the queue already, because a crash came after the host's row
+        was written and before the plan was.
+        """
+        host = partition.find(site, plan.host)
+        is_recent_claim = now < partition.opened_at + QUEUE_SEARCH_PERIOD
+        if is_recent_claim and partition.queues.is_recently_queued(
+            host.row, plan.url, plan.earlier > 0, plan.attempt
+        ):
+            self._revisits.mark_queued(plan)
+            return False
+        number = plan.number
+        if number is None:
+            strategy = BREADTH if plan.earlier else self._partitions.strategy_of(plan.crawl)
+            is_linked = bool(linking_site(plan.origin.via, site))
+            rank = partition.rank(site, plan.url, plan.origin, strategy, is_linked)
+            number = self._partitions.next_number(partition, now, rank)
+        url = make_planned_url(partition, site, plan, number)
+        partition.queue(host, host.row, [url], now)
+        self._revisits.mark_queued(plan)
+        return True
+
+
+def plan_of_request(plan: PlanRow, last: UrlRow, now: float, basis: str) -> PlanRow:
+    """Return *plan* for a visit that an operator requests *now*; *last*: the last outcome."""
+    statistics = plan.statistics
+    if basis == Basis.REQUESTED:
+        statistics = pack(add_request(unpack_page(statistics)))
+    newest = last if plan.is_outdated(last) else plan
+    return replace(
+        plan, at=now, reason=OPERATOR_REASON, basis=basis, statistics=statistics, number=None,
+        origin=newest.origin, earlier=newest.earlier, attempt=newest.attempt,
+    )  # fmt: skip
+
+
+def make_planned_url(partition: Partition, site: str, plan: PlanRow, number: int) -> QueuedUrl:
+    """Return the queue entry of the URL of *plan*, conditional if the host's validators are
+    trusted."""
+    trust = partition.sites.validators(site, plan.host)
+    return QueuedUrl(
+        crawl=plan.crawl,
+        bucket="",
+        bucket_index=0,
+        url=plan.url,
+        number=number,
+        # Once in UNCONDITIONAL_INTERVAL visits, the visit is unconditional.
+        conditional=is_conditional(plan.validators, trust, plan.earlier % UNCONDITIONAL_INTERVAL),
+        validators=NO_VALIDATORS if trust.distrust_reason else plan.validators,
+        statistics=plan.statistics,
+        basis=plan.basis,
+        origin=plan.origin,
+        attempt=plan.attempt,
+        earlier=plan.earlier,
+    )
+
+
+def _count_links(partition: Partition, event: UrlsAdmitted) -> None:
+    """Count the links of *event* for the page that has them, and for the site they lead to."""
+    if linking := linking_site(event.via, event.site):
+        partition.parts.record_in_link(event.site, linking)
+    else:
+        partition.parts.record_links(event.site, event.via, event.urls)
+
+
+def _host_of_discovery(found: Discovery) -> str:
+    return host_key(found.url)
+
+
+def _make_queued_url(
+    found: Discovery, origin: Origin, event: UrlsAdmitted, linking: str, number: int
+) -> QueuedUrl:
+    """Return the queue entry of *found*; *linking*: the site of the page that links to it."""
+    in_links = add_link(0, linking, found.url) if linking else 0
+    statistics = pack_new_page(found.depth, found.priority, in_links, found.every)
+    return QueuedUrl(event.crawl, "", 0, found.url, number, origin, statistics=statistics)
+
+
+@lru_cache(maxsize=10_000)
+def pack_new_page(depth: int, priority: int, in_links: Sketch, every: float) -> bytes:
+    """Pack the state of a new page. Most new pages share one state."""
+    return pack(revisit.new_page(depth, priority, in_links, every))
+
+
+class OperatorRequests:
+    """Applies the requests of `gossamer retry`, `gossamer refetch` and `gossamer release`."""
+
+    def __init__(self, admission: Admission) -> None:
+        self._admission = admission
+
+    def retry(self, partition: Partition, event: RetryRequested, now: float) -> None:
+        """Reset the failures of the host, and queue its URLs that failed."""
+        host = partition.find(event.site, event.host)
+        if not host.stored:
+            return
+        _reset_failures(partition, host, now)
+        for url in event.urls:
+            self._admission.retry(partition, event, url, now)
+
+    def release(self, partition: Partition, event: ReleaseRequested, now: float) -> None:
+        """Admit the parked URLs of parts of a site, whatever their worth and the site's budgets."""
+        parked = partition.parts.parked(event.site)
+        for name in event.parts or [*parked]:
+            if part := parked.get(name):
+                partition.parts.release(event.site, name, now, urls=max(1, part.urls))
+
+    def refetch(self, partition: Partition, event: RefetchRequested, now: float) -> None:
+        """Queue URLs that were visited before."""
+        for url in event.urls:
+            self._admission.refetch(partition, event, url, now)
+
+
+def _reset_failures(partition: Partition, host: Host, now: float) -> None:
+    row = host.row
+    if not row.backoff_reason or row.backoff_cause in (Outcome.BUSY, Outcome.UNVISITED):
+        return
+    robots = partition.robots(host)
+    if robots and robots.rules.forbidden:
+        rules = replace(robots.rules, expires_at=min(robots.rules.expires_at, now))
+        partition.learn_robots(host, replace(robots, rules=rules))
+    partition.sites.store_unreadable(row.site, row.host, UnreadablePages())
+    politeness = replace(row.politeness, failures={})
+    ready_at = min(row.ready_at, now + politeness.delay)
+    row = replace(row, ready_at=ready_at, politeness=politeness, suspect=Suspect())
+    if row.condition is Condition.BACKING_OFF:
+        partition.reschedule_backoff(host, row)
+    elif row.condition is Condition.IDLE:
+        partition.update(host, replace(row, backoff_reason=None, backoff_cause=None))

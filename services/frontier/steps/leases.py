@@ -1,0 +1,148 @@
+"""Expired leases: a fetcher did not report the last outcome of its order in time.
+
+One expired lease means little: the fetcher crashed, or was cut off. Its host is delayed, and gets
+orders of one URL until a visit to one of its queued URLs ends. The next lease may expire because a
+visit to this host stops the process of its fetcher. Viuva-negra met such hosts (4.2). A second
+lease in a row, and each further one, therefore makes the host back off exponentially.
+
+**An outage of ours blames no host.** When fetchers are stopped, all leases expire. A lease counts
+only if the fetcher of the same partition of `visits.ordered` had made a visit between the end of
+the host's previous lease and the order. If it had made none, the order is for the host's
+robots.txt: an answer shows that the fetcher works, and the next order counts. The first lease of a
+host always counts, because it causes no backoff. Until a fetcher answers, the host is delayed for
+at most five minutes.
+
+**The URL.** The outcomes of an order come in the order of its visits. When a lease expires, the
+first queued URL is the one in flight, or follows a visit whose outcome was lost. Orders of one URL
+isolate it. A URL at which `MAX_URL_LEASES` leases in a row expired is given up, with the outcome
+`internal_error`. The host's other URLs are visited after the backoff.
+"""
+
+from msgspec.structs import asdict, replace
+
+from gossamer.events import OrderId, Outcome, Purpose, Visit, VisitEnded
+from gossamer.events.hazards import Hazard, count_hazards
+from gossamer.settings import FrontierSettings
+from gossamer.telemetry import count
+from gossamer.web.soft_404 import Signature
+from services.frontier.features.usage_files import give_up_usage_files
+from services.frontier.partition.partition import Partition
+from services.frontier.partition.politeness import LEASE_FAILURE, expired_wait, returned_order_delay
+from services.frontier.partition.workbench import Host
+from services.frontier.steps.checkin import CheckIn
+from services.frontier.steps.robots import add_failure, needs_probe
+from services.frontier.tables.conditions import Trigger
+from services.frontier.tables.hosts import HostRow, Suspect
+from services.frontier.tables.urls import QueuedUrl
+
+MAX_URL_LEASES = 3
+"""Leases in a row that may expire at one URL before it is given up."""
+
+NO_ANSWER = "the lease of the last order expired, and no fetcher has answered since"
+"""Why a host is delayed after a lease that does not count."""
+
+
+class Leases:
+    """Ends the leases that have expired."""
+
+    def __init__(self, settings: FrontierSettings, check_in: CheckIn) -> None:
+        self._settings, self._check_in = settings, check_in
+
+    def end(self, partition: Partition, until: float, now: float) -> None:
+        """Delay the hosts whose lease had expired at *until*, or back off from them."""
+        for host in partition.bench.leases_over(until):
+            partition = partition.of(host.row.lease.crawl)
+            count("gossamer_leases_expired_total")
+            row, wait = host.row, 0.0
+            if row.is_erased or partition.is_removed or not self._settings.expired_wait:
+                pass
+            elif row.lease.counts_if_expired:
+                row = self._count_lease(partition, row, now)
+                wait = expired_wait(
+                    self._settings, row.host, row.politeness.failures[LEASE_FAILURE]
+                )
+                if row.suspect.leases >= MAX_URL_LEASES:
+                    row = self._give_up(partition, host, row, now)
+            else:
+                returned = row.politeness.returned_orders + 1
+                politeness = replace(row.politeness, returned_orders=returned)
+                row = replace(
+                    row,
+                    politeness=politeness,
+                    suspect=replace(row.suspect, expired_at=now),
+                    backoff_reason=NO_ANSWER,
+                    backoff_cause=Outcome.UNVISITED,
+                )
+            failures = row.politeness.failures.get(LEASE_FAILURE, 0)
+            if row.lease.purpose is Purpose.USAGE and failures >= MAX_URL_LEASES:
+                give_up_usage_files(partition, host, now + wait, now)
+            self._release(partition, host, row, wait, now)
+
+    def _count_lease(self, partition: Partition, row: HostRow, now: float) -> HostRow:
+        """Return *row* with one more expired lease."""
+        before, url = row.suspect, None
+        if row.lease.purpose is Purpose.PAGE and (first := partition.queues.first(row, 1)):
+            url = first[0].url or None
+        leases = before.leases + 1 if url and url == before.url else int(url is not None)
+        politeness = replace(row.politeness, returned_orders=0)
+        row = replace(row, politeness=politeness, suspect=Suspect(now, url, leases))
+        return add_failure(row, LEASE_FAILURE)
+
+    def _give_up(self, partition: Partition, host: Host, row: HostRow, now: float) -> HostRow:
+        """Return *row* without the URL at which the leases expired."""
+        [first] = partition.queues.first(row, 1)
+        event = VisitEnded(
+            crawl=first.crawl,
+            at=now,
+            site=row.site,
+            host=row.host,
+            order=OrderId(row.lease.order or ""),
+            epoch=partition.epoch,
+            index=row.lease.done,
+            last=True,
+            visit=self._make_last_attempt(first),
+            outcome=Outcome.INTERNAL_ERROR,
+            reason=f"{row.suspect.leases} leases in a row expired while the URL was visited: it "
+            "seems to stop the fetchers",
+        )
+        row = self._check_in.end_unanswered(partition, host, row, event, now)
+        # A late outcome of the order must not move the queue again.
+        lease = replace(row.lease, done=row.lease.ordered)
+        suspect = Suspect(row.suspect.expired_at)
+        return partition.queues.update_number(replace(row, lease=lease, suspect=suspect))
+
+    def _make_last_attempt(self, url: QueuedUrl) -> Visit:
+        return Visit(
+            id=f"expired@{url.url}",
+            url=url.url,
+            on_behalf_of=url.on_behalf_of,
+            validators=url.validators,
+            statistics=url.statistics,
+            attempt=self._settings.retries,
+            earlier=url.earlier,
+            **asdict(url.origin),
+        )
+
+    def _release(
+        self, partition: Partition, host: Host, row: HostRow, wait: float, now: float
+    ) -> None:
+        """Delay *host* with its new *row*, or back off from it for *wait* seconds."""
+        times, delay = row.politeness.failures.get(LEASE_FAILURE, 0), row.politeness.delay
+        partition.bench.start_name_delay(row.host, now + delay, now)
+        politeness = replace(row.politeness, delay_until=now + delay)
+        if row.politeness.returned_orders:
+            delay = returned_order_delay(delay, row.politeness.returned_orders)
+        row = replace(row, ready_at=now + max(delay, wait), politeness=politeness)
+        if wait:
+            if needs_probe(row, self._settings.probe_after) and row.lease.purpose is Purpose.PROBE:
+                row = replace(row, signature=Signature(at=now))
+            count_hazards("frontier", [Hazard.EXPIRED_LEASES])
+            partition.tally.count_hazard(Hazard.EXPIRED_LEASES)
+            reason = f"{times} leases in a row expired: visits seem to stop the fetchers"
+            row = replace(row, backoff_reason=reason, backoff_cause=LEASE_FAILURE)
+        if not row.queued:
+            partition.unload(host, row, Trigger.EMPTIED)
+        elif wait:
+            partition.back_off(host, row, Trigger.SUSPECTED)
+        else:
+            partition.update(host, row, Trigger.LEASE_EXPIRED)

@@ -1,0 +1,336 @@
+"""The rules that refuse admitted URLs, as a table, and the records of refusals."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+from gossamer.blocklist import Blocklist, forbidden_by
+from gossamer.bounds import Exclusion, exclusion_of, limit_state, limits
+from gossamer.events import CrawlDefined, Discovery, LinksParked, Purpose, UrlsDiscovered
+from gossamer.events.hazards import Hazard, count_hazards
+from gossamer.events.pages import group_by_site
+from gossamer.settings import FrontierSettings
+from gossamer.store import Store
+from gossamer.telemetry import count
+from gossamer.web.url import host_key
+from services.frontier.partition.parked import PARKING_RULES, SITE_RULES, limit_name, split_by_limit
+from services.frontier.partition.partition import Partition
+from services.frontier.partition.partitions import Partitions
+from services.frontier.partition.parts import part_name
+from services.frontier.partition.sites import PERMANENT_RULES
+from services.frontier.partition.workbench import Host
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.ordering import is_urgent
+from services.frontier.tables.urls import Origin, QueuedUrl, RequisiteRow, UrlRow
+from services.frontier.worth.budgets import BUDGETS, Usage, find_exceeded
+from services.frontier.worth.worth import low_worth_reason
+
+
+class AdmissionCandidate(NamedTuple):
+    """An admitted URL, and all data that the rules use."""
+
+    found: Discovery
+    host: Host
+    ahead: int
+    """URLs of the host that the same event queues before this one."""
+    crawl: CrawlDefined | None
+    blocklist: Blocklist
+    settings: FrontierSettings
+    partition: Partition
+    now: float
+
+
+class Refusal(NamedTuple):
+    """The hazard that a refusal is counted as, and the reason as a sentence for people."""
+
+    rule: Hazard
+    reason: str
+
+
+def find_refusal(candidate: AdmissionCandidate) -> Refusal | None:
+    """Return the refusal of *candidate* by the first of the `RULES` that refuses it; None to queue
+    the URL."""
+    for name, rule in RULES.items():
+        if reason := rule(candidate):
+            return Refusal(name, reason)
+    return None
+
+
+def _check_blocklist(one: AdmissionCandidate) -> str:
+    rule = one.blocklist.of_url(one.found.url)
+    return forbidden_by(rule) if rule else ""
+
+
+def _check_depth(one: AdmissionCandidate) -> str:
+    return _check_bounds(one, Hazard.TRAP_DEPTH)
+
+
+def _check_scope(one: AdmissionCandidate) -> str:
+    return _check_bounds(one, Hazard.OUT_OF_SCOPE)
+
+
+def _check_bounds(one: AdmissionCandidate, rule: Hazard) -> str:
+    if one.crawl is None:
+        return ""
+    exclusion = exclusion_of(one.crawl, one.blocklist, one.found)
+    return exclusion.reason if exclusion and exclusion.rule is rule else ""
+
+
+def _check_redirects(one: AdmissionCandidate) -> str:
+    limit = one.settings.hops_limit
+    return f"more than {limit} redirects in a row" if one.found.hops > limit else ""
+
+
+def _check_worth(one: AdmissionCandidate) -> str:
+    if not one.settings.worth_parking or _is_free(one):
+        return ""
+    found = one.found
+    parts, site = one.partition.parts, one.host.row.site
+    low_part = parts.estimate(site, found.url, found.duplicates).low_part
+    if low_part is None or parts.may_admit(site, part_name(low_part, found.duplicates)):
+        return ""
+    return low_worth_reason(low_part, site)
+
+
+def _is_free(one: AdmissionCandidate) -> bool:
+    """Return whether neither worth nor budgets apply: to a seed, and to a sitemap."""
+    found = one.found
+    return (found.depth == 0 and found.hops == 0) or found.purpose is not Purpose.PAGE
+
+
+def _check_budget(hazard: Hazard, one: AdmissionCandidate) -> str:
+    row, found = one.host.row, one.found
+    is_host_counted = one.partition.crawl in row.crawls or one.ahead
+    if _is_free(one) or (hazard is Hazard.TRAP_HOSTS and is_host_counted):
+        return ""
+    totals = one.partition.parts.worth(row.site).totals
+    sites, admitted = one.partition.sites, totals.admitted + one.ahead
+    usage = Usage(sites.hosts(row.site), admitted, found.depth, totals, sites.has_seed(row.site))
+    reason = find_exceeded(hazard, usage, one.settings)
+    if reason and one.partition.parts.may_admit(row.site, hazard):
+        return ""
+    return reason
+
+
+def _check_requisites(one: AdmissionCandidate) -> str:
+    limit, sites = one.settings.requisite_budget, one.partition.sites
+    if one.found.purpose is not Purpose.REQUISITE or not limit or sites.is_counted:
+        return ""
+    used = sites.requisites(one.host.row.site, one.now) + one.ahead
+    return f"the site's budget of {limit:,} requisites a day is used up" if used >= limit else ""
+
+
+def _check_robots(one: AdmissionCandidate) -> str:
+    robots = one.partition.robots(one.host) if one.host.row.totals.visits else None
+    if robots is None or robots.rules.expires_at <= one.now or robots.rules.forbidden:
+        return ""  # No lasting rules are known: check-out visits robots.txt before the URL.
+    url = one.found.url
+    return "" if robots.rules.allows(url) else robots.rules.explain(url)
+
+
+RULES: dict[Hazard, Callable[[AdmissionCandidate], str]] = {
+    Hazard.BLACKLISTED: _check_blocklist,
+    Hazard.TRAP_DEPTH: _check_depth,
+    Hazard.OUT_OF_SCOPE: _check_scope,
+    Hazard.REDIRECT: _check_redirects,
+    Hazard.LOW_WORTH: _check_worth,
+    **{hazard: partial(_check_budget, hazard) for hazard in BUDGETS},
+    Hazard.TRAP_REQUISITES: _check_requisites,
+    Hazard.ROBOTS_EXCLUDED: _check_robots,
+}
+"""The hazard that a refusal is counted as → a function that returns the reason, or "" for no
+refusal."""
+
+
+class Refusals:
+    """Records refusals, has the *blocklist*, and evaluates parked URLs."""
+
+    def __init__(self, partitions: Partitions, store: Store, settings: FrontierSettings) -> None:
+        self._partitions, self._urls = partitions, store.table(UrlRow)
+        self._requisites = store.table(RequisiteRow)
+        self._settings = settings
+        self.blocklist = Blocklist()
+        self._evaluated = dict[str, str]()
+        """Crawl → the limits by which all of its parked URLs have been evaluated."""
+
+    def find_exclusion(
+        self,
+        partition: Partition,
+        site: str,
+        url: QueuedUrl,
+        crawl: CrawlDefined,
+        probed: Counter[str],
+    ) -> Exclusion | None:
+        """Return the reason why the admitted *url* of *site* must not be visited now; None if
+        nothing excludes it.
+
+        *probed*: the parked parts of which URLs before it are visited nevertheless. It is updated.
+        """
+        if url.on_behalf_of:
+            rule = self.blocklist.of_url(url.url)
+            return Exclusion(Hazard.BLACKLISTED, forbidden_by(rule)) if rule else None
+        if found := exclusion_of(crawl, self.blocklist, url.origin.discovery(url.url)):
+            return found
+        return self._find_low_worth(partition, site, url, probed)
+
+    def _find_low_worth(
+        self, partition: Partition, site: str, url: QueuedUrl, probed: Counter[str]
+    ) -> Exclusion | None:
+        """Return the reason why *url*, which was never visited, is parked; None if it is not."""
+        origin = url.origin
+        is_seed = (origin.depth == 0 and origin.hops == 0) or is_urgent(url.number)
+        is_new = not url.earlier and not url.attempt and origin.purpose is Purpose.PAGE
+        if is_seed or not is_new or not self._settings.worth_parking:
+            return None
+        low_part = partition.parts.estimate(site, url.url, origin.duplicates).low_part
+        if low_part is None:
+            return None
+        name = part_name(low_part, origin.duplicates)
+        granted = partition.parts.find_order_grant(site, name, probed)
+        if granted is not None:
+            probed[granted] += 1
+            return None
+        return Exclusion(Hazard.LOW_WORTH, low_worth_reason(low_part, site))
+
+    def refuse_queued(
+        self,
+        partition: Partition,
+        host: HostRow,
+        url: QueuedUrl,
+        exclusion: Exclusion,
+        crawl: CrawlDefined,
+        now: float,
+    ) -> None:
+        """Refuse a queued URL. A URL that was never visited is parked."""
+        found, refused = url.origin.discovery(url.url), Refusal(*exclusion)
+        self.record(partition, host.site, found, url.origin, url.earlier, refused, crawl, now)
+
+    def park(
+        self,
+        partition: Partition,
+        event: LinksParked,
+        crawl: CrawlDefined | None,
+        now: float,
+        counts: bool,
+    ) -> Iterator[UrlsDiscovered]:
+        """Park the links of *event*, and count them if *counts*; yield the links that *crawl*
+        visits.
+
+        Dedup may have evaluated them by an older definition, or by a rule that was lifted.
+        """
+        fitting = list[Discovery]()
+        excluded = {str(Hazard.OUT_OF_SCOPE): [*event.urls]}
+        if crawl:
+            fitting, excluded = split_by_limit(event.urls, crawl, self.blocklist)
+        for limit, urls in excluded.items():
+            state = limit_state(limit, crawl, self.blocklist)
+            partition.parked.add(event.site, event.via, urls, limit, state)
+            if counts:
+                partition.count_parked(event.site, event.via, limit, [found.url for found in urls])
+        yield from group_by_site(fitting, event.via, event.crawl, now)
+
+    def reset(self) -> None:
+        """Search all claimed partitions for parked URLs again, since they have changed."""
+        self._evaluated.clear()
+
+    def unevaluated(self, crawls: Iterable[CrawlDefined]) -> Iterator[CrawlDefined]:
+        """Yield the *crawls* with parked URLs that they and the blocklist are yet to evaluate."""
+        changed = {partition.crawl for partition in self._partitions.changed()}
+        for crawl in crawls:
+            current = limits(crawl, self.blocklist)
+            if crawl.crawl not in changed and self._evaluated.get(crawl.crawl) == current:
+                continue
+            partitions = self._partitions.read_crawl(crawl.crawl)
+            if any(one.parked.must_evaluate(crawl, self.blocklist) for one in partitions):
+                yield crawl
+            else:
+                self._evaluated[crawl.crawl] = current
+
+    def evaluate_parked(self, crawl: CrawlDefined, now: float) -> Iterator[UrlsDiscovered]:
+        """Evaluate some more of the parked URLs; yield the URLs that nothing excludes any more."""
+        for found in self._partitions.read_crawl(crawl.crawl):
+            if found.parked.must_evaluate(crawl, self.blocklist):
+                partition = found.of(crawl.crawl)
+                released = [*partition.parked.evaluate(crawl, self.blocklist, now)]
+                yield from released
+                if released:
+                    return
+
+    def record(
+        self,
+        partition: Partition,
+        site: str,
+        found: Discovery,
+        origin: Origin,
+        earlier: int,
+        refused: Refusal,
+        crawl: CrawlDefined | None,
+        now: float,
+        is_again: bool = False,
+    ) -> None:
+        """Record that *crawl* refuses *found*, a URL of *site*; *earlier*: visits to it that have
+        ended. *is_again*: the URL was parked at its site and counted before."""
+        if partition.sites.is_counted:
+            return
+        rule, reason = refused
+        if found.purpose is Purpose.REQUISITE:
+            self._record_requisite(partition, site, found, origin, earlier, refused, now)
+            return
+        if rule in SITE_RULES and not earlier:
+            name = str(rule)
+            if rule is Hazard.LOW_WORTH:
+                low = partition.parts.estimate(site, found.url, found.duplicates).low_part or ""
+                name = part_name(low, found.duplicates)
+            partition.parts.park(site, name, rule, origin.via, found, now)
+        if is_again:
+            return
+        count("gossamer_urls_refused_total", rule=rule, crawl=partition.crawl)
+        count_hazards("frontier", [rule])
+        partition.count_refused(rule, site, found.url)
+        if rule in PARKING_RULES and rule not in SITE_RULES and not earlier:
+            limit = limit_name(rule, found.url, self.blocklist)
+            state = limit_state(limit, crawl, self.blocklist)
+            partition.parked.add(site, origin.via, [found], limit, state)
+        if not partition.sites.count_refusal(site, rule):
+            return
+        # The row has no attempts: a parked URL that is admitted later starts as a new one.
+        row = UrlRow(
+            crawl=partition.crawl,
+            host=host_key(found.url),
+            url=found.url,
+            outcome=rule,
+            at=now,
+            reason=reason,
+            origin=origin,
+            earlier=earlier,
+        )
+        self._urls.put(row)
+
+    def _record_requisite(
+        self,
+        partition: Partition,
+        site: str,
+        found: Discovery,
+        origin: Origin,
+        earlier: int,
+        refused: Refusal,
+        now: float,
+    ) -> None:
+        """Record that a requisite is refused. It is not parked: its page finds it again."""
+        rule, reason = refused
+        count("gossamer_urls_refused_total", rule=rule, crawl=partition.crawl)
+        count_hazards("frontier", [rule])
+        partition.count_hazard(rule, site, found.url)
+        if rule in PERMANENT_RULES and partition.sites.count_refusal(site, rule):
+            row = RequisiteRow(
+                crawl=partition.crawl,
+                host=host_key(found.url),
+                url=found.url,
+                outcome=rule,
+                at=now,
+                reason=reason,
+                origin=origin,
+                earlier=earlier,
+            )
+            self._requisites.put(row)

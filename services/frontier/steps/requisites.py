@@ -1,0 +1,202 @@
+"""Requisites: the images, styles, scripts and fonts that pages need, as the frontier queues them.
+
+A requisite is queued at its host like a page: with the robots rules, the delay, the gates and the
+lease of the host. It differs in the following:
+
+- **Rank.** All requisites have the worst rank (`ordering.REQUISITE_RANK`), so that pages and
+  revisits precede them (`queue.choose_next_queue`), and never the other way round.
+- **Budget.** A site has a budget of requisites a day, and no other budget counts them. The worth of
+  its parts, slow start, the budget of revisits and the counts of URLs and pages do not either.
+- **No plan.** Dedup admits a requisite once in a period, if a page needs it. So nothing is planned:
+  a failed visit is repeated once, at the end of the queue, and the row of the last visit has the
+  validators for the next one.
+- **A row of its own** (`tables.urls.RequisiteRow`), since the same URL may be a page.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from gossamer.events import (
+    CrawlDefined,
+    Discovery,
+    Purpose,
+    UrlsAdmitted,
+    VisitEnded,
+)
+from gossamer.events.outcomes import OUTCOMES, Absence, Fate, VerdictSubject
+from gossamer.settings import FrontierSettings
+from gossamer.store import Store
+from gossamer.web.url import host_key
+from gossamer.web.validators import (
+    NO_VALIDATORS,
+    UNCONDITIONAL_INTERVAL,
+    is_conditional,
+)
+from services.frontier.partition.partition import Partition
+from services.frontier.partition.partitions import Partitions
+from services.frontier.partition.workbench import Host
+from services.frontier.steps.refusals import AdmissionCandidate, Refusals, find_refusal
+from services.frontier.tables.hosts import (
+    HostRow,
+    OffsetAndTime,
+)
+from services.frontier.tables.ordering import REQUISITE_RANK, with_rank
+from services.frontier.tables.urls import Origin, QueuedUrl, RequisiteRow
+
+MAX_RETRIES = 1
+"""Repetitions of a failed visit. Without a plan it cannot wait for long, so it is not repeated more
+often. A page that needs the requisite requests it again in a later period."""
+
+
+class RequisiteAdmission:
+    """Queues requisites, or records the rule that refuses them."""
+
+    def __init__(
+        self,
+        settings: FrontierSettings,
+        partitions: Partitions,
+        refusals: Refusals,
+        store: Store,
+    ) -> None:
+        self._settings, self._partitions, self._refusals = settings, partitions, refusals
+        self._rows = store.table(RequisiteRow)
+
+    def admit(
+        self,
+        partition: Partition,
+        event: UrlsAdmitted,
+        crawl: CrawlDefined | None,
+        now: float,
+        record: OffsetAndTime | None = None,
+    ) -> int:
+        """Queue the requisites of *event*, all of one site; return the number of queued ones.
+
+        *record* is the offset and the time of *event* on the log. Hosts that have applied it are
+        not changed.
+        """
+        partition.sites.begin(event.site, record)
+        by_host, queued = defaultdict[str, list[Discovery]](list), 0
+        for found in event.urls:
+            by_host[host_key(found.url)].append(found)
+        for key, group in by_host.items():
+            host = partition.find(event.site, key)
+            if record and host.row.applied.covers(record):
+                continue
+            accepted = self._select(partition, host, event, group, queued, crawl, now)
+            if accepted:
+                applied = host.row.applied.through(record) if record else host.row.applied
+                partition.queue(host, replace(host.row, applied=applied), accepted, now)
+                queued += len(accepted)
+        if queued:
+            partition.sites.count_requisites(event.site, queued, now)
+        partition.sites.begin(event.site, None)
+        return queued
+
+    def _select(
+        self,
+        partition: Partition,
+        host: Host,
+        event: UrlsAdmitted,
+        group: Sequence[Discovery],
+        ahead: int,
+        crawl: CrawlDefined | None,
+        now: float,
+    ) -> list[QueuedUrl]:
+        """Return the queue entries of those of *group* that no rule refuses; *ahead*: requisites of
+        the event that were queued before."""
+        rows = self._rows.get_many((event.crawl, host.row.host), [found.url for found in group])
+        before = {row.url: row for row in rows}
+        accepted = list[QueuedUrl]()
+        for found in group:
+            row = before.get(found.url)
+            if event.repeated and row and row.origin.via == event.via:
+                continue
+            candidate = AdmissionCandidate(
+                found, host, ahead + len(accepted), crawl, self._refusals.blocklist,
+                self._settings, partition, now,
+            )  # fmt: skip
+            origin = Origin.of(found, event.via)
+            if refused := find_refusal(candidate):
+                earlier = row.earlier if row else 0
+                self._refusals.record(
+                    partition, event.site, found, origin, earlier, refused, crawl, now
+                )
+            else:
+                accepted.append(self._make_entry(partition, event, found.url, origin, row, now))
+        return accepted
+
+    def _make_entry(
+        self,
+        partition: Partition,
+        event: UrlsAdmitted,
+        url: str,
+        origin: Origin,
+        row: RequisiteRow | None,
+        now: float,
+    ) -> QueuedUrl:
+        """Return the queue entry of *url*: a conditional visit, if *row* has validators that are
+        trusted."""
+        earlier, validators = (row.earlier, row.validators) if row else (0, NO_VALIDATORS)
+        trust = partition.sites.validators(event.site, host_key(url))
+        return QueuedUrl(
+            event.crawl,
+            "",
+            0,
+            url,
+            self._partitions.next_number(partition, now, REQUISITE_RANK),
+            origin,
+            earlier=earlier,
+            validators=NO_VALIDATORS if trust.distrust_reason else validators,
+            conditional=is_conditional(validators, trust, earlier % UNCONDITIONAL_INTERVAL),
+        )
+
+
+def is_requisite(found: Discovery) -> bool:
+    """Return whether *found* is a requisite. Dedup admits requisites apart from pages."""
+    return found.purpose is Purpose.REQUISITE
+
+
+def is_repeated(event: VisitEnded, retries: int) -> bool:
+    """Return whether the visit to a requisite that ended with *event* is repeated; *retries*: the
+    setting for pages. A wall is not requested again: that would not pass it."""
+    meaning = OUTCOMES[event.outcome]
+    is_transient = meaning.fate is Fate.RETRY and meaning.absence is not Absence.WALLED
+    return is_transient and event.visit.attempt < min(retries, MAX_RETRIES)
+
+
+def make_retry(row: HostRow, event: VisitEnded) -> QueuedUrl:
+    """Return the queue entry of another attempt after *event*, a failed visit to a requisite."""
+    visit = event.visit
+    return QueuedUrl(
+        event.crawl,
+        "",
+        0,
+        visit.url,
+        with_rank(row.number, REQUISITE_RANK),
+        Origin.of(visit, visit.via),
+        attempt=visit.attempt + 1,
+        earlier=visit.earlier,
+        validators=visit.validators,
+        conditional=visit.conditional,
+    )
+
+
+def make_row(event: VisitEnded, earlier: int, now: float) -> RequisiteRow:
+    """Return the row of a requisite after its last attempt, *event*; *earlier*: all its visits that
+    have ended. Without a response with content, it has no validators."""
+    subject = OUTCOMES[event.outcome].verdict_subject
+    return RequisiteRow(
+        crawl=event.crawl,
+        host=event.host,
+        url=event.visit.url,
+        outcome=event.outcome,
+        at=event.started_at or now,
+        status=event.status,
+        reason=event.reason,
+        location=event.location,
+        origin=Origin.of(event.visit, event.visit.via),
+        earlier=earlier,
+        validators=event.validators if subject is VerdictSubject.DOCUMENT else NO_VALIDATORS,
+    )

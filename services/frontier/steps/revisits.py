@@ -1,0 +1,430 @@
+"""Revisits: the shell around the revisit policies.
+
+The state of a page travels with its visit and returns with the verdict. The state of a site is in
+the site's row, the state of the crawl in a row of the partition. So a verdict causes no read,
+unless it is late: then it may be a second copy, and the next visit may have begun. A policy returns
+the next visit to the page, which is stored as a plan, a row of the URL. The calendar of the
+partition (`plans.py`) has an entry for each plan.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from gossamer.errors import Poison
+from gossamer.events import (
+    ChangeHint,
+    ChangesHinted,
+    CrawlDefined,
+    PageDeduplicated,
+    RobotsAnswered,
+    Verdict,
+    Visit,
+    VisitEnded,
+)
+from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, Absence
+from gossamer.policies import NEVER, uses_internal_links
+from gossamer.runtime.handling import read_ahead
+from gossamer.runtime.processor import Key
+from gossamer.store import Store
+from gossamer.web.http import NOT_MODIFIED
+from gossamer.web.validators import NO_VALIDATORS, Validators
+from services.frontier import revisit
+from services.frontier.choice.pacing import BudgetAllocation
+from services.frontier.partition.partition import Partition
+from services.frontier.partition.partitions import Partitions
+from services.frontier.partition.plans import MAX_MOVED_BUCKETS
+from services.frontier.revisit import (
+    Basis,
+    Decision,
+    Evidence,
+    Hint,
+    Kind,
+    PageState,
+    States,
+)
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.plans import DueRow, PlanRow
+from services.frontier.tables.urls import Origin, QueuedUrl
+
+LATE_SECONDS = 30.0
+"""A verdict is late if it comes more than these seconds after its visit: the next visit may have
+begun. Policies plan visits at least ten minutes apart."""
+
+
+@dataclass
+class _CrawlPolicy:
+    """The policy of one crawl, by name, and the allocation of its budget."""
+
+    name: str
+    policy: revisit.Policy
+    allocation: BudgetAllocation
+
+
+class Revisits:
+    """Plans revisits to the URLs of the claimed partitions."""
+
+    def __init__(self, partitions: Partitions, store: Store) -> None:
+        self._partitions, self._store = partitions, store
+        self._rows = store.table(PlanRow)
+        self._of_crawl = dict[str, _CrawlPolicy]()
+
+    def define(self, crawl: CrawlDefined) -> None:
+        """Use the policy and the budget of *crawl* for its URLs; raise Poison if the policy is
+        unknown."""
+        of_crawl = self._policy_of(crawl.crawl)
+        try:
+            of_crawl.policy = revisit.make_policy(crawl.revisit)
+        except ValueError as error:
+            raise Poison(str(error)) from error
+        of_crawl.name = crawl.revisit
+        of_crawl.allocation.define(crawl)
+
+    def _policy_of(self, crawl: str) -> "_CrawlPolicy":
+        if (found := self._of_crawl.get(crawl)) is None:
+            allocation = BudgetAllocation(crawl, self._partitions, self._store)
+            found = self._of_crawl[crawl] = _CrawlPolicy(
+                NEVER, revisit.make_policy(NEVER), allocation
+            )
+        return found
+
+    def _policy(self, partition: Partition) -> revisit.Policy:
+        return self._policy_of(partition.crawl).policy
+
+    def allocation(self, crawl: str) -> BudgetAllocation:
+        """Return the allocation of the budget of *crawl*."""
+        return self._policy_of(crawl).allocation
+
+    def plan_first_visit(
+        self, partition: Partition, host: HostRow, url: QueuedUrl, now: float
+    ) -> None:
+        """Plan the first visit to a URL, which waits for the budget."""
+        row = PlanRow(
+            crawl=url.crawl,
+            host=host.host,
+            url=url.url,
+            at=now,
+            reason="it waits for the budget",
+            basis=Basis.NEW,
+            policy=self._policy_of(url.crawl).name,
+            number=url.number,
+            origin=url.origin,
+            statistics=url.statistics,
+        )
+        self._rows.put(row)
+        self.enter_first_visit(partition, host.site, row)
+
+    def enter_first_visit(self, partition: Partition, site: str, plan: PlanRow) -> None:
+        """Add the plan of a first visit to the calendar, once."""
+        if plan.at is not None and plan.number is not None:
+            key = f"{plan.number:020d} {plan.url}"
+            entry = DueRow("", key, plan.at, site, plan.host, plan.crawl, plan.url)
+            partition.plans.add_first_visit(entry)
+
+    def retry(self, partition: Partition, event: VisitEnded, at: float) -> None:
+        """Plan another attempt at *at* for a visit that failed."""
+        visit, attempt = event.visit, event.visit.attempt + 1
+        row = PlanRow(
+            crawl=event.crawl,
+            host=event.host,
+            url=visit.url,
+            at=at,
+            reason=f"attempt {attempt + 1} after {event.outcome}",
+            policy=self._policy_of(event.crawl).name,
+            origin=Origin.of(visit, visit.via),
+            attempt=attempt,
+            earlier=visit.earlier,
+            validators=visit.validators,
+            statistics=visit.statistics,
+        )
+        self._rows.put(row)
+        partition.schedule_url(at, event.site, event.host, event.crawl, visit.url)
+
+    def postpone(self, partition: Partition, site: str, plan: PlanRow, at: float) -> None:
+        """Move *plan*, whose entry was popped from its calendar, to *at*."""
+        plan = replace(plan, at=at)
+        self._rows.put(plan)
+        if plan.number is not None:
+            self.enter_first_visit(partition, site, plan)
+        elif plan.is_retry:
+            partition.schedule_url(at, site, plan.host, plan.crawl, plan.url)
+        else:
+            partition.plans.add(_entry(plan, at, site))
+
+    def confirm_due_plan(self, partition: Partition, entry: DueRow, now: float) -> PlanRow | None:
+        """Return the plan of a due *entry* if its visit is to be made.
+
+        None if the entry is obsolete, or if the policy has planned another visit instead.
+        """
+        plan, of_crawl = self.find_due_plan(partition, entry), self._policy_of(partition.crawl)
+        is_asked = uses_internal_links(of_crawl.name)
+        if plan is None or not is_asked or not plan.basis or plan.number is not None:
+            return plan
+        states = _states(partition, entry.site, plan.statistics)
+        decision = of_crawl.policy.at_due(states, plan.url, now)
+        if decision is None:
+            return plan
+        self._store_decision(partition, entry.site, plan, states.page, decision)
+        return None
+
+    def find_due_plan(self, partition: Partition, entry: DueRow) -> PlanRow | None:
+        """Return the plan of a due *entry*; None if the entry is obsolete."""
+        plan = self._rows.get(*entry.plan) if entry.plan else None
+        if plan is None or plan.waits_until == entry.at:
+            return plan
+        # After a crash between the writes of the plan and of its entry, the entry is missing.
+        self._enter(partition, entry.site, plan)
+        return None
+
+    def _enter(self, partition: Partition, site: str, plan: PlanRow) -> None:
+        """Add an entry for a revisit to the calendar, once.
+
+        Under the policy `none` the entry is never due, but another policy may move it.
+        """
+        at, is_planned = plan.waits_until, plan.at is not None or plan.policy == NEVER
+        if at is not None and is_planned and plan.number is None and not plan.is_retry:
+            partition.plans.add(_entry(plan, at, site))
+
+    def mark_queued(self, plan: PlanRow) -> None:
+        """Record that the URL of *plan* is in its host's queue."""
+        # Written last: after a crash before the queue is stored, the plan must be found due again.
+        self._rows.put(replace(plan, queued=True), last=True)
+
+    def record_verdict(self, partition: Partition, event: PageDeduplicated) -> None:
+        """Learn from a verdict, and plan the next visit."""
+        if event.verdict in GONE_VERDICTS:
+            # The outcome of the visit was recorded by `record_absence`.
+            return
+        if is_late(event) and self._has_begun(event):
+            return
+        at, visit, validators = event.fetched_at or event.at, event.visit, event.validators
+        states = _states(partition, event.site, visit.statistics)
+        if event.verdict is Verdict.UNREADABLE:
+            decision = self._policy(partition).record_absence(
+                states, visit.url, at, Absence.REFUSED
+            )
+            validators = NO_VALIDATORS
+        else:
+            _update_trust(partition, event)
+            decision = self._policy(partition).record_visit(states, _visit_of(event, at))
+        page = _plan_row(event, visit, at, validators)
+        self._store_decision(partition, event.site, page, states.page, decision)
+
+    def _has_begun(self, event: PageDeduplicated) -> bool:
+        """Return whether the visit after the one in *event* has begun.
+
+        Dedup repeats a verdict after a crash, so an earlier copy may have caused that visit.
+        """
+        plan, visit = self.find_plan(event.crawl, event.host, event.visit.url), event.visit
+        begun = plan is not None and (plan.queued or plan.is_retry)
+        return plan is not None and (plan.earlier, begun) > (visit.earlier + 1, False)
+
+    def record_absence(
+        self,
+        partition: Partition,
+        event: VisitEnded | RobotsAnswered,
+        visit: Visit | QueuedUrl,
+        at: float,
+    ) -> None:
+        """Plan a recheck of the URL of *visit*, which returned no document."""
+        absence = OUTCOMES[event.outcome].absence or Absence.REFUSED
+        states = _states(partition, event.site, visit.statistics)
+        decision = self._policy(partition).record_absence(states, visit.url, at, absence)
+        page = _plan_row(event, visit, at, NO_VALIDATORS)
+        self._store_decision(partition, event.site, page, states.page, decision)
+
+    def postpone_excluded(
+        self, partition: Partition, host: HostRow, url: QueuedUrl, now: float
+    ) -> None:
+        """Plan the next check of a known page that was excluded when it was due."""
+        states = _states(partition, host.site, url.statistics)
+        decision = self._policy(partition).record_absence(states, url.url, now, Absence.EXCLUDED)
+        page = PlanRow(
+            url.crawl,
+            host.host,
+            url.url,
+            visited_at=now,
+            origin=url.origin,
+            earlier=url.earlier,
+            validators=url.validators,
+        )
+        self._store_decision(partition, host.site, page, states.page, decision)
+
+    def record_hints(self, partition: Partition, event: ChangesHinted, now: float) -> None:
+        """Plan earlier visits to pages with announced changes, as far as announcements are
+        trusted."""
+        for hint in event.hints:
+            row = self._rows.get((event.crawl, event.host), hint.url)
+            is_planned = row and row.basis and not row.queued
+            if row and is_planned and row.at is not None and row.at > now:
+                self._hint(partition, event, hint, row, row.at, now)
+
+    def _hint(
+        self,
+        partition: Partition,
+        event: ChangesHinted,
+        hint: ChangeHint,
+        row: PlanRow,
+        planned_at: float,
+        now: float,
+    ) -> None:
+        states = _states(partition, event.site, row.statistics)
+        evidence = Hint(hint.url, now, Evidence(hint.kind, hint.changed_at, hint.every))
+        (page, site, crawl), plan = self._policy(partition).record_hint(states, evidence)
+        if page == states.page or not plan.at:
+            return
+        partition.sites.store_revisit_state(event.site, site)
+        partition.plans.crawl = crawl
+        row = replace(row, statistics=revisit.pack(page))
+        if plan.at < planned_at:
+            row = replace(row, at=plan.at, reason=plan.reason, basis=plan.basis or "")
+            partition.plans.add(_entry(row, plan.at, event.site))
+        self._rows.put(row)
+
+    def find_plan(self, crawl: str, host: str, url: str) -> PlanRow | None:
+        """Read the plan of a URL in *crawl*; None if there is no plan."""
+        return self._rows.get((crawl, host), url)
+
+    def plans(self, crawl: str, host: str, urls: Sequence[str]) -> list[PlanRow]:
+        """Read the plans of *urls* in *crawl*; a URL may have none."""
+        return self._rows.get_many((crawl, host), urls)
+
+    def _store_decision(
+        self, partition: Partition, site: str, page: PlanRow, before: PageState, decision: Decision
+    ) -> None:
+        """Store the plan of *decision* for *page*, and the updated states."""
+        (state, site_state, crawl), plan = decision
+        partition.sites.store_revisit_state(site, site_state)
+        partition.plans.crawl = crawl
+        partition.plans.planned += bool(state.due_at) - bool(before.due_at)
+        row = replace(
+            page,
+            at=plan.at or None,
+            reason=plan.reason,
+            basis=plan.basis or "",
+            policy=self._policy_of(partition.crawl).name,
+            statistics=revisit.pack(state),
+        )
+        self._rows.put(row)
+        self._enter(partition, site, row)
+
+    def due(self) -> float | None:
+        """Return when a visit is due that the budget allows; 0 if visits must be replanned."""
+        self.schedule()
+        found = (partition.shared.plans_due.first() for partition in self._partitions)
+        return min((first[0] for first in found if first), default=None)
+
+    def schedule(self) -> None:
+        """Compute when the changed plans are due. It is called in each step before `changed` ends
+        with the write."""
+        for partition in self._partitions.changed():
+            at = partition.plans.due()
+            if partition.plans.is_behind(self._policy_of(partition.crawl).name):
+                at = 0.0
+            if at is None or partition.is_removed:
+                partition.shared.plans_due.remove(partition.crawl)
+            else:
+                partition.shared.plans_due.put(partition.crawl, at)
+
+    def with_due_plans(self, now: float) -> list[Partition]:
+        """Return the partitions as each crawl sees them whose plans are due, for changes in this
+        step."""
+        self.schedule()
+        return [
+            partition.of(crawl)
+            for partition in self._partitions
+            for crawl in partition.shared.plans_due.pop_until(now)
+        ]
+
+    def follow(self, now: float, limit: int) -> None:
+        """Allocate the budget, and replan at most *limit* visits that another policy planned."""
+        changed = {partition.crawl for partition in self._partitions.changed()}
+        for crawl, of_crawl in self._of_crawl.items():
+            if crawl in changed or of_crawl.allocation.is_due(now):
+                of_crawl.allocation.allocate(now)
+        for partition in self.with_due_plans(now):
+            plans, name = partition.plans, self._policy_of(partition.crawl).name
+            plans.follow(name, now)
+            if limit > 0 and plans.is_behind(name):
+                moved = plans.pop_moved(limit)
+                limit -= max(len(moved), MAX_MOVED_BUCKETS)
+                read_ahead(self._store, [plans_of(moved)])
+                for entry in moved:
+                    if row := self.find_due_plan(partition, entry):
+                        self._replan(partition, entry.site, row, now)
+
+    def _replan(self, partition: Partition, site: str, row: PlanRow, now: float) -> None:
+        before = _states(partition, site, row.statistics)
+        states, plan = self._policy(partition).replan(before, row.url)
+        if plan.at == 0:
+            plan = plan._replace(at=now)
+        row = replace(row, visited_at=states.page.at or now)
+        self._store_decision(partition, site, row, before.page, Decision(states, plan))
+
+
+def _plan_row(
+    event: PageDeduplicated | VisitEnded | RobotsAnswered,
+    visit: Visit | QueuedUrl,
+    at: float,
+    validators: Validators,
+) -> PlanRow:
+    """Return the plan row of *visit*, which has ended; the caller adds the next visit."""
+    origin = visit.origin if isinstance(visit, QueuedUrl) else Origin.of(visit, visit.via)
+    return PlanRow(
+        event.crawl,
+        event.host,
+        visit.url,
+        visited_at=at,
+        origin=origin,
+        earlier=visit.earlier + 1,
+        validators=validators,
+    )
+
+
+def is_late(event: PageDeduplicated) -> bool:
+    """Return whether a verdict is late, so that it must be compared with its URL's plan."""
+    return event.at - (event.fetched_at or event.at) > LATE_SECONDS
+
+
+def _entry(plan: PlanRow, at: float, site: str) -> DueRow:
+    """Return the entry of *plan* in the calendar of plans."""
+    return DueRow("", plan.url, at, site, plan.host, plan.crawl, plan.url)
+
+
+def _states(partition: Partition, site: str, statistics: bytes) -> States:
+    crawl = partition.plans.crawl
+    return States(revisit.unpack_page(statistics), partition.sites.revisit_state(site), crawl)
+
+
+def _update_trust(partition: Partition, event: PageDeduplicated) -> None:
+    """Update the trust in the validators of the host after a complete response."""
+    if event.status != NOT_MODIFIED and event.change is not None:
+        trust = partition.sites.validators(event.site, event.host)
+        after = trust.after(event.visit.validators, event.validators, event.change)
+        partition.sites.store_trust(event.site, event.host, after)
+        if after.distrust_reason and not trust.distrust_reason:
+            partition.plans.count_distrusted()
+
+
+def _visit_of(event: PageDeduplicated, at: float) -> revisit.Visit:
+    stated_at, change = event.validators.changed_at, event.change
+    return revisit.Visit(
+        event.visit.url,
+        at,
+        changed=bool(change),
+        amount=change or 1.0,
+        not_modified=event.status == NOT_MODIFIED,
+        evidence=(Evidence(Kind.LAST_MODIFIED, stated_at),) if stated_at else (),
+        first=change is None,
+        expires_at=event.expires_at,
+        in_links=event.in_links,
+        internal_links=event.internal_links,
+    )
+
+
+def plans_of(entries: Iterable[DueRow]) -> Iterator[Key]:
+    """Yield the keys of the plans of calendar *entries*."""
+    for entry in entries:
+        if entry.plan:
+            yield PlanRow, *entry.plan

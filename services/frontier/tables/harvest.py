@@ -1,0 +1,172 @@
+"""The harvest curve: what the visits of a crawl have brought, over time.
+
+A crawl that goes well brings many new texts and good pages per visit, and fewer as it completes. A
+sudden drop is a trap. The curve has at most `MAX_POINTS` points. Each covers about the same number
+of visits. When the curve is full, neighbouring points are merged, so that each covers twice as many
+visits. So a curve of a million visits is as large as one of a hundred.
+
+The curve is a part of the totals of a partition (`services.frontier.totals.tally`). It is written
+with them in one row, so it agrees with them after any crash. `completeness` estimates from the
+curve how much of the crawl has been found. Each site has a shorter curve of its own, a part of its
+counters (`services.frontier.worth.worth`).
+
+Visits, verdicts and admitted URLs arrive on different topics. Each is counted in the newest point,
+so a verdict may be one point later than its visit.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from gossamer.events import PageDeduplicated, Purpose, Verdict
+from gossamer.events.outcomes import GONE_VERDICTS
+from gossamer.policies import GOOD_SCORE
+
+MAX_POINTS = 64
+MAX_SITE_POINTS = 16
+"""Points of the curve of a site."""
+MAX_LATE_SHARE = 0.125
+"""The share of all visits that counts as lately."""
+NEW_TEXTS = frozenset({Verdict.FIRST, Verdict.CHANGED})
+"""The verdicts on pages with a text that no other page has."""
+
+
+class HarvestPoint(Struct, frozen=True, array_like=True):
+    """A part of the harvest curve. The numbers are of this part alone."""
+
+    until: float = 0.0
+    """Epoch seconds of the newest visit, verdict or admission in this part."""
+    visits: int = 0
+    """Visits that ended, of any purpose and outcome."""
+    first_visits: int = 0
+    """URLs whose first visit ended, after retries."""
+    new: int = 0
+    """Pages with a new text: the verdicts first and changed."""
+    good: int = 0
+    """Pages with a new text and a score of at least 0.5."""
+    links: int = 0
+    """Links that were released by pages on their first visit."""
+    found: int = 0
+    """Admitted URLs that were found as a link on a page."""
+
+    def plus(self, other: "HarvestPoint") -> "HarvestPoint":
+        """Return this part and the *other* one as one part."""
+        return HarvestPoint(
+            max(self.until, other.until),
+            self.visits + other.visits,
+            self.first_visits + other.first_visits,
+            self.new + other.new,
+            self.good + other.good,
+            self.links + other.links,
+            self.found + other.found,
+        )
+
+
+class Harvest:
+    """The harvest curve of a partition, of at most *limit* points."""
+
+    def __init__(self, points: Iterable[HarvestPoint] = (), limit: int = MAX_POINTS) -> None:
+        self._points, self._limit = list(points), limit
+
+    @property
+    def points(self) -> tuple[HarvestPoint, ...]:
+        """The points of the curve, in the order of time."""
+        return tuple(self._points)
+
+    def count_visit(self, at: float) -> None:
+        """Count a visit that ended *at* a time, in a new point if the newest one is full."""
+        self._add(HarvestPoint(at, visits=1))
+
+    def count_first_visit(self, at: float) -> None:
+        """Count a URL whose first visit ended *at* a time, and which is not retried."""
+        self._add(HarvestPoint(at, first_visits=1))
+
+    def count_verdict(self, event: PageDeduplicated) -> None:
+        """Count the text of a page, and the links of its first visit."""
+        if event.verdict in GONE_VERDICTS:
+            return
+        is_new = event.verdict in NEW_TEXTS
+        # The entries of a sitemap are no sample of a crawl's pages, and a page that is visited
+        # again releases its known links again.
+        is_sample = event.visit.purpose is Purpose.PAGE and not event.visit.earlier
+        self._add(
+            HarvestPoint(
+                event.at,
+                new=is_new,
+                good=is_new and event.score >= GOOD_SCORE,
+                links=event.links if is_sample else 0,
+            )
+        )
+
+    def count_found(self, urls: int, at: float) -> None:
+        """Count admitted *urls* that were found as links on pages."""
+        if urls:
+            self._add(HarvestPoint(at, found=urls))
+
+    def _add(self, counted: HarvestPoint) -> None:
+        add_to_curve(self._points, counted, self._limit)
+
+
+def add_to_curve(points: list[HarvestPoint], counted: HarvestPoint, limit: int) -> None:
+    """Add *counted* to the newest of *points*; a visit to a new point if the newest one is full.
+    The curve never has more than *limit* points."""
+    # All points but the newest one are full.
+    if not points:
+        points.append(counted)
+    elif not counted.visits or points[-1].visits < max(1, points[0].visits):
+        points[-1] = points[-1].plus(counted)
+    else:
+        if len(points) == limit:
+            points[:] = shorten(points, limit // 2)
+        points.append(counted)
+
+
+def shorten(points: Sequence[HarvestPoint], limit: int) -> list[HarvestPoint]:
+    """Return the curve *points* with at most *limit* points, each about as many visits."""
+    size = -(-sum(point.visits for point in points) // limit)
+    merged = list[HarvestPoint]()
+    for point in points:
+        if merged and (merged[-1].visits + point.visits <= size or not point.visits):
+            merged[-1] = merged[-1].plus(point)
+        else:
+            merged.append(point)
+    # Points of unequal sizes may not fit.
+    while len(merged) > limit:
+        pairs = [merged[at : at + 2] for at in range(0, len(merged), 2)]
+        merged = [pair[0].plus(pair[1]) if len(pair) > 1 else pair[0] for pair in pairs]
+    return merged
+
+
+def merge_curves(curves: Iterable[Sequence[HarvestPoint]]) -> tuple[HarvestPoint, ...]:
+    """Return the curve of several partitions, from their *curves*."""
+    found = [curve for curve in curves if curve]
+    if len(found) == 1:
+        return tuple(found[0])
+    points = sorted((one for curve in found for one in curve), key=lambda point: point.until)
+    return tuple(shorten(points, MAX_POINTS)) if points else ()
+
+
+class HarvestRates(NamedTuple):
+    """Pages per 100 visits."""
+
+    new: float
+    good: float
+
+
+def rates(points: Sequence[HarvestPoint]) -> HarvestRates | None:
+    """Return the mean rates of *points*; None if they have no visits."""
+    visits = sum(point.visits for point in points)
+    if not visits:
+        return None
+    new, good = (sum(point.new for point in points), sum(point.good for point in points))
+    return HarvestRates(100 * new / visits, 100 * good / visits)
+
+
+def late_points(points: Sequence[HarvestPoint]) -> Sequence[HarvestPoint]:
+    """Return the newest points, with an eighth of all visits or the least that has so many."""
+    needed = MAX_LATE_SHARE * sum(point.visits for point in points)
+    for at in range(len(points) - 1, 0, -1):
+        if (needed := needed - points[at].visits) <= 0:
+            return points[at:]
+    return points

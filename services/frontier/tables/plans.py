@@ -1,0 +1,126 @@
+"""The rows of planned visits, of the calendar, and of the plans that a crawl has in a partition."""
+
+from msgspec import field
+
+from gossamer.store import Row
+from gossamer.web.validators import NO_VALIDATORS, Validators
+from services.frontier.tables.bucketed_log import BucketRange
+from services.frontier.tables.urls import BUCKETS, Origin, UrlRow
+
+
+class DueRow(Row, frozen=True):
+    """A host whose backoff ends, or a URL to visit, at a time.
+
+    A calendar (`plans.py`) sets the bucket, and puts the time before the key. The row of the
+    host, or the plan of the URL, decides whether the entry still holds.
+    """
+
+    table = "due"
+    partition_key, sort_key = "bucket", "key"
+
+    bucket: str
+    key: str
+    at: float
+    site: str
+    host: str
+    crawl: str | None = None
+    """The crawl of the URL; null if the entry is about a host."""
+    url: str | None = None
+
+    @property
+    def plan(self) -> tuple[tuple[str, str], str] | None:
+        """The keys of the URL's plan; None if the entry is about a host."""
+        if self.crawl is None or self.url is None:
+            return None
+        return (self.crawl, self.host), self.url
+
+
+class PlanRow(Row, frozen=True):
+    """The next visit to a URL: its time, its reason, and all data that its order needs.
+
+    The calendar has an entry for it, which holds as long as the plan has the entry's time.
+    """
+
+    table = "plans"
+    partition_key, sort_key = ("crawl", "host"), "url"
+    buckets = BUCKETS
+
+    crawl: str
+    host: str
+    url: str
+    at: float | None = None
+    """When the URL is visited next; null for never, under the crawl's policy."""
+    queued: bool = False
+    """Whether the visit was due, and the URL was queued."""
+    reason: str = ""
+    basis: str = ""
+    """The basis of the time: `services.frontier.revisit.Basis`; "" for a retry, or if no visit is
+    planned."""
+    policy: str = ""
+    """The crawl's policy when the visit was planned."""
+    visited_at: float | None = None
+    """The time of the visit before the plan; null for a retry or a first visit."""
+    number: int | None = None
+    """The request number of a URL that was never visited and waits for the budget; null for other
+    URLs, which get a number when they are queued."""
+    origin: Origin = Origin()
+    attempt: int = 0
+    """Failed attempts in a row before this one."""
+    earlier: int = 0
+    """Visits to the URL that had ended when this one was planned."""
+    validators: Validators = NO_VALIDATORS
+    statistics: bytes = b""
+    """The revisit policies' state of the page, as `services.frontier.revisit` packs it."""
+
+    @property
+    def waits_until(self) -> float | None:
+        """The time of the plan's entry in the calendar; None if the URL is queued.
+
+        A URL that is never visited has the time of its last visit, so that another policy can plan
+        it.
+        """
+        if self.queued:
+            return None
+        return self.visited_at if self.at is None else self.at
+
+    @property
+    def is_retry(self) -> bool:
+        """Whether the last attempt has failed, and the next one has a time."""
+        return self.at is not None and self.attempt > 0
+
+    def is_outdated(self, last: UrlRow) -> bool:
+        """Return whether the planned visit was made; *last*: the last outcome of the URL."""
+        return (last.earlier, last.attempt) > (self.earlier, self.attempt)
+
+
+class PartitionPlansRow(Row, frozen=True):
+    """The calendars of a partition's plans, and the revisit policies' state of its pages."""
+
+    table = "partition_plans"
+    partition_key = "crawl", "partition"
+    decides = True
+
+    crawl: str
+    partition: str
+    policy: str = "none"
+    """The policy of all plans, except those in the calendar `moving`."""
+    generation: int = 0
+    """The number of policy changes. Each starts a new calendar of revisits."""
+    revisits: BucketRange = BucketRange()
+    """The buckets of the calendar of revisits."""
+    moving: BucketRange = BucketRange()
+    """The buckets of the former policy's calendar, until all pages in it are planned again."""
+    first_visits: BucketRange = BucketRange()
+    """The buckets of the calendar of first visits that wait for the budget."""
+    waiting: int = 0
+    """First visits that wait for the budget. A crash may count some twice."""
+    planned: int = 0
+    """URLs with a plan. A crash may count a few twice."""
+    next_at: float | None = None
+    """When the next planned visit is due; null if not within the hour."""
+    spent: dict[str, int] = field(default_factory=dict)
+    """Basis of a revisit (`services.frontier.revisit.Basis`) → ordered visits."""
+    distrusted_hosts: int = 0
+    """Hosts whose validators are distrusted, and not sent back any more."""
+    statistics: bytes = b""
+    """The revisit policies' state of the crawl, as `services.frontier.revisit` packs it."""

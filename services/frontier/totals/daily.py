@@ -1,0 +1,450 @@
+"""The totals of each day in a partition, from which `gossamer report` is made.
+
+A day has one row of bounded size, which is written together with the hosts and the other totals.
+Totals of a longer time are sums over days. A site is counted at the first hazard of a kind that it
+meets, so that the sums count it once, too. A site is *productive* while most of its last pages had
+new texts: URLs that a limit stops there were probably worth a visit.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from enum import StrEnum
+from typing import NamedTuple
+
+from msgspec import field
+from msgspec.structs import astuple, replace
+
+from gossamer.erasures import is_about
+from gossamer.events import (
+    Outcome,
+    PageDeduplicated,
+    Purpose,
+    Verdict,
+    VisitEnded,
+)
+from gossamer.events.hazards import Hazard
+from gossamer.events.outcomes import OUTCOMES
+from gossamer.store import ColumnGroup, Row, Store
+from services.frontier.revisit import CrawlState
+
+
+class Downloads(NamedTuple):
+    """Responses of one kind."""
+
+    responses: int = 0
+    received: int = 0
+    """Bytes of their bodies, as received."""
+
+
+class HazardCount(NamedTuple):
+    """How often a hazard was met on a day."""
+
+    urls: int = 0
+    """URLs that met it. A retried or revisited URL may count again."""
+    sites: int = 0
+    """Sites that met it for the first time."""
+    productive_urls: int = 0
+    """URLs that met it, of sites whose last pages mostly had new texts."""
+    links: int = 0
+    """Links that were parked because of it. A link counts on each page."""
+    productive_links: int = 0
+    """Parked links on pages of sites whose last pages mostly had new texts."""
+
+
+class HazardExample(NamedTuple):
+    """A URL that met a hazard."""
+
+    url: str
+    site: str
+
+
+class FreshnessSums(ColumnGroup, frozen=True):
+    """The sums from which the expected freshness of a crawl's copies is computed, at one time."""
+
+    planned: int = 0
+    """URLs with a plan."""
+    pages: float = 0.0
+    """Visited pages."""
+    unseen: float = 0.0
+    """Pages that were visited once, so that nothing is known about their changes."""
+    weights: float = 0.0
+    """The sum of the weights of pages with planned visits."""
+    fresh: float = 0.0
+    """The sum of weights times expected freshness."""
+    age: float = 0.0
+    """The sum of weights times expected age in days."""
+
+
+class DailyTallyRow(Row, frozen=True):
+    """Totals of a crawl in a partition on one day, for `gossamer report`."""
+
+    table = "daily_tallies"
+    partition_key, sort_key = ("crawl", "partition"), "at"
+    decides = True
+    kept_for, aged_by = "frontier.report_age", "at"
+
+    crawl: str
+    partition: str
+    at: float
+    """The beginning of the day, in UTC. A count belongs to the day on which the frontier made it.
+    """
+    admitted: int = 0
+    """URLs that were admitted."""
+    refused: dict[str, int] = field(default_factory=dict)
+    """Rule → URLs that it refused."""
+    sites: int = 0
+    """Sites whose first URL was admitted or met a hazard on the day."""
+    visits: int = 0
+    """Visits that sent a request."""
+    pages: int = 0
+    """Visits that ended with a page."""
+    shared: int = 0
+    """Pages that were taken from another crawl, without a request."""
+    statuses: dict[str, Downloads] = field(default_factory=dict)
+    """Status code → responses. Visits without a response are under their outcome, and rare statuses
+    under `other`."""
+    requisites: Downloads = Downloads()
+    """Responses to visits to requisites. They are in no other count of visits."""
+    types: dict[str, Downloads] = field(default_factory=dict)
+    """Media type → 2xx responses, without robots.txt files. Rare types are under `other`."""
+    verdicts: dict[str, int] = field(default_factory=dict)
+    """Verdict → pages."""
+    new_texts: int = 0
+    """Pages whose text no other page had before, and changed pages. Listings do not count."""
+    hazards: dict[str, HazardCount] = field(default_factory=dict)
+    """Hazard → how often it was met."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """Stage of a visit (`services.frontier.totals.daily.Stage`) → seconds of all visits
+    together."""
+    freshness: FreshnessSums = FreshnessSums()
+    """The sums after the last count of the day. They do not add up over days."""
+
+
+class HazardExamplesRow(Row, frozen=True):
+    """A few URLs of a partition that met a hazard, for `gossamer report`."""
+
+    table = "hazard_examples"
+    partition_key, sort_key = ("crawl", "partition"), "hazard"
+
+    crawl: str
+    partition: str
+    hazard: str
+    at: float
+    """When the newest example was added."""
+    urls: tuple[HazardExample, ...] = ()
+    """The newest example first."""
+
+
+DAY = 86400.0
+MAX_STATUSES = 40
+MAX_TYPES = 40
+"""Status codes and media types that are counted separately on a day."""
+MAX_TYPE_LENGTH = 80
+"""Characters of a media type that is counted separately."""
+OTHER = "other"
+MAX_EXAMPLES = 3
+"""Example URLs of a hazard in a partition."""
+MAX_LATEST_PAGES = 8
+"""The last pages of a site that decide whether it is productive."""
+MIN_LATEST_PAGES = 4
+NEW_TEXT_VERDICTS = frozenset({Verdict.FIRST, Verdict.CHANGED})
+COPY_VERDICTS = frozenset({Verdict.DUPLICATE, Verdict.NEAR_DUPLICATE})
+
+
+class Stage(StrEnum):
+    """What the time of a visit was spent on."""
+
+    DNS = "dns"
+    LIMITED = "limited"
+    CONNECT = "connect"
+    FIRST_BYTE = "first_byte"
+    BODY = "body"
+    PARSE = "parse"
+    DEDUP = "dedup"
+    VISIT = "visit"
+    """The whole request: from `connect` to `body`, with the wait for limiters in between."""
+    DELAY = "delay"
+    """The courtesy delay of a host that had more URLs."""
+
+
+def note_page(latest: tuple[bool, ...], event: PageDeduplicated) -> tuple[bool, ...]:
+    """Return *latest*, of the last pages of a site, with the page of *event* if it tells whether
+    the site has new texts."""
+    if event.visit.purpose is not Purpose.PAGE:
+        return latest
+    if event.verdict not in NEW_TEXT_VERDICTS and event.verdict not in COPY_VERDICTS:
+        return latest
+    return (*latest[1 - MAX_LATEST_PAGES :], event.verdict in NEW_TEXT_VERDICTS)
+
+
+def is_productive(latest: Collection[bool]) -> bool:
+    """Return whether most of the *latest* pages of a site had new texts."""
+    return len(latest) >= MIN_LATEST_PAGES and 2 * sum(latest) > len(latest)
+
+
+def day_of(now: float) -> float:
+    """Return the start of the day of *now*, in epoch seconds."""
+    return now // DAY * DAY
+
+
+class DailyTally:
+    """The totals of the present day, and the examples of hazards."""
+
+    def __init__(self, crawl: str, partition: str, store: Store, now: float) -> None:
+        self._rows, self._example_rows = store.table(DailyTallyRow), store.table(HazardExamplesRow)
+        self._keys = crawl, partition
+        self._examples = {row.hazard: row for row in self._example_rows.scan(self._keys)}
+        self._now, self.is_closed = now, False
+        """`is_closed`: whether nothing is stored any more, because the crawl is removed."""
+        self._load(day_of(now))
+
+    def _load(self, at: float) -> None:
+        row = self._rows.get(self._keys, at) or DailyTallyRow(*self._keys, at)
+        self._row, self._is_changed = row, False
+        self.admitted, self.sites, self.visits = row.admitted, row.sites, row.visits
+        self.pages, self.shared, self.new_texts = row.pages, row.shared, row.new_texts
+        self.refused, self.verdicts = Counter(row.refused), Counter(row.verdicts)
+        self.statuses, self.types = dict(row.statuses), dict(row.types)
+        self.requisites = row.requisites
+        self.hazards, self.seconds = dict(row.hazards), dict(row.seconds)
+        self.freshness = row.freshness
+
+    def open_day(self, now: float) -> None:
+        """Count what follows on the day of *now*."""
+        self._now = now
+        if not 0 <= now - self._row.at < DAY:
+            self.write()
+            self._load(day_of(now))
+
+    def count_admitted(self, urls: int) -> None:
+        """Count *urls* that were admitted."""
+        self.admitted += urls
+        self._is_changed = True
+
+    def count_refused(self, rule: Hazard) -> None:
+        """Count a URL that *rule* refuses."""
+        self.refused[rule] += 1
+        self._is_changed = True
+
+    def count_site(self) -> None:
+        """Count a site with its first URL."""
+        self.sites += 1
+        self._is_changed = True
+
+    def count_visit(self, event: VisitEnded) -> None:
+        """Count a visit that ended: its response, and the time that it took. A shared visit is a
+        page without a response."""
+        self._is_changed = True
+        if event.visit.shared:
+            self.pages += 1
+            self.shared += 1
+            return
+        if event.visit.purpose is Purpose.REQUISITE:
+            if event.started_at:
+                self.requisites = _sum_downloads(self.requisites, Downloads(1, event.received))
+            return
+        if event.started_at:
+            self.visits += 1
+            self._add_seconds(Stage.VISIT, event.took)
+        if event.status or event.started_at or OUTCOMES[event.outcome].health.failed:
+            name = str(event.status or event.outcome)
+            _add_download(self.statuses, name, event.received, MAX_STATUSES)
+        self.pages += event.outcome is Outcome.PAGE and event.visit.purpose is Purpose.PAGE
+        if event.content_type and event.visit.purpose.is_read:
+            name = event.content_type if len(event.content_type) <= MAX_TYPE_LENGTH else OTHER
+            _add_download(self.types, name, event.received, MAX_TYPES)
+        timing = event.timing
+        self._add_seconds(Stage.DNS, timing.dns)
+        self._add_seconds(Stage.LIMITED, timing.limited)
+        self._add_seconds(Stage.CONNECT, timing.connect)
+        self._add_seconds(Stage.FIRST_BYTE, timing.first_byte)
+        self._add_seconds(Stage.BODY, timing.body)
+
+    def count_verdict(self, event: PageDeduplicated) -> None:
+        """Count a verdict, and the time that led to it."""
+        self._is_changed = True
+        self.verdicts[event.verdict] += 1
+        is_page = event.visit.purpose is Purpose.PAGE
+        self.new_texts += is_page and event.verdict in NEW_TEXT_VERDICTS
+        self._add_seconds(Stage.PARSE, event.parse_seconds)
+        self._add_seconds(Stage.DEDUP, event.dedup_seconds)
+
+    def count_delay(self, seconds: float) -> None:
+        """Count the *seconds* that a host with more URLs waits for its courtesy delay."""
+        self._is_changed = True
+        self._add_seconds(Stage.DELAY, seconds)
+
+    def count_hazards(
+        self,
+        url: str,
+        site: str,
+        hazards: Iterable[str],
+        first: Collection[str],
+        productive: bool,
+    ) -> None:
+        """Count the *hazards* that *url* met. The site meets the hazards *first* for the first
+        time; *productive*: most of its last pages had new texts."""
+        for name in hazards:
+            self._is_changed = True
+            before = self.hazards.get(name, HazardCount())
+            self.hazards[name] = before._replace(
+                urls=before.urls + 1,
+                sites=before.sites + (name in first),
+                productive_urls=before.productive_urls + productive,
+            )
+            self.add_example(name, HazardExample(url, site))
+
+    def count_parked(self, hazard: Hazard, links: int, first: bool, productive: bool) -> None:
+        """Count *links* of a page that are parked because of *hazard*.
+
+        *first* and *productive* are as in `count_hazards`.
+        """
+        self._is_changed = True
+        before = self.hazards.get(hazard, HazardCount())
+        self.hazards[hazard] = before._replace(
+            sites=before.sites + first,
+            links=before.links + links,
+            productive_links=before.productive_links + links * productive,
+        )
+
+    def set_freshness(self, crawl: CrawlState, planned: int) -> None:
+        """Note the present state of the *crawl*, with *planned* URLs, for the next count."""
+        self.freshness = FreshnessSums(
+            planned, crawl.pages, crawl.unseen, crawl.weights, crawl.fresh, crawl.age
+        )
+
+    def _add_seconds(self, stage: Stage, seconds: float) -> None:
+        if seconds:
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
+
+    def add_example(self, hazard: str, example: HazardExample) -> None:
+        """Add *example* if there is space, or if it is of another site than the examples. Once a
+        day, the newest example replaces the oldest."""
+        keys = *self._keys, hazard
+        row = self._examples.get(hazard) or HazardExamplesRow(*keys, self._now)
+        sites = {one.site for one in row.urls}
+        is_old = self._now - row.at >= DAY
+        is_full = len(row.urls) == MAX_EXAMPLES
+        if is_full and not is_old and (example.site in sites or len(sites) == MAX_EXAMPLES):
+            return
+        others = [one for one in row.urls if one.url != example.url]
+        if len(others) == MAX_EXAMPLES:
+            repeated = [one for one in others if [two.site for two in others].count(one.site) > 1]
+            others.remove((repeated or others)[-1])
+        row = HazardExamplesRow(*keys, self._now, (example, *others))
+        self._examples[hazard] = row
+        self._put_example(row)
+
+    def erase(self, target: str) -> None:
+        """Erase the examples that are about the erased *target*."""
+        for hazard, row in [*self._examples.items()]:
+            urls = tuple(one for one in row.urls if not is_about(one.url, target))
+            if len(urls) < len(row.urls):
+                self._examples[hazard] = row = replace(row, urls=urls)
+                self._put_example(row)
+
+    def _put_example(self, row: HazardExamplesRow) -> None:
+        if not self.is_closed:
+            self._example_rows.put(row)
+
+    def drop(self) -> None:
+        """Drop the rows of all days, and all examples."""
+        self._rows.drop(self._keys)
+        self._example_rows.drop(self._keys)
+
+    def write(self) -> None:
+        """Put the totals of the day into the store if they have changed."""
+        if self._is_changed and not self.is_closed:
+            self._is_changed = False
+            self._rows.put(
+                DailyTallyRow(
+                    *self._keys,
+                    self._row.at,
+                    admitted=self.admitted,
+                    refused=dict(self.refused),
+                    sites=self.sites,
+                    visits=self.visits,
+                    pages=self.pages,
+                    shared=self.shared,
+                    statuses=dict(self.statuses),
+                    types=dict(self.types),
+                    requisites=self.requisites,
+                    verdicts=dict(self.verdicts),
+                    new_texts=self.new_texts,
+                    hazards=dict(self.hazards),
+                    seconds=dict(self.seconds),
+                    freshness=self.freshness,
+                )
+            )
+
+
+def _add_download(
+    downloads: dict[str, Downloads], name: str, received: int, max_names: int
+) -> None:
+    if name not in downloads and len(downloads) >= max_names:
+        name = OTHER
+    before = downloads.get(name, Downloads())
+    downloads[name] = _sum_downloads(before, Downloads(1, received))
+
+
+def _sum_downloads(first: Downloads, second: Downloads) -> Downloads:
+    return Downloads(first.responses + second.responses, first.received + second.received)
+
+
+def scan_days(store: Store, crawl: str, partition: str, since: float = 0.0) -> list[DailyTallyRow]:
+    """Return the days of a partition that begin at or after *since*, the oldest first."""
+    rows, after = list[DailyTallyRow](), since - DAY
+    while more := store.table(DailyTallyRow).scan((crawl, partition), after):
+        rows += more
+        after = more[-1].at
+    return [row for row in rows if row.at >= since]
+
+
+def add_days(first: DailyTallyRow, second: DailyTallyRow) -> DailyTallyRow:
+    """Return the sums of two rows, with the keys of *first*."""
+    return replace(
+        first,
+        admitted=first.admitted + second.admitted,
+        refused=dict(Counter(first.refused) + Counter(second.refused)),
+        sites=first.sites + second.sites,
+        visits=first.visits + second.visits,
+        pages=first.pages + second.pages,
+        shared=first.shared + second.shared,
+        statuses=_add_downloads(first.statuses, second.statuses),
+        types=_add_downloads(first.types, second.types),
+        requisites=_sum_downloads(first.requisites, second.requisites),
+        verdicts=dict(Counter(first.verdicts) + Counter(second.verdicts)),
+        new_texts=first.new_texts + second.new_texts,
+        hazards={
+            name: HazardCount(
+                *map(
+                    sum,
+                    zip(
+                        first.hazards.get(name, HazardCount()),
+                        second.hazards.get(name, HazardCount()),
+                        strict=True,
+                    ),
+                )
+            )
+            for name in {**first.hazards, **second.hazards}
+        },
+        seconds={
+            stage: first.seconds.get(stage, 0.0) + second.seconds.get(stage, 0.0)
+            for stage in {**first.seconds, **second.seconds}
+        },
+        freshness=add_freshness(first.freshness, second.freshness),
+    )
+
+
+def add_freshness(first: FreshnessSums, second: FreshnessSums) -> FreshnessSums:
+    """Return the sums of two partitions."""
+    return FreshnessSums(*map(sum, zip(astuple(first), astuple(second), strict=True)))
+
+
+def _add_downloads(
+    first: dict[str, Downloads], second: dict[str, Downloads]
+) -> dict[str, Downloads]:
+    return {
+        name: _sum_downloads(first.get(name, Downloads()), second.get(name, Downloads()))
+        for name in {**first, **second}
+    }

@@ -1,0 +1,415 @@
+"""The totals of a partition: of each crawl (`Tally`), of what the crawls share (`SharedTally`), and
+of plans (`RevisitTotals`).
+
+Totals are written together with the hosts, so that no crash makes them wrong. People and metrics
+read them from the store, summed over all partitions.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from gossamer.erasures import is_about
+from gossamer.events import (
+    Discovery,
+    Outcome,
+    PageDeduplicated,
+    Purpose,
+    Verdict,
+    VisitEnded,
+)
+from gossamer.events.hazards import Hazard, counted_by
+from gossamer.events.outcomes import FAILURES, GONE_VERDICTS, OUTCOMES, Fate, Wait
+from gossamer.policies import NEVER
+from gossamer.store import Row, Store
+from services.frontier import revisit
+from services.frontier.revisit import CrawlState
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.harvest import Harvest, HarvestPoint
+from services.frontier.tables.hosts import (
+    AppliedRecords,
+    HostRow,
+    OffsetAndTime,
+)
+from services.frontier.tables.plans import PartitionPlansRow
+from services.frontier.totals.daily import DailyTally
+
+
+class TallyRow(Row, frozen=True):
+    """Totals of a crawl in a partition since the crawl's beginning, for report and live view."""
+
+    table = "tallies"
+    partition_key = "crawl", "partition"
+    decides = True
+
+    crawl: str
+    partition: str
+    admitted: int = 0
+    queued: int = 0
+    pages: int = 0
+    received: int = 0
+    outcomes: dict[str, int] = msgspec.field(default_factory=dict)
+    refused: dict[str, int] = msgspec.field(default_factory=dict)
+    verdicts: dict[str, int] = msgspec.field(default_factory=dict)
+    hazards: dict[str, int] = msgspec.field(default_factory=dict)
+    latest: tuple[tuple[str, str], ...] = ()
+    """The last few visits: URL and outcome."""
+    failed_urls: dict[str, str] = msgspec.field(default_factory=dict)
+    """Outcome → the last URL that finished with this failure, after its retries."""
+    hours: dict[str, tuple[int, int, int]] = msgspec.field(default_factory=dict)
+    """Hour since 1970 → pages fetched in it that were new, changed, unchanged; the last 24 hours.
+    """
+    harvest: tuple[HarvestPoint, ...] = ()
+    """The harvest curve: what the visits have brought, over time. At most 64 points."""
+    applied_verdicts: AppliedRecords = AppliedRecords()
+    """The records of `pages.deduplicated` that are in the totals: verdicts and parked links."""
+
+
+class PartitionTallyRow(Row, frozen=True):
+    """Totals of a partition that its crawls share: its hosts, its orders, and its scheduled
+    waits."""
+
+    table = "partition_tallies"
+    partition_key = "partition"
+    decides = True
+
+    partition: str
+    last_number: int = 0
+    """The largest request number that was given out. Request numbers grow, whatever the clock does.
+    """
+    orders: int = 0
+    """Orders that were made; the number of the last one is in its id."""
+    orders_before_claim: int = 0
+    """Orders that were made before the newest claim on the partition."""
+    conditions: dict[str, int] = msgspec.field(default_factory=dict)
+    """Condition → number of hosts."""
+    slowest: dict[str, float] = msgspec.field(default_factory=dict)
+    """Host → its longest visit, in seconds; the slowest few hosts."""
+    largest: dict[str, float] = msgspec.field(default_factory=dict)
+    """Host → bytes received; the largest few hosts."""
+    next_due_at: float | None = None
+    """When the next URL or host is due; null if not within the hour."""
+    due_count: int = 0
+    """URLs and hosts that wait for a time."""
+    sent: dict[str, int] = msgspec.field(default_factory=dict)
+    """Partition of `visits.ordered` → unanswered orders of this partition's sites there; empty with
+    one fetcher."""
+    checked_out: dict[str, str] = msgspec.field(default_factory=dict)
+    """Host → site, of all checked-out hosts. A frontier that takes the partition over loads these
+    hosts before it makes orders."""
+
+
+MAX_LISTED = 10
+"""The length of the lists of hosts and visits."""
+LABELS = {
+    Purpose.ROBOTS: "robots.txt",
+    Purpose.PROBE: "probe",
+    Purpose.USAGE: "usage file",
+    Purpose.REQUISITE: "requisite",
+}
+"""Purpose → the label under which its visits are counted, unless their outcome is a failure."""
+HOURS = 24
+"""Hours for which pages are counted by the hour."""
+
+
+class SharedTally:
+    """The totals of a partition that its crawls share, written once per advance if they changed."""
+
+    def __init__(self, partition: str, store: Store) -> None:
+        self._rows = store.table(PartitionTallyRow)
+        self._row = row = self._rows.get(partition) or PartitionTallyRow(partition)
+        self.last_number, self.orders = row.last_number, row.orders
+        self.orders_before_claim = row.orders_before_claim
+        self.conditions = Counter(row.conditions)
+        self.slowest, self.largest = dict(row.slowest), dict(row.largest)
+        self.next_due_at, self.due_count = row.next_due_at, row.due_count
+        self.sent, self.checked_out = dict(row.sent), dict(row.checked_out)
+        """`sent`: partition → unanswered orders, from `Partition.report_orders`; `checked_out`:
+        host → site, of all checked-out hosts."""
+
+    def record_condition(self, row: HostRow, before: Condition | None) -> None:
+        """Count a change of condition; *before*: the former condition, or None for a new host."""
+        if before is not None:
+            self.conditions[before] -= 1
+        self.conditions[row.condition] += 1
+        if row.condition is Condition.CHECKED_OUT:
+            self.checked_out[row.host] = row.site
+        else:
+            self.checked_out.pop(row.host, None)
+
+    def record_visit(self, host: str, took: float, received: int) -> None:
+        """Record a visit that *took* seconds, and the bytes that its *host* has sent in all."""
+        _keep_largest(self.slowest, host, max(took, self.slowest.get(host, 0.0)))
+        _keep_largest(self.largest, host, received)
+
+    def erase(self, target: str) -> None:
+        """Remove the hosts of the erased *target*."""
+        for values in (self.slowest, self.largest):
+            for host in [one for one in values if is_about(f"{one}/", target) and one != target]:
+                del values[host]
+            values.pop(target, None)
+
+    def write(self) -> None:
+        """Put the totals into the store if they have changed."""
+        row = PartitionTallyRow(
+            partition=self._row.partition,
+            last_number=self.last_number,
+            orders=self.orders,
+            orders_before_claim=self.orders_before_claim,
+            conditions=dict(self.conditions),
+            slowest=dict(self.slowest),
+            largest=dict(self.largest),
+            next_due_at=self.next_due_at,
+            due_count=self.due_count,
+            sent=dict(self.sent),
+            checked_out=dict(self.checked_out),
+        )
+        if row != self._row:
+            self._row = row
+            self._rows.put(row)
+
+
+class Tally:
+    """The totals of a crawl in a partition, written once per advance if they changed."""
+
+    def __init__(self, crawl: str, partition: str, store: Store, now: float) -> None:
+        self.daily = DailyTally(crawl, partition, store, now)
+        self._rows = store.table(TallyRow)
+        keys = crawl, partition
+        self._row = row = self._rows.get(keys) or TallyRow(*keys)
+        self.admitted, self.queued, self.pages = row.admitted, row.queued, row.pages
+        self.received = row.received
+        self.outcomes, self.refused = Counter(row.outcomes), Counter(row.refused)
+        self.verdicts, self.hazards = Counter(row.verdicts), Counter(row.hazards)
+        self.latest, self.hours = list(row.latest), dict(row.hours)
+        self.failed_urls = dict(row.failed_urls)
+        self.harvest, self.applied_verdicts = Harvest(row.harvest), row.applied_verdicts
+
+    def count_admitted(self, urls: Sequence[Discovery], now: float) -> None:
+        """Count *urls* that were admitted."""
+        self.admitted += len(urls)
+        # The URLs of seeds and of sitemaps have no page with a score.
+        self.harvest.count_found(sum(url.score is not None for url in urls), now)
+
+    def count_visit(self, event: VisitEnded) -> list[str]:
+        """Count a visit that ended; return the hazards that were counted."""
+        if OUTCOMES[event.outcome].fate is Fate.STAY:
+            return []
+        if event.visit.purpose is not Purpose.PAGE and event.outcome is Outcome.PRIVATE_ADDRESS:
+            return []  # No request was made. The URLs of the host get the same outcome, and count.
+        if event.visit.purpose is not Purpose.REQUISITE:
+            self.harvest.count_visit(event.at)
+        page = event.outcome is Outcome.PAGE and event.visit.purpose is Purpose.PAGE
+        self.pages += page
+        # A failed visit to a robots.txt is counted under its outcome, or nobody would see why the
+        # host is not visited.
+        failed = OUTCOMES[event.outcome].wait is not Wait.NONE
+        name = str(event.outcome)
+        if not failed:
+            name = LABELS.get(event.visit.purpose, name)
+        self.outcomes[name] += 1
+        self.received += event.received
+        hazards = counted_by("fetcher", event.hazards)
+        self.hazards.update(hazards)
+        self.daily.count_visit(event)
+        self.latest = [*self.latest[1 - MAX_LISTED :], (event.visit.url, name)]
+        return hazards
+
+    def record_finished(self, event: VisitEnded) -> None:
+        """Count the URL of *event*, which is not retried. Make it the example of its outcome if
+        that is a failure, and of no other failure."""
+        url = event.visit.url
+        if not event.visit.earlier:
+            self.harvest.count_first_visit(event.at)
+        self.failed_urls = {name: one for name, one in self.failed_urls.items() if one != url}
+        if event.outcome in FAILURES:
+            self.failed_urls[str(event.outcome)] = url
+
+    def begin_parked(self, record: OffsetAndTime | None) -> bool:
+        """Return whether the parked links of *record* are yet to be counted, and note that they
+        are. It has the topic of the verdicts."""
+        if record and self.applied_verdicts.covers(record):
+            return False
+        if record:
+            self.applied_verdicts = self.applied_verdicts.through(record)
+        return True
+
+    def count_verdict(
+        self, event: PageDeduplicated, record: OffsetAndTime | None
+    ) -> set[str] | None:
+        """Count a verdict; return the hazards that were counted, or None if the verdict was counted
+        before, from the same *record*."""
+        if record and self.applied_verdicts.covers(record):
+            return None
+        if record:
+            self.applied_verdicts = self.applied_verdicts.through(record)
+        self.verdicts[event.verdict] += 1
+        self.harvest.count_verdict(event)
+        self.daily.count_verdict(event)
+        hazards = {*counted_by("parser", event.hazards), *counted_by("dedup", event.hazards)}
+        self.hazards.update(hazards)
+        if event.verdict not in GONE_VERDICTS and event.verdict is not Verdict.UNREADABLE:
+            self._count_change(event.change, event.fetched_at or event.at)
+        return hazards
+
+    def _count_change(self, change: float | None, at: float) -> None:
+        """Count a page fetched *at* by how much of it had changed; None for a new page."""
+        hour = str(hour_of(at))
+        new, changed, unchanged = self.hours.get(hour, (0, 0, 0))
+        if change is None:
+            new += 1
+        elif change:
+            changed += 1
+        else:
+            unchanged += 1
+        self.hours[hour] = (new, changed, unchanged)
+        while len(self.hours) > HOURS:
+            del self.hours[min(self.hours, key=int)]
+
+    def erase(self, target: str) -> None:
+        """Remove the URLs of the erased *target*."""
+        self.latest = [one for one in self.latest if not is_about(one[0], target)]
+        self.failed_urls = {
+            name: url for name, url in self.failed_urls.items() if not is_about(url, target)
+        }
+        self.daily.erase(target)
+
+    def drop(self) -> None:
+        """Drop the rows of the crawl in the partition."""
+        self._rows.drop((self._row.crawl, self._row.partition))
+        self.daily.drop()
+
+    def count_refused(self, rule: Hazard) -> list[str]:
+        """Count a URL that *rule* refuses; return the hazards that were counted."""
+        hazards = counted_by("frontier", [rule])
+        self.refused[rule] += 1
+        self.hazards.update(hazards)
+        self.daily.count_refused(rule)
+        return hazards
+
+    def count_hazard(self, hazard: Hazard) -> list[str]:
+        """Count a hazard that the frontier counts, and that refuses no URL; return it."""
+        hazards = counted_by("frontier", [hazard])
+        self.hazards.update(hazards)
+        return hazards
+
+    def write(self) -> None:
+        """Put the totals into the store if they have changed."""
+        self.daily.write()
+        row = TallyRow(
+            crawl=self._row.crawl,
+            partition=self._row.partition,
+            admitted=self.admitted,
+            queued=self.queued,
+            pages=self.pages,
+            received=self.received,
+            outcomes=dict(self.outcomes),
+            refused=dict(self.refused),
+            verdicts=dict(self.verdicts),
+            hazards=dict(self.hazards),
+            latest=tuple(self.latest),
+            failed_urls=dict(self.failed_urls),
+            hours=dict(self.hours),
+            harvest=self.harvest.points,
+            applied_verdicts=self.applied_verdicts,
+        )
+        if row != self._row:
+            self._row = row
+            self._rows.put(row)
+
+
+def _keep_largest(values: dict[str, float], host: str, value: float) -> None:
+    # The smallest value may be dropped: values only grow, so its host returns if it grows enough.
+    values[host] = value
+    if len(values) > MAX_LISTED:
+        del values[min(values, key=values.__getitem__)]
+
+
+def hour_of(at: float) -> int:
+    """Return the hours since 1970."""
+    return int(at // 3600)
+
+
+@dataclass
+class RevisitTotals:
+    """Sums over partitions. Begin empty, and `add` each partition."""
+
+    policy: str = NEVER
+    """The active policy. During a change, the policy of at least one partition."""
+    budget: float = 0.0
+    """The visits a day that the crawl may make; 0 for as many as politeness allows."""
+    planned: int = 0
+    """The planned visits; under the policy `none`, the pages with a state."""
+    next_at: float | None = None
+    """The time of the next planned visit; None if none is due within the hour."""
+    spent: Counter[str] = field(default_factory=Counter)
+    """Basis (`services.frontier.revisit.Basis`) → the number of ordered visits."""
+    distrusted_hosts: int = 0
+    """The number of hosts whose validators are distrusted."""
+    weights: float = 0.0
+    """The sum of the weights of pages with planned visits."""
+    fresh: float = 0.0
+    """The sum of weights times expected freshness."""
+    age: float = 0.0
+    """The sum of weights times expected age in days."""
+    price: float = 0.0
+    """The sum of weights times the price in days of freshness."""
+    pages: float = 0.0
+    """The number of visited pages."""
+    unseen: float = 0.0
+    """The number of pages that were visited once."""
+    waiting: int = 0
+    """The number of first visits that wait for the budget."""
+
+    def add(self, row: PartitionPlansRow, crawl: CrawlState | None = None) -> None:
+        """Add a partition; *crawl* is its decoded statistics, if available."""
+        crawl = crawl or revisit.unpack_crawl(row.statistics)
+        if row.policy != NEVER:
+            self.policy = row.policy
+        self.budget += crawl.budget
+        self.planned += row.planned
+        self.waiting += row.waiting
+        self.spent.update(row.spent)
+        self.distrusted_hosts += row.distrusted_hosts
+        self.weights += crawl.weights
+        self.fresh += crawl.fresh
+        self.age += crawl.age
+        self.price += crawl.price * crawl.weights
+        self.pages += crawl.pages
+        self.unseen += crawl.unseen
+        if row.next_at is not None:
+            self.next_at = min(row.next_at, self.next_at or row.next_at)
+
+    @property
+    def active(self) -> bool:
+        """Whether any revisit is planned."""
+        return self.policy != NEVER and bool(self.planned)
+
+    @property
+    def learning(self) -> bool:
+        """Whether most pages were visited only once, so that change rates are not yet known."""
+        return self.unseen > self.pages / 2
+
+    @property
+    def expected_freshness(self) -> float | None:
+        """The expected fraction of pages, by weight, whose copy equals the page: 0 to 1.
+
+        None without planned visits, or if change rates are not yet known.
+        """
+        return self.fresh / self.weights if self.weights and not self.learning else None
+
+    @property
+    def expected_age(self) -> float | None:
+        """The expected mean age of copies, in seconds.
+
+        None without planned visits, or if change rates are not yet known.
+        """
+        return self.age / self.weights * revisit.DAY if self.weights and not self.learning else None
+
+    @property
+    def mean_price(self) -> float | None:
+        """The mean price of a visit, in seconds of freshness of a page of weight 1; None without a
+        price."""
+        return self.price / self.weights * revisit.DAY if self.price else None
