@@ -4,7 +4,7 @@ wake."""
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from gossamer.crawl import accept, why_idle
 from gossamer.errors import Poison
@@ -57,6 +57,7 @@ from services.frontier.partition.partition import Partition
 from services.frontier.partition.partitions import Gauges, Partitions
 from services.frontier.partition.parts import may_be_repeated
 from services.frontier.partition.politeness import Overrides
+from services.frontier.partition.share import CrawlShare
 from services.frontier.partition.shares import Shares
 from services.frontier.partition.workbench import Host, servable_crawls
 from services.frontier.procedures.erasing import ErasureHandler
@@ -70,6 +71,7 @@ from services.frontier.steps.requisites import RequisiteAdmission, is_requisite
 from services.frontier.steps.revisits import Revisits, is_late, plans_of
 from services.frontier.steps.robots import RobotsOnBehalf, add_signature_text, discover_sitemaps
 from services.frontier.steps.urgent import UrgentRequests
+from services.frontier.steps.verdicts import Verdicts
 from services.frontier.tables.hosts import NO_HOST, HostCrawl, OffsetAndTime
 from services.frontier.tables.ordering import is_urgent
 from services.frontier.tables.plans import DueRow, PlanRow
@@ -88,10 +90,18 @@ OF_A_CRAWL_ALONE = (
     RobotsRequested,
 )
 """Events that concern no other crawl than theirs. They are dropped if it is removed."""
-Place = tuple[str, str, str | None]
+Place = tuple[str | None, str, str | None]
 """A crawl, a site, and a host key; None without one."""
-PartitionHandler = Callable[[Partition, Any, float], Output | None]
-"""Handles one type of event about a site of the partition."""
+PartitionHandler = Callable[[Partition, CrawlShare, Any, float], Output | None]
+"""Handles one type of event about a site of the partition, with the share of the event's crawl."""
+
+
+class DueVisit(NamedTuple):
+    """An entry of the calendar about a URL, its partition, and the share of its crawl."""
+
+    partition: Partition
+    share: CrawlShare
+    entry: DueRow
 
 
 class Frontier(Processor):
@@ -140,10 +150,11 @@ class Frontier(Processor):
             sign,
         )
         self._check_in = CheckIn(settings, self._balance, self._revisits, self._shared, store, sign)
+        self._verdicts = Verdicts(settings, self._revisits, store)
         self._leases = Leases(settings, self._check_in)
         self._operator_requests = OperatorRequests(self._admission)
         self._urgent = UrgentRequests(self._partitions, self._revisits, store)
-        self._robots = RobotsOnBehalf(self._partitions, self._check_in.robots)
+        self._robots = RobotsOnBehalf(self._partitions, self._check_in.endings.robots)
         self._erasures = ErasureHandler(store, self._shared)
         self._removal = CrawlRemoval(store, self._partitions, self._erasures)
         self._gauges, self._pacing = Gauges(self._partitions), Pacing(self._partitions)
@@ -246,13 +257,13 @@ class Frontier(Processor):
 
         Each yielded group has the keys of all partitions, which are read at once.
         """
-        by_partition = defaultdict[tuple[str, int], list[tuple[str, str | None]]](list)
+        by_partition = defaultdict[tuple[str | None, int], list[tuple[str, str | None]]](list)
         for crawl, site, host in places:
             by_partition[crawl, self._partitions.number_of(site)].append((site, host))
         groups = [
-            partition.reads_of(several)
+            partition.reads_of(partition.share(crawl) if crawl else None, several)
             for (crawl, _), several in by_partition.items()
-            if (partition := self._partitions.of(several[0][0], crawl))
+            if (partition := self._partitions.of(several[0][0]))
         ]
         for several in zip(*groups, strict=True):
             yield chain.from_iterable(several)
@@ -279,16 +290,17 @@ class Frontier(Processor):
         if (handler := self._handlers.get(type(event))) is None:
             return ()
         site = event.site  # type: ignore[attr-defined]
-        if (partition := self._partitions.of(site, event.crawl)) is None:
+        if (found := self._partitions.find(site, event.crawl)) is None:
             raise Poison(
                 f"{site} belongs to another partition than the record: its producer must choose "
                 "partitions by murmur2"
             )
-        definition = self._crawl_of(partition)
+        partition, share = found
+        definition = self._crawl_of(share)
         if definition and definition.removed and isinstance(event, OF_A_CRAWL_ALONE):
             return ()
-        partition.tally.daily.open_day(now)
-        return handler(partition, event, now) or ()
+        share.tally.daily.open_day(now)
+        return handler(partition, share, event, now) or ()
 
     def _bind_controls(self) -> dict[type[Event], Handler]:
         """Return the handlers of the events on `control`."""
@@ -311,58 +323,64 @@ class Frontier(Processor):
             UrlsAdmitted: self._admit_urls,
             VisitEnded: self._check_in_visit,
             PageDeduplicated: self._record_verdict,
-            MissingPageRead: lambda partition, event, now: add_signature_text(partition, event),
+            MissingPageRead: lambda partition, share, event, now: add_signature_text(
+                partition, event
+            ),
             LinksParked: self._park_links,
             RobotsRequested: self._request_robots,
             RobotsAnswered: self._apply_robots_answer,
             RetryRequested: self._operator_requests.retry,
             RefetchRequested: self._operator_requests.refetch,
-            FetchRequested: lambda partition, event, now: self._urgent.fetch(
-                partition, event, now, self._offset_and_time(event)
+            FetchRequested: lambda partition, share, event, now: self._urgent.fetch(
+                partition, share, event, now, self._offset_and_time(event)
             ),
             ReleaseRequested: self._operator_requests.release,
             ChangesHinted: self._revisits.record_hints,
-            OriginalAnnounced: lambda partition, event, now: self._replicas.announce(
-                partition, event
+            OriginalAnnounced: lambda partition, share, event, now: self._replicas.announce(
+                partition, share, event
             ),
             UrlRulesAnnounced: self._replicas.apply_rules,
-            ErasureRequested: lambda partition, event, now: [
-                *self._erasures.begin(partition, event, now)
+            ErasureRequested: lambda partition, share, event, now: [
+                *self._erasures.begin(partition, share, event, now)
             ],
-            UrlsErased: lambda partition, event, now: (
+            UrlsErased: lambda partition, share, event, now: (
                 self._removal if event.removal else self._erasures
-            ).finish(partition, event),
+            ).finish(partition, share, event),
         }
 
-    def _admit_urls(self, partition: Partition, event: UrlsAdmitted, now: float) -> Output:
+    def _admit_urls(
+        self, partition: Partition, share: CrawlShare, event: UrlsAdmitted, now: float
+    ) -> Output:
         event, outputs = self._erasures.remove_erased_links(partition, event, now)
-        new_at = self._hosts_new_to(partition, event)
+        new_at = self._hosts_new_to(partition, share, event)
         if event.urls:
-            partition.sites.enter(event.site)
+            share.sites.enter(event.site)
         admit = self._admission.promote if event.promoted else self._admission.admit
         if event.urls and is_requisite(event.urls[0]):
             admit = self._requisites.admit
-        admit(partition, event, self._crawl_of(partition), now, self._offset_and_time(event))
-        return [*outputs, *self._discover_stored_sitemaps(partition, new_at, now)]
+        admit(partition, share, event, self._crawl_of(share), now, self._offset_and_time(event))
+        return [*outputs, *self._discover_stored_sitemaps(partition, share, new_at, now)]
 
-    def _hosts_new_to(self, partition: Partition, event: UrlsAdmitted) -> list[Host]:
+    def _hosts_new_to(
+        self, partition: Partition, share: CrawlShare, event: UrlsAdmitted
+    ) -> list[Host]:
         """Return the hosts of *event* that other crawls have visited, and its crawl has not."""
         if len(self._definitions) < 2:
             return []
         keys = dict.fromkeys(host_key(found.url) for found in event.urls)
         hosts = (partition.find(event.site, key) for key in keys)
-        return [host for host in hosts if host.stored and partition.crawl not in host.row.crawls]
+        return [host for host in hosts if host.stored and share.crawl not in host.row.crawls]
 
     def _discover_stored_sitemaps(
-        self, partition: Partition, hosts: Iterable[Host], now: float
+        self, partition: Partition, share: CrawlShare, hosts: Iterable[Host], now: float
     ) -> Iterator[Event]:
         """Yield the discoveries of the sitemaps that the valid robots.txt files of *hosts* name, if
         the crawl has URLs there now."""
-        crawl = self._crawl_of(partition)
+        crawl = self._crawl_of(share)
         for host in hosts if crawl else ():
             robots = partition.robots(host)
             is_valid = robots is not None and robots.rules.expires_at > now
-            if crawl and robots and is_valid and partition.crawl in host.row.crawls:
+            if crawl and robots and is_valid and share.crawl in host.row.crawls:
                 yield from discover_sitemaps(host.row.host, robots.sitemaps, crawl, now)
 
     def _discover_sitemaps(
@@ -377,39 +395,47 @@ class Frontier(Processor):
             if (crawl := self._definitions.get(each)) and not crawl.removed:
                 yield from discover_sitemaps(event.host, event.sitemaps, crawl, now, visit)
 
-    def _check_in_visit(self, partition: Partition, event: VisitEnded, now: float) -> Output:
-        self._check_in.apply_outcome(partition, event, now)
+    def _check_in_visit(
+        self, partition: Partition, share: CrawlShare, event: VisitEnded, now: float
+    ) -> Output:
+        self._check_in.apply_outcome(partition, share, event, now)
         if not event.visit.shared:
             self._pacing.charge_bytes(event.received)
         if partition.erasures.covers(event.visit):
             return ()
         return self._discover_sitemaps(partition, event, now)
 
-    def _request_robots(self, partition: Partition, event: RobotsRequested, now: float) -> Output:
-        partition.sites.enter(event.site)
-        return [*self._robots.handle_request(partition, event, now)]
+    def _request_robots(
+        self, partition: Partition, share: CrawlShare, event: RobotsRequested, now: float
+    ) -> Output:
+        share.sites.enter(event.site)
+        return [*self._robots.handle_request(partition, share, event, now)]
 
-    def _record_verdict(self, partition: Partition, event: PageDeduplicated, now: float) -> None:
+    def _record_verdict(
+        self, partition: Partition, share: CrawlShare, event: PageDeduplicated, now: float
+    ) -> None:
         if partition.erasures.covers(event.visit):
             return
-        partition.sites.enter(event.site)
+        share.sites.enter(event.site)
         if event.visit.imported is not None:
-            self._check_in.record_imported(partition, event)
+            self._verdicts.record_imported(partition, share, event)
             return
-        if partition.count_verdict(event, self._offset_and_time(event)):
-            self._check_in.record_verdict(partition, event, now)
-            self._revisits.record_verdict(partition, event)
+        if share.count_verdict(event, self._offset_and_time(event)):
+            self._verdicts.record(partition, share, event, now)
+            self._revisits.record_verdict(partition, share, event)
 
-    def _park_links(self, partition: Partition, event: LinksParked, now: float) -> Output:
-        counts = partition.tally.begin_parked(self._offset_and_time(event))
-        return self._refusals.park(partition, event, self._crawl_of(partition), now, counts)
+    def _park_links(
+        self, partition: Partition, share: CrawlShare, event: LinksParked, now: float
+    ) -> Output:
+        counts = share.tally.begin_parked(self._offset_and_time(event))
+        return self._refusals.park(share, event, self._crawl_of(share), now, counts)
 
     def _apply_robots_answer(
-        self, partition: Partition, event: RobotsAnswered, now: float
+        self, partition: Partition, share: CrawlShare, event: RobotsAnswered, now: float
     ) -> Output:
         if not partition.find(event.site, event.host).stored:
             return ()  # The host was erased.
-        self._robots.handle_answer(partition, event, now)
+        self._robots.handle_answer(partition, share, event, now)
         return self._discover_sitemaps(partition, event, now)
 
     def _change_override(self, event: SiteOverridden | HostOverridden, now: float) -> None:
@@ -430,9 +456,9 @@ class Frontier(Processor):
         self._left = None
         self._loading.load_hosts(now, self._open_crawls())
 
-    def _crawl_of(self, partition: Partition) -> CrawlDefined | None:
-        """Return the definition of the crawl that sees *partition*; None before it is defined."""
-        return self._definitions.get(partition.crawl)
+    def _crawl_of(self, share: CrawlShare) -> CrawlDefined | None:
+        """Return the definition of the crawl of *share*; None before it is defined."""
+        return self._definitions.get(share.crawl)
 
     def due(self) -> float | None:
         """Return when the next delay, lease or backoff ends; 0 if there is work now."""
@@ -463,8 +489,8 @@ class Frontier(Processor):
             self._replaced.clear()
         if day_of(now) != self._day:
             self._day = day_of(now)
-            for partition in self._partitions.read_all():
-                partition.tally.daily.open_day(now)
+            for share in self._partitions.shares():
+                share.tally.daily.open_day(now)
         read_until = self._leases_may_end_until(now)
         for partition in self._partitions if self._partitions.caught_up else ():
             self._leases.end(partition, read_until, now)
@@ -492,36 +518,41 @@ class Frontier(Processor):
     def _queue_due(self, now: float, limit: int) -> None:
         """Queue at most *limit* due URLs, and end the backoff of due hosts."""
         self._revisits.follow(now, limit)
-        popped = list[tuple[Partition, list[DueRow]]]()
-        woken = list[tuple[Partition, str]]()
+        ended = list[tuple[Partition, list[DueRow]]]()
+        retries, planned = list[DueVisit](), list[DueVisit]()
+        woken = list[tuple[Partition, CrawlShare, str]]()
         for partition in self._partitions:
             due = partition.pop_due(now, limit)
+            limit -= sum(entry.host != NO_HOST for entry in due)
             for site in dict.fromkeys(entry.site for entry in due if entry.host == NO_HOST):
-                woken += [(each, site) for each in partition.all_crawls if not each.is_removed]
-            if due := [entry for entry in due if entry.host != NO_HOST]:
-                popped.append((partition, due))
-            limit -= len(due)
-        planned = list[tuple[Partition, DueRow]]()
-        for partition in self._revisits.with_due_plans(now):
-            visits = partition.plans.pop_due(now, limit)
-            planned += [(partition, entry) for entry in visits]
+                shares = [share for share in partition.all_shares if not share.is_removed]
+                woken += [(partition, share, site) for share in shares]
+            of_hosts = [entry for entry in due if entry.host != NO_HOST and not entry.url]
+            if of_hosts:
+                ended.append((partition, of_hosts))
+            retries += [
+                DueVisit(partition, partition.share(entry.crawl), entry)
+                for entry in due
+                if entry.url and entry.crawl
+            ]
+        for partition, share in self._revisits.with_due_plans(now):
+            visits = share.plans.pop_due(now, limit)
+            planned += [DueVisit(partition, share, entry) for entry in visits]
             limit -= len(visits)
-        found = [(partition, entry) for partition, due in popped for entry in due] + planned
-        places: list[Place] = [
-            (partition.of(entry.crawl).crawl, entry.site, entry.host) for partition, entry in found
-        ]
-        places += [(partition.crawl, site, None) for partition, site in woken]
-        plans = plans_of(entry for _, entry in found)
-        read_ahead(self._store, chain([plans], self._reads_of(places)))
-        for partition, due in popped:
-            partition.end_backoffs([entry for entry in due if not entry.url])
-            for entry in due:
-                if entry.url and not partition.of(entry.crawl).is_removed:
-                    self._admission.queue_due_retry(partition.of(entry.crawl), entry, now)
-        for partition, entry in planned:
-            self._admission.queue_due_plan(partition, entry, now)
-        for partition, site in woken:
-            self._admission.release_parked(partition, site, self._crawl_of(partition), now)
+        visits = [one.entry for one in retries + planned]
+        of_hosts = [entry for _, due in ended for entry in due]
+        places: list[Place] = [(one.crawl, one.site, one.host) for one in of_hosts + visits]
+        places += [(share.crawl, site, None) for _, share, site in woken]
+        read_ahead(self._store, chain([plans_of(visits)], self._reads_of(places)))
+        for partition, due in ended:
+            partition.end_backoffs(due)
+        for partition, share, entry in retries:
+            if not share.is_removed:
+                self._admission.queue_due_retry(partition, share, entry, now)
+        for partition, share, entry in planned:
+            self._admission.queue_due_plan(partition, share, entry, now)
+        for partition, share, site in woken:
+            self._admission.release_parked(partition, share, site, self._crawl_of(share), now)
 
     def _load_hosts(self, now: float) -> None:
         # Crawls compete for the memory of hosts whose delay is over.
@@ -544,10 +575,10 @@ class Frontier(Processor):
             if (ready := self._next_host(visits_left, now)) is None:
                 return
             left -= 1
-            partition, host = ready
-            crawl = self._definitions[partition.crawl]
+            partition, host = ready.partition, ready.host
+            share, crawl = partition.share(ready.crawl), self._definitions[ready.crawl]
             most = min(most, visits_left[crawl.crawl])
-            order = self._check_out.order(partition, host, most, crawl, now, visits_left)
+            order = self._check_out.order(partition, share, host, most, crawl, now, visits_left)
             yield from self._check_out.pop_outputs()
             if order:
                 pacing.charge_visits(order.requests, now)
@@ -580,12 +611,12 @@ class Frontier(Processor):
         if not first:
             return None
         urgent = [crawl for crawl, one in first.items() if is_urgent(one.number)]
-        partition, host = loading.explore(first[self._shares.choose(urgent or first)])
+        partition, _, host = loading.explore(first[self._shares.choose(urgent or first)])
         crawl = _choose_crawl(host, crawls, now)
         neighbour = partition.bench.choose_neighbour(host, crawl, crawls)
         if neighbour is not host:
             host, crawl = neighbour, _choose_crawl(neighbour, crawls, now)
-        return ReadyHost(partition.of(crawl), host)
+        return ReadyHost(partition, crawl, host)
 
     def _open_crawls(self) -> dict[str, int]:
         """Return the crawls that may get orders, now or at a known time, each with the visits that
@@ -604,7 +635,7 @@ class Frontier(Processor):
 
     def note(self) -> str:
         """Return the reason why no orders are made, if it is not a fault."""
-        queued = sum(partition.tally.queued for partition in self._partitions.read_all())
+        queued = sum(share.tally.queued for share in self._partitions.shares())
         is_paused = self._pacing.is_paused
         reasons = {why_idle(crawl, queued, is_paused) for crawl in self._definitions.values()}
         return why_idle(None, queued) if not reasons else reasons.pop() if len(reasons) == 1 else ""

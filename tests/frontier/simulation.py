@@ -29,6 +29,8 @@ from gossamer.web.robots import RobotsRules
 from gossamer.web.signing import SignMode
 from gossamer.web.url import host_key, site_of
 from services.frontier.partition.partition import Partition
+from services.frontier.partition.share import CrawlShare
+from services.frontier.partition.sites import NO_RECORD, RecordAtSite
 from services.frontier.partition.workbench import Host
 from services.frontier.service import Frontier
 from services.frontier.tables.conditions import Condition, Trigger
@@ -121,6 +123,14 @@ class Simulation:
         assert found
         return found
 
+    def share(self, site: str, crawl: str = DEFAULT_CRAWL) -> CrawlShare:
+        """Return what *crawl* has in the partition of *site*."""
+        return self.partition(site).shares[crawl]
+
+    def shares(self, crawl: str = DEFAULT_CRAWL) -> list[CrawlShare]:
+        """Return what *crawl* has in all partitions."""
+        return [partition.shares[crawl] for partition in self.partitions]
+
     def loaded(self) -> int:
         """Return the number of hosts in memory."""
         return sum(len(partition.bench) for partition in self.partitions)
@@ -128,9 +138,14 @@ class Simulation:
     def _watch(self, partition: Partition) -> None:
         update = partition.update
 
-        def update_and_count(host: Host, row: HostRow, trigger: Trigger | None = None) -> None:
+        def update_and_count(
+            host: Host,
+            row: HostRow,
+            trigger: Trigger | None = None,
+            at_site: RecordAtSite = NO_RECORD,
+        ) -> None:
             before = host.row.condition
-            update(host, row, trigger)
+            update(host, row, trigger, at_site)
             if trigger:
                 self.changes[before, trigger] += 1
 

@@ -154,7 +154,7 @@ def test_single_fetcher_moves_and_counts_no_orders() -> None:
     busy.run(until=20)
     assert not [order for order in busy.sent if order.sent_to >= 0]
     frontier, _ = busy.frontiers[0]
-    assert not any(partition.shared.tally.sent for partition in frontier._partitions)
+    assert not any(partition.tally.sent for partition in frontier._partitions)
 
 
 @pytest.mark.slow

@@ -157,10 +157,10 @@ def test_due_entries_after_outage_are_popped_in_steps_and_in_order() -> None:
 def test_entry_of_clock_set_back_is_found_by_next_owner() -> None:
     store = SqliteStore(Database(":memory:"))
     partition = claim_partition(store, START)
-    partition.shared.write()
+    partition.write()
     store.flush()
     partition.schedule_url(START - HOUR, "a.test", "http://a.test", DEFAULT_CRAWL, "set back")
-    partition.shared.write()
+    partition.write()
     store.flush()
     found = claim_partition(store, START + 60.0).pop_due(START + 60.0, UNLIMITED)
     assert [row.url for row in found] == ["set back"]
@@ -171,12 +171,12 @@ def test_wait_that_a_crash_counted_twice_is_over_with_the_last_entry() -> None:
     store.write([PartitionTallyRow(partition_key(0, 1), due_count=1)], 0)
     partition = claim_partition(store, START)
     partition.schedule_url(START + 60.0, "a.test", "http://a.test", DEFAULT_CRAWL, "once")
-    partition.shared.write()
-    assert partition.shared.tally.due_count == 2
+    partition.write()
+    assert partition.tally.due_count == 2
     assert partition.pop_due(START + 60.0, UNLIMITED)
     partition.count_wait_over()
-    partition.shared.write()
-    assert partition.shared.tally.due_count == 0
+    partition.write()
+    assert partition.tally.due_count == 0
 
 
 def test_run_waits_for_due_entries_after_any_pause() -> None:
@@ -234,19 +234,19 @@ class Life:
 
     def start(self) -> None:
         self.claim = claim = claim_partition(self.store, self.now)
-        buckets = claim._calendar.log.range_to_write()
+        buckets = claim.calendar.log.range_to_write()
         # A calendar with little memory.
         dues = self.store.table(DueRow)
-        claim._calendar = claim.shared.calendar = Calendar(dues, "0", buckets, self.now, self.most)
+        claim.calendar = Calendar(dues, "0", buckets, self.now, self.most)
         self.given.clear()
         self.latest = 0.0
 
     @property
     def calendar(self) -> Calendar:
-        return self.claim._calendar
+        return self.claim.calendar
 
     def advance(self) -> None:
-        self.claim.shared.write()
+        self.claim.write()
         self.store.flush()
 
     def add(self, waits: list[float], stays: bool) -> None:

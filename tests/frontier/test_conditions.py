@@ -270,7 +270,7 @@ def count_conditions(sim: Simulation) -> dict[str, int]:
 
 def assert_counted(sim: Simulation) -> None:
     """Assert that the totals match the store."""
-    totals = [partition.shared.tally.conditions for partition in sim.partitions]
+    totals = [partition.tally.conditions for partition in sim.partitions]
     assert +sum(totals, Counter[str]()) == count_conditions(sim)
 
 

@@ -90,9 +90,7 @@ def verdict_on(ended: VisitEnded) -> PageDeduplicated:
 
 
 def tally(sim: Simulation, crawl: str) -> Tally:
-    partition = sim.frontier._partitions.of("a.test", crawl)
-    assert partition
-    return partition.tally
+    return sim.share("a.test", crawl).tally
 
 
 @pytest.mark.parametrize("weight", [0.5, 1.0, 3.0])

@@ -20,8 +20,8 @@ from gossamer.events import (
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.links import add_link
+from services.frontier.partition.awaited_visits import MAX_VERDICT_WAIT
 from services.frontier.partition.parts import MAX_PARKED_PARTS, PROBE_WAIT, Parts
-from services.frontier.partition.slow_start import MAX_VERDICT_WAIT
 from services.frontier.partition.workbench import FrontierCaches
 from services.frontier.tables.sites import ParkedPartsRow
 from services.frontier.tables.urls import UrlRow

@@ -438,7 +438,7 @@ def test_entries_of_past_visits_are_skipped_after_a_restart() -> None:
     assert len(visits(sim)) == 2
     sim.now = START + 3 * HOUR
     sim.start()
-    assert len(sim.partition("a.test").plans._calendar._entries) == 2
+    assert len(sim.share("a.test").plans._calendar._entries) == 2
     sim.run(until=START + 3.5 * HOUR)
     assert len(visits(sim)) == 3
 

@@ -1,6 +1,6 @@
 """Slow start: visits that await their verdicts, and the hosts that wait for them."""
 
-from services.frontier.partition.slow_start import MAX_VERDICT_WAIT, PartKey, SlowStart
+from services.frontier.partition.awaited_visits import MAX_VERDICT_WAIT, PartKey, SlowStart
 
 PART = PartKey("a.test", "*")
 ZONE = PartKey("*.test 1/4", "*")

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.events import Outcome
-from services.frontier.partition.politeness import MAX_STRAIN, MAX_STRAINED_DELAY, strained_delay
+from services.frontier.features.strain import MAX_STRAIN
+from services.frontier.partition.politeness import MAX_STRAINED_DELAY, strained_delay
 from services.frontier.tables.hosts import HostRow
 from tests.frontier.simulation import Simulation
 

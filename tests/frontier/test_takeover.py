@@ -83,7 +83,7 @@ def test_stale_entries_are_skipped_in_steps(monkeypatch: pytest.MonkeyPatch) -> 
     listed = [f"http://gone{n}.test" for n in range(100)]
     for number, host in enumerate(listed, 1):
         site = host.removeprefix("http://")
-        sim.partition(site).directory.enlist(site, host, number)
+        sim.share(site).directory.enlist(site, host, number)
     sim.step()
     reads = []
     read_all = SqliteTable.get_all

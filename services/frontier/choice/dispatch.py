@@ -44,6 +44,7 @@ from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from services.frontier.partition.partition import Partition
 from services.frontier.partition.partitions import Partitions
+from services.frontier.partition.share import CrawlShare
 from services.frontier.partition.workbench import Host
 from services.frontier.tables.hosts import HostRow, ListedHost
 from services.frontier.tables.ordering import (
@@ -73,21 +74,23 @@ FindLagging = Callable[[], Container[int]]
 
 
 class ReadyHost(NamedTuple):
-    """A ready host, and its partition as the crawl sees it that the host is ordered for."""
+    """A ready host, its partition, and the crawl that the host is ordered for."""
 
     partition: Partition
+    crawl: str
     host: Host
 
     @property
     def number(self) -> int:
         """The request number of the host in the crawl."""
-        return self.host.row.of(self.partition.crawl).number
+        return self.host.row.of(self.crawl).number
 
 
 class ListedEntry(NamedTuple):
-    """An entry of the directory, and its partition."""
+    """An entry of the directory of a crawl, its partition, and the share of the crawl."""
 
     partition: Partition
+    share: CrawlShare
     entry: ListedHost
 
 
@@ -126,7 +129,7 @@ class HostLoader:
 
     def _with_listed(self, crawls: Collection[str]) -> list[str]:
         """Return the *crawls* with hosts that may wait for memory."""
-        listed = set[str]().union(*(one.shared.crawls_with_listed() for one in self._partitions))
+        listed = set[str]().union(*(one.crawls_with_listed() for one in self._partitions))
         return [crawl for crawl in crawls if crawl in listed]
 
     def load_hosts(self, now: float, crawls: Collection[str]) -> None:
@@ -157,18 +160,19 @@ class HostLoader:
 
     def _load(self, popped: Sequence[ListedEntry], now: float) -> None:
         """Load the hosts of *popped* entries that are not stale."""
-        rows = [(HostRow, entry.site, entry.host) for _, entry in popped]
+        rows = [(HostRow, one.entry.site, one.entry.host) for one in popped]
         read_ahead(self._store, [rows])
-        place = attrgetter("partition.number", "partition.crawl")
+        place = attrgetter("partition.number", "share.crawl")
         for _, several in groupby(sorted(popped, key=place), key=place):
             entries = [*several]
-            entries[0].partition.load_listed([entry for _, entry in entries], now)
+            partition, share, _ = entries[0]
+            partition.load_listed(share, [one.entry for one in entries], now)
 
     def _exchange(
         self, entries: Sequence[ListedEntry], hosts: Sequence[ReadyHost], now: float
     ) -> None:
         """Load the hosts of *entries*, which were popped, in place of as many *hosts*."""
-        for partition, host in hosts[: len(entries)]:
+        for partition, _, host in hosts[: len(entries)]:
             partition.return_to_directory(host)
         if entries:
             self._load(entries, now)
@@ -202,7 +206,7 @@ class HostLoader:
         else:
             entry = _first_listed(crawl, partitions)
         if entry:
-            entry.partition.pop_listed(entry.entry)
+            entry.partition.pop_listed(entry.share, entry.entry)
             self._popped += 1
         return entry
 
@@ -244,7 +248,7 @@ class HostLoader:
         self._chosen += 1
         if is_urgent(ready.number):
             return ready
-        crawl = ready.partition.crawl
+        crawl = ready.crawl
         predicts = self._partitions.strategy_of(crawl).predicts
         if not predicts or self._chosen % EXPLORATION_INTERVAL:
             return ready
@@ -253,7 +257,7 @@ class HostLoader:
             one
             for partition in self._with_slots()
             if (host := partition.bench.oldest_ready(crawl))
-            and rank_of_number((one := ReadyHost(partition.read(crawl), host)).number) <= worst
+            and rank_of_number((one := ReadyHost(partition, crawl, host)).number) <= worst
         ]
         return min(oldest, key=lambda one: moment_of(one.number), default=ready)
 
@@ -267,7 +271,7 @@ class HostLoader:
                 if crawl not in first or head < first[crawl]:
                     first[crawl], places[crawl] = head, partition
         return {
-            crawl: ReadyHost(places[crawl].read(crawl), places[crawl].bench.hosts[first[crawl][1]])
+            crawl: ReadyHost(places[crawl], crawl, places[crawl].bench.hosts[first[crawl][1]])
             for crawl in crawls
             if crawl in first
         }
@@ -278,10 +282,10 @@ class HostLoader:
         with_slots = {partition.number for partition in self._with_slots()}
         for has_slots in (False, True):
             late = [
-                map(partial(ReadyHost, partition.read(crawl)), partition.bench.late_ready(crawl))
+                map(partial(ReadyHost, partition, crawl), partition.bench.late_ready(crawl))
                 for partition in self._partitions
                 if (partition.number in with_slots) is has_slots
-                if crawl in partition.shared.by_crawl
+                if crawl in partition.shares
             ]
             yield from filter(None, chain.from_iterable(zip_longest(*late)))
 
@@ -318,7 +322,7 @@ class HostLoader:
         place of another; return False if there is none."""
         if (late := self._find_preceded(ready, crawls)) is None:
             return False
-        waiting = self._pop_next(late.partition.crawl, self._with_slots())
+        waiting = self._pop_next(late.crawl, self._with_slots())
         self._exchange([waiting] if waiting else [], [late], now)
         return waiting is not None
 
@@ -337,9 +341,9 @@ class HostLoader:
 def _first_listed(crawl: str, partitions: Iterable[Partition]) -> ListedEntry | None:
     """Return the first waiting entry of *crawl*."""
     waiting = [
-        ListedEntry(listed, entry)
+        ListedEntry(partition, share, entry)
         for partition in partitions
-        if (listed := partition.shared.read_listed(crawl)) and (entry := listed.first_listed())
+        if (share := partition.read_listed(crawl)) and (entry := partition.first_listed(share))
     ]
     return min(waiting, key=lambda listed: listed.entry.number, default=None)
 
@@ -347,9 +351,9 @@ def _first_listed(crawl: str, partitions: Iterable[Partition]) -> ListedEntry | 
 def _oldest_listed(crawl: str, partitions: Iterable[Partition]) -> ListedEntry | None:
     """Return the oldest waiting entry of *crawl* among the best ranks."""
     waiting = [
-        ListedEntry(listed, entry)
+        ListedEntry(partition, share, entry)
         for partition in partitions
-        if (listed := partition.shared.read_listed(crawl)) and (entry := listed.oldest_listed())
+        if (share := partition.read_listed(crawl)) and (entry := partition.oldest_listed(share))
     ]
     return min(waiting, key=lambda listed: moment_of(listed.entry.number), default=None)
 

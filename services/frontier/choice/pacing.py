@@ -23,8 +23,8 @@ from gossamer.speed import NO_LIMIT, Speeds
 from gossamer.store import Store
 from services.frontier import revisit
 from services.frontier.partition.gates import CrawlInputs, closed_crawl_gates, pages_left
-from services.frontier.partition.partition import Partition
 from services.frontier.partition.partitions import Partitions
+from services.frontier.partition.share import CrawlShare
 from services.frontier.revisit import CrawlState
 from services.frontier.revisit.price import set_budget
 from services.frontier.tables.partitions import partition_keys
@@ -96,8 +96,8 @@ class Pacing:
         left = None
         if crawl.max_pages:
             partitions = [*self._partitions.read_crawl(crawl.crawl)]
-            pages = sum(partition.tally.pages for partition in partitions)
-            outstanding = sum(one.bench.outstanding[crawl.crawl] for one in partitions)
+            pages = sum(share.tally.pages for _, share in partitions)
+            outstanding = sum(one.bench.outstanding[crawl.crawl] for one, _ in partitions)
             left = pages_left(crawl, pages, outstanding)
         return CrawlInputs(crawl, left, self._speed, self._refresh_at, self.is_paused)
 
@@ -154,7 +154,7 @@ class Pacing:
 
     def _count_visits(self) -> None:
         """Count the visits to the claimed partitions until now, by the totals of all crawls."""
-        tallies = [partition.tally for partition in self._partitions.read_all()]
+        tallies = [share.tally for share in self._partitions.shares()]
         self._visits = sum(tally.outcomes.total() for tally in tallies)
         self._received = sum(tally.received for tally in tallies)
         self._counted = self._partitions.numbers
@@ -179,12 +179,12 @@ class BudgetAllocation:
         """Whether first visits wait for the budget."""
         return self._budget > 0 and self._discovery_share is not None
 
-    def discovery_share(self, partition: Partition, site: str) -> float:
+    def discovery_share(self, share: CrawlShare, site: str) -> float:
         """Return the fraction of visits to hosts of *site* that are first visits, while URLs
         wait."""
         if self._discovery_share is not None:
             return self._discovery_share
-        return revisit.discovery_share(partition.plans.crawl, partition.sites.revisit_state(site))
+        return revisit.discovery_share(share.plans.crawl, share.sites.revisit_state(site))
 
     def is_due(self, now: float) -> bool:
         """Return whether the interval since the last allocation is over."""
@@ -193,7 +193,8 @@ class BudgetAllocation:
     def allocate(self, now: float) -> None:
         """Allocate the budget to the claimed partitions by the demand of all partitions, if it is
         due."""
-        pages = sum(one.plans.crawl.pages for one in self._partitions.read_crawl(self._crawl))
+        read = self._partitions.read_crawl(self._crawl)
+        pages = sum(share.plans.crawl.pages for _, share in read)
         # Also before the interval is over, if the number of pages has doubled: the first pages of a
         # crawl decide the allocation.
         if not self.is_due(now) and pages < 2 * self._pages + 1:
@@ -203,11 +204,11 @@ class BudgetAllocation:
         keys = [(self._crawl, key) for key in partition_keys(self._partitions.total)]
         found = self._rows.get_all([(key, "") for key in keys]) if self._budget else ()
         rows = {row.partition: row for row in found}
-        rows |= {one.plans.partition: one.plans.to_row() for one in claimed}
+        rows |= {share.plans.partition: share.plans.to_row() for _, share in claimed}
         totals = [rows.get(key[1]) or PartitionPlansRow(*key) for key in keys]
         parts = self._parts(totals)
-        for partition in claimed:
-            plans, (again, new) = partition.plans, parts[partition.number]
+        for partition, share in claimed:
+            plans, (again, new) = share.plans, parts[partition.number]
             plans.crawl = set_budget(plans.crawl, again + new, now)
             plans.discovery_share = new / (again + new) if new else 0.0
 

@@ -37,6 +37,7 @@ from gossamer.events.pages import group_by_site
 from gossamer.web.url import fingerprint
 from gossamer.web.url_steps import TOKEN, rewrite_by_rule
 from services.frontier.partition.partition import Partition
+from services.frontier.partition.share import CrawlShare
 from services.frontier.partition.workbench import Host
 from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.ordering import is_urgent
@@ -65,7 +66,7 @@ class Replicas:
         targets.
         A crash loses them: they are sent again."""
 
-    def announce(self, partition: Partition, event: OriginalAnnounced) -> None:
+    def announce(self, partition: Partition, share: CrawlShare, event: OriginalAnnounced) -> None:
         """Apply the verdict on a host. A host without a URL needs none: its links are rewritten."""
         host = partition.find(event.site, event.host)
         if not host.stored:
@@ -78,7 +79,9 @@ class Replicas:
         if row != host.row:
             partition.update(host, row)
 
-    def apply_rules(self, partition: Partition, event: UrlRulesAnnounced, now: float) -> None:
+    def apply_rules(
+        self, partition: Partition, share: CrawlShare, event: UrlRulesAnnounced, now: float
+    ) -> None:
         """Apply the rules about session ids of a host. Its copies under several ids say nothing
         about the URLs that are left, so its parts count as new."""
         host = partition.find(event.site, event.host)
@@ -87,7 +90,7 @@ class Replicas:
         if host.row.url_rules.keys() - event.rules.keys():
             _reevaluate(partition, host)
         partition.update(host, replace(host.row, url_rules=event.rules))
-        for each in partition.all_crawls:
+        for each in partition.all_shares:
             each.parts.restart_host(event.site, event.host, now)
 
     def end_if_expired(self, partition: Partition, host: Host, now: float) -> None:
@@ -99,7 +102,7 @@ class Replicas:
         if host.row.original is not None:
             partition.update(host, replace(host.row, original=None, original_until=None))
             _reevaluate(partition, host)
-        for each in partition.all_crawls:
+        for each in partition.all_shares:
             self._sent.pop((each.crawl, host.row.host), None)
 
     def send(
@@ -126,7 +129,7 @@ class Replicas:
 
 def _reevaluate(partition: Partition, host: Host) -> None:
     """Let each crawl evaluate the URLs that were parked because *host* was a replica."""
-    for each in partition.all_crawls:
+    for each in partition.all_shares:
         each.parked.reevaluate(host.row.site, replica_limit(host.row.host))
 
 

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from gossamer.events import Outcome, Purpose, VisitEnded
 from gossamer.telemetry import count
 from gossamer.web.signing import ASKING_STATUSES, SignMode
+from services.frontier.features.ended_visit import EndedVisit
 from services.frontier.tables.hosts import HostRow, HostSigning, SigningState
 
 ADMITTING_OUTCOMES = frozenset(
@@ -44,9 +45,11 @@ def begins_trial(mode: SignMode, row: HostRow, event: VisitEnded) -> bool:
     return mode is SignMode.ASKED and asks and is_own and row.signing.state is None
 
 
-def record_signing(mode: SignMode, row: HostRow, event: VisitEnded) -> HostRow:
-    """Return *row* with the state of its trial after *event*."""
+def record_signing(mode: SignMode, ended: EndedVisit, row: HostRow) -> HostRow:
+    """Return *row* with the state of its trial after a visit, and note whether a trial begins."""
+    event = ended.event
     if begins_trial(mode, row, event):
+        ended.is_tried_signed = True
         return _with_state(row, SigningState.TRIED, event.visit.url)
     is_deciding = event.signed and event.visit.url == row.signing.url
     if row.signing.state is not SigningState.TRIED or not is_deciding:

@@ -1,11 +1,11 @@
 """A claimed partition: its hosts with their queues and robots rules, its sites, plans and totals.
 
-A claim builds a `SharedPartition`, and a loss drops it with everything that it has in memory. Rows
-that another frontier may have changed in the meantime are therefore never used from memory.
+A claim builds a `Partition`, and a loss drops it with everything that it has in memory. Rows that
+another frontier may have changed in the meantime are therefore never used from memory.
 
-The crawls share hosts, robots rules, leases, delays and the calendar. Each crawl has queues, plans,
-parked URLs and totals of its own. A `Partition` is the partition as one crawl sees it: what all
-crawls share, and what that crawl has. A handler gets the one of its event's crawl.
+The crawls share hosts, robots rules, leases, delays and the calendar: these belong to the
+`Partition`. The queues, plans, parked URLs and totals of a crawl are its `CrawlShare` (`share.py`).
+A partition has no queues, so a handler cannot take those of another crawl.
 
 Every change of a host goes through :meth:`Partition.update`, which changes row, workbench and
 totals together, and checks each change of condition against the table of `conditions.py`.
@@ -16,34 +16,30 @@ work, backs off, or is replaced by another.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from operator import attrgetter
 
 from msgspec.structs import replace
 
 from gossamer.erasures import Erasures
-from gossamer.events import Discovery, OrderId, Outcome, PageDeduplicated, VisitEnded
-from gossamer.events.hazards import HAZARDS, Hazard
+from gossamer.events import OrderId, Outcome, VisitEnded
 from gossamer.log import key_groups_of
 from gossamer.runtime.processor import Key
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
-from gossamer.web.cookies import Cookie
-from gossamer.web.links import linking_site
-from gossamer.web.url import site_of
+from services.frontier.partition.awaited_visits import PartKey
 from services.frontier.partition.directory import Directory, is_outdated
 from services.frontier.partition.parked import ParkedUrls
 from services.frontier.partition.parts import Parts
 from services.frontier.partition.plans import HOSTS, Calendar, Plans
 from services.frontier.partition.politeness import SITE_CAUSE, Overrides, was_visited_before_claim
 from services.frontier.partition.queue import HostQueues
-from services.frontier.partition.sites import Sites
-from services.frontier.partition.slow_start import PartKey, SlowStart
+from services.frontier.partition.share import CrawlShare
+from services.frontier.partition.sites import NO_RECORD, CrawlSites, RecordAtSite, Sites
 from services.frontier.partition.workbench import (
     CachedRobots,
     FrontierCaches,
     Host,
-    PartitionCaches,
     Schedule,
     Workbench,
 )
@@ -59,24 +55,20 @@ from services.frontier.tables.hosts import (
     NO_HOST,
     HostRow,
     ListedHost,
-    OffsetAndTime,
     Politeness,
     RobotsRow,
 )
-from services.frontier.tables.ordering import Prospect, Strategy, rank_of, rank_of_number
 from services.frontier.tables.partitions import PartitionRow, partition_key
 from services.frontier.tables.plans import DueRow
-from services.frontier.tables.urls import Origin, QueuedUrl
-from services.frontier.totals.daily import HazardExample
+from services.frontier.tables.urls import QueuedUrl
 from services.frontier.totals.tally import SharedTally, Tally
 
 PARTS = "parts"
 """The key of a site's entry in the calendar, after its name."""
 
 
-class SharedPartition:
-    """What all crawls share in one of *total* partitions, claimed under *epoch* at *claimed_at*,
-    and the partition as each crawl sees it."""
+class Partition:
+    """One of *total* partitions, claimed under *epoch* at *claimed_at*."""
 
     def __init__(
         self,
@@ -92,9 +84,9 @@ class SharedPartition:
         now: float,
     ) -> None:
         """*removed*: the crawls that were removed so far."""
-        self.store, self.settings = store, settings
+        self._store, self._settings = store, settings
         self.number, self.epoch, self.claimed_at = number, epoch, claimed_at
-        self.opened_at, self.key, self.total = now, partition_key(number, total), total
+        self.opened_at, self.key, self._total = now, partition_key(number, total), total
         self.erasures = Erasures(store, "frontier")
         self.erasures.load(key_groups_of(number, total))
         self.caught_up = False
@@ -104,18 +96,20 @@ class SharedPartition:
         # None and not `stored`, so that the first `write` always puts the row. It replaces a late
         # write of a former owner.
         self._written: PartitionRow | None = None
-        self._caches, self.caches = caches, caches.open_partition()
+        self._host_rows, self._robots_rows = store.table(HostRow), store.table(RobotsRow)
+        self._frontier_caches, self._caches = caches, caches.open_partition()
         self.bench = Workbench()
         self.overrides = overrides
+        self.sites = Sites(store, overrides, self._caches.sites)
         self.calendar = Calendar(store.table(DueRow), HOSTS, stored.due, now)
         self.tally = SharedTally(self.key, store)
-        self.removed = removed
+        self._removed = removed
         self.dropped = set[str]()
         """Removed crawls without rows in this partition. Nothing is stored about them."""
-        self.hosts_without_queues = set[str]()
+        self._hosts_without_queues = set[str]()
         """Erased hosts whose queues are dropped in this step."""
-        self.by_crawl = dict[str, Partition]()
-        """Crawl → the partition as that crawl sees it, for reading."""
+        self.shares = dict[str, CrawlShare]()
+        """Crawl → its share, for reading."""
         self._directories = dict(stored.directories)
         self._groups = set(stored.parked)
         self.changed = set[str]()
@@ -126,25 +120,49 @@ class SharedPartition:
         self.plans_due = Schedule()
         """The crawls with later visits, by when `Plans.due` says that there is work."""
 
-    def of(self, crawl: str, now: float) -> "Partition":
-        """Return the partition as *crawl* sees it, for changes in this step."""
-        if (found := self.by_crawl.get(crawl)) is None:
-            caches = self.caches if not self.by_crawl else self._caches.open_partition()
-            found = self.by_crawl[crawl] = Partition(self, crawl, self._stored, caches, now)
+    def __repr__(self) -> str:
+        return f"<Partition {self.number} {self.bench!r}>"
+
+    # The shares of the crawls.
+
+    def share(self, crawl: str, now: float | None = None) -> CrawlShare:
+        """Return the share of *crawl*, for changes in this step.
+
+        A crawl without a share gets one, of the time *now*, or else of that of the claim.
+        """
+        if (found := self.shares.get(crawl)) is None:
+            found = self.shares[crawl] = self._open_share(
+                crawl, self.opened_at if now is None else now
+            )
         self.changed.add(crawl)
         self._may_have_listed.add(crawl)
         return found
 
-    def read_listed(self, crawl: str) -> "Partition | None":
-        """Return the partition as *crawl* sees it, for reading, if hosts with URLs of the crawl may
-        wait for the workbench."""
-        return self.by_crawl[crawl] if crawl in self._may_have_listed else None
+    def _open_share(self, crawl: str, now: float) -> CrawlShare:
+        # The first crawl uses the caches of the partition: most partitions have one crawl.
+        caches = self._caches if not self.shares else self._frontier_caches.open_partition()
+        store, key, stored = self._store, self.key, self._stored
+        listed = stored.directories.get(crawl, BucketList())
+        share = CrawlShare(
+            crawl,
+            self._settings,
+            self.erasures,
+            sites=CrawlSites(self.sites, crawl, self._settings.site_at_once),
+            directory=Directory(crawl, listed, store.table(ListedHost)),
+            queues=HostQueues(store.table(QueuedUrl), crawl, caches.queue_heads),
+            parts=Parts(crawl, key, store, caches, self._schedule_site),
+            parked=ParkedUrls(crawl, stored.parked, store, self._settings.parked_limit),
+            plans=Plans(crawl, key, store, now),
+            tally=Tally(crawl, key, store, now),
+        )
+        if crawl in self._removed:
+            share.close()
+        return share
 
-    def crawls_with_listed(self) -> set[str]:
-        """Return the crawls with hosts that may wait for the workbench."""
-        found = {one for one in self._may_have_listed if self.by_crawl[one].may_have_listed}
-        self._may_have_listed = found
-        return {*found}
+    @property
+    def all_shares(self) -> list[CrawlShare]:
+        """The shares of all crawls, for changes in this step."""
+        return [self.share(crawl) for crawl in self.shares]
 
     def write(self) -> None:
         """Put changed totals and cursors into the store, at the end of a step.
@@ -152,19 +170,19 @@ class SharedPartition:
         The row still lists the buckets that were dropped since the last write. If a crash comes
         before the rows of the hosts that left these buckets are written, the hosts are found there.
         """
-        self.hosts_without_queues.clear()
+        self._hosts_without_queues.clear()
         # A removed crawl is changed by its removal, in steps without an event of it.
-        self.changed |= (self.removed - self.dropped) & self.by_crawl.keys()
-        changed = [self.by_crawl[crawl] for crawl in self.changed]
+        self.changed |= (self._removed - self.dropped) & self.shares.keys()
+        changed = [self.shares[crawl] for crawl in self.changed]
         self.changed.clear()
         # The buckets and groups of crawls that are not open stay.
-        for partition in changed:
-            self._groups.update(partition.parked.groups)
-            buckets = partition.directory.buckets_to_write()
-            if buckets != self._directories.get(partition.crawl):
+        for share in changed:
+            self._groups.update(share.parked.groups)
+            buckets = share.directory.buckets_to_write()
+            if buckets != self._directories.get(share.crawl):
                 # The next row is without the dropped buckets.
-                self.changed.add(partition.crawl)
-            self._directories[partition.crawl] = buckets
+                self.changed.add(share.crawl)
+            self._directories[share.crawl] = buckets
         due = self.calendar.log.range_to_write()
         row = self._written
         if changed or row is None or row.due != due:
@@ -173,74 +191,13 @@ class SharedPartition:
         if row != self._written:
             self._written = row
             self._rows.put(row)
-        for partition in changed:
-            if partition.crawl not in self.dropped and partition.write():
-                self.changed.add(partition.crawl)
+        for share in changed:
+            if share.crawl not in self.dropped and share.write():
+                self.changed.add(share.crawl)
         self.tally.next_due_at = self.calendar.next_entry()
         if self.calendar.due() is None:
             self.tally.due_count = 0  # After a crash between two writes, a wait may count twice.
         self.tally.write()
-
-
-class Partition:
-    """A partition as *crawl* sees it: what all crawls share, and the queues, plans and totals of
-    *crawl*."""
-
-    def __init__(
-        self,
-        shared: SharedPartition,
-        crawl: str,
-        stored: PartitionRow,
-        caches: PartitionCaches,
-        now: float,
-    ) -> None:
-        """*caches*: those of the crawl."""
-        self.shared, self.crawl, self._settings = shared, crawl, shared.settings
-        store, key = shared.store, shared.key
-        self.number, self.epoch, self.claimed_at = shared.number, shared.epoch, shared.claimed_at
-        self.opened_at, self._total = shared.opened_at, shared.total
-        self.bench, self.erasures = shared.bench, shared.erasures
-        self._calendar, self._caches = shared.calendar, shared.caches
-        found = stored.directories.get(crawl, BucketList())
-        self.directory = Directory(crawl, found, store.table(ListedHost))
-        self._host_rows, self._robots_rows = store.table(HostRow), store.table(RobotsRow)
-        at_once, cache = self._settings.site_at_once, shared.caches.sites
-        self.sites = Sites(store, crawl, at_once, shared.overrides, cache)
-        self.queues = HostQueues(store.table(QueuedUrl), crawl, caches.queue_heads)
-        self.parts = Parts(crawl, key, store, caches, self._schedule_site)
-        self.slow_start = SlowStart()
-        self.parked = ParkedUrls(crawl, stored.parked, store, self._settings.parked_limit)
-        self.plans = Plans(crawl, key, store, now)
-        self.tally = Tally(crawl, key, store, now)
-        if self.is_removed:
-            self.close()
-
-    def __repr__(self) -> str:
-        return f"<Partition {self.number} of {self.crawl} {self.bench!r}>"
-
-    def of(self, crawl: str | None) -> "Partition":
-        """Return the partition as *crawl* sees it, for changes in this step; None stands for this
-        crawl."""
-        return self.shared.of(crawl or self.crawl, self.opened_at)
-
-    def read(self, crawl: str) -> "Partition":
-        """Return the partition as *crawl* sees it, for reading."""
-        return self.shared.by_crawl[crawl]
-
-    @property
-    def all_crawls(self) -> Collection["Partition"]:
-        """The partition as each of its crawls sees it, for changes in this step."""
-        return [self.of(crawl) for crawl in self.shared.by_crawl]
-
-    @property
-    def is_removed(self) -> bool:
-        """Whether the crawl is removed."""
-        return self.crawl in self.shared.removed
-
-    def close(self) -> None:
-        """Store nothing more about the sites of the crawl, which is removed. Outcomes of visits in
-        flight still change the hosts."""
-        self.sites.is_closed = self.parts.is_closed = self.tally.daily.is_closed = True
 
     # Hosts, in memory or in the store.
 
@@ -255,7 +212,7 @@ class Partition:
         if cached := self._caches.hosts.get(key):
             return self._relist(cached)
         # A site without hosts has no rows.
-        if self.sites.all_hosts(site) and (row := self._host_rows.get(site, key)):
+        if self.sites.hosts(site) and (row := self._host_rows.get(site, key)):
             return self._relist(Host(row))
         self._caches.robots.put(key, CachedRobots(None), site)
         return Host(HostRow(site, key), stored=False)
@@ -264,7 +221,7 @@ class Partition:
         row = listed = host.row
         if row.condition in LISTED_CONDITIONS:
             for crawl, own in row.crawls.items():
-                directory = self.of(crawl).directory
+                directory = self.share(crawl).directory
                 if own.queued and not directory.holds(row.host, own.listed):
                     number = directory.enlist(row.site, row.host, own.number)
                     listed = listed.with_crawl(crawl, replace(own, listed=number))
@@ -278,7 +235,7 @@ class Partition:
         for crawl, own in row.crawls.items():
             if own.queued:
                 if is_outdated(own.listed, own.number):
-                    directory = self.of(crawl).directory
+                    directory = self.share(crawl).directory
                     directory.delist(row.host, own.listed)
                     number = directory.enlist(row.site, row.host, own.number)
                     row = row.with_crawl(crawl, replace(own, listed=number))
@@ -290,7 +247,7 @@ class Partition:
         """Return *row* without entries in the directories of *crawls*."""
         for crawl in crawls:
             if (own := row.of(crawl)).listed is not None:
-                self.of(crawl).directory.delist(row.host, own.listed)
+                self.share(crawl).directory.delist(row.host, own.listed)
                 row = row.with_crawl(crawl, replace(own, listed=None))
         return row
 
@@ -320,8 +277,10 @@ class Partition:
         rows = self._host_rows.get_all(missing) if missing else ()
         return found | {(row.site, row.host): Host(row) for row in rows}
 
-    def reads_of(self, places: Iterable[tuple[str, str | None]]) -> Iterator[list[Key]]:
-        """Yield the keys of the rows of *places* that are not in memory.
+    def reads_of(
+        self, share: CrawlShare | None, places: Iterable[tuple[str, str | None]]
+    ) -> Iterator[list[Key]]:
+        """Yield the keys of the rows of *places* that are not in memory, with those of *share*.
 
         A place is a site and a host key. The host key is None if only the site's row is needed.
         """
@@ -330,19 +289,35 @@ class Partition:
             sites[site] = None
             if key:
                 hosts[key] = site
-        yield [*self.sites.reads_of(sites), *self.parts.reads_of(sites)]
+        yield [*self.sites.reads_of(sites), *(share.parts.reads_of(sites) if share else ())]
         cached = {key: self.bench.hosts.get(key) or self._caches.hosts.get(key) for key in hosts}
         missing = [(hosts[key], key) for key, host in cached.items() if not host]
         # A site without hosts has no host rows, so `find` reads none. After a step has added the
         # first host of a site, `find` reads the rows of the other hosts in this step.
         counts = Counter(hosts.values())
-        missing = [at for at in missing if self.sites.all_hosts(at[0]) or counts[at[0]] > 1]
+        missing = [at for at in missing if self.sites.hosts(at[0]) or counts[at[0]] > 1]
         yield [(HostRow, site, key) for site, key in missing]
         without_robots = [
             key for key, host in cached.items() if host and key not in self._caches.robots
         ]
         without_robots += [row.host for row in self._host_rows.get_all(missing)] if missing else []
         yield [(RobotsRow, key, "") for key in without_robots]
+
+    def hosts_of(self, site: str) -> Iterator[Host]:
+        """Yield the hosts of *site*."""
+        after: str | None = None
+        while hosts := self.page_of_hosts(site, after):
+            after = hosts[-1].row.host
+            yield from hosts
+
+    def page_of_hosts(self, site: str, after: str | None, limit: int = 1000) -> list[Host]:
+        """Return at most *limit* hosts of *site*, in the order of their keys, beyond *after*."""
+        rows = self._host_rows.scan(site, after, limit)
+        return [
+            self.bench.hosts.get(row.host)
+            or self._relist(self._caches.hosts.get(row.host) or Host(row))
+            for row in rows
+        ]
 
     def robots(self, host: Host) -> RobotsRow | None:
         """Return the robots rules of *host*; None if it has none yet."""
@@ -366,14 +341,17 @@ class Partition:
         self._caches.robots.put(host.row.host, CachedRobots(robots), host.row.site)
         self._robots_rows.put(robots)
 
-    def cookies(self, row: HostRow) -> tuple[Cookie, ...]:
-        """Return the cookies of a host and of its site."""
-        return *row.cookies, *self.sites.cookies(row.site)
-
-    def update(self, host: Host, row: HostRow, trigger: Trigger | None = None) -> None:
+    def update(
+        self,
+        host: Host,
+        row: HostRow,
+        trigger: Trigger | None = None,
+        at_site: RecordAtSite = NO_RECORD,
+    ) -> None:
         """Give *host* its new *row*, in the store and on the workbench.
 
-        *trigger* changes the condition; without a trigger it stays. Raise ForbiddenTransition, with
+        *trigger* changes the condition; without a trigger it stays. *at_site*: the record that the
+        change is a part of. Raise ForbiddenTransition, with
         nothing changed, if the table has no such transition.
         """
         before = host.row.condition
@@ -382,16 +360,16 @@ class Partition:
         elif row.condition is not before:
             raise ForbiddenTransition(f"{row.host} is {before} and cannot become {row.condition}")
         if trigger or not host.stored:
-            self.shared.tally.record_condition(row, before if host.stored else None)
+            self.tally.record_condition(row, before if host.stored else None)
         for crawl, own in row.crawls.items():
             if own is not (before_update := host.row.of(crawl)):
-                self.of(crawl).tally.queued += own.queued_urls - before_update.queued_urls
-        self._host_rows.put(row, last=row.host in self.shared.hosts_without_queues)
+                self.share(crawl).tally.queued += own.queued_urls - before_update.queued_urls
+        self._host_rows.put(row, last=row.host in self._hosts_without_queues)
         for crawl in row.crawls.keys() - (host.row.crawls.keys() if host.stored else ()):
-            if self.of(crawl).sites.count_host(row.site):
-                self.of(crawl).tally.daily.count_site()
+            if self.share(crawl).sites.count_host(row.site, at_site):
+                self.share(crawl).tally.daily.count_site()
         if not host.stored:
-            self.sites.count_row(row.site)
+            self.sites.count_row(row.site, at_site)
         host.stored = True
         if row.host in self.bench.hosts:
             self.bench.update(host, row)
@@ -402,77 +380,62 @@ class Partition:
     def _cache_host(self, host: Host) -> None:
         self._caches.hosts.put(host.row.host, host, host.row.site)
 
-    # The rank of URLs that were never visited.
-
-    def rank(
-        self,
-        site: str,
-        url: str,
-        origin: Origin,
-        strategy: Strategy,
-        is_linked: bool,
-        is_next: bool = False,
-        good_links: int = 0,
-    ) -> int:
-        """Return the rank of a URL of *site*.
-
-        *is_linked*: a page of another site linked to it; *is_next*: the random walk goes on with
-        it; *good_links*: the links of good pages that promoted it.
-        """
-        if not strategy.predicts:
-            return rank_of(strategy, url, origin, Prospect())
-        worth = self.parts.rank_worth(site, url, origin) if strategy.worth else 1.0
-        has_seed = not strategy.expansion or self.sites.has_seed(site)
-        prospect = Prospect(worth, is_linked, has_seed, is_next, good_links)
-        return rank_of(strategy, url, origin, prospect)
-
-    def rank_again(self, site: str, url: QueuedUrl, strategy: Strategy) -> int:
-        """Return the present rank of a queued URL. A random walk does not change it."""
-        if strategy.is_walk or url.on_behalf_of:
-            return rank_of_number(url.number)
-        is_linked = bool(strategy.in_links and linking_site(url.origin.via, site))
-        return self.rank(site, url.url, url.origin, strategy, is_linked, good_links=url.good_links)
-
     # The life of a host; `docs/host-conditions.md` draws it.
 
-    def queue(self, host: Host, row: HostRow, urls: Sequence[QueuedUrl], now: float) -> None:
-        """Update *host* to *row*, with *urls* appended to its queues.
+    def queue(
+        self,
+        share: CrawlShare,
+        host: Host,
+        row: HostRow,
+        urls: Sequence[QueuedUrl],
+        now: float,
+        at_site: RecordAtSite = NO_RECORD,
+    ) -> None:
+        """Update *host* to *row*, with *urls* appended to the queues of *share*.
 
         A host that waits in the directory is listed again if one of *urls* gives it a better rank.
         """
-        row = self.queues.append(row, urls)
+        row = share.queues.append(row, urls)
         if row.is_erased and row.condition is not Condition.CHECKED_OUT:
             row = replace(row, is_erased=False)
         if row.condition is Condition.IDLE:
-            self._start_work(host, row, now)
+            self._start_work(share, host, row, now, at_site)
             return
         if row.condition in LISTED_CONDITIONS:
             row = self._list(row)
-        self.update(host, row)
+        self.update(host, row, at_site=at_site)
 
     def queue_urgently(
-        self, host: Host, row: HostRow, urls: Sequence[QueuedUrl], now: float
+        self,
+        share: CrawlShare,
+        host: Host,
+        row: HostRow,
+        urls: Sequence[QueuedUrl],
+        now: float,
     ) -> None:
-        """Update *host* to *row*, with the urgent *urls* appended to their queue.
+        """Update *host* to *row*, with the urgent *urls* appended to their queue in
+        *share*.
 
         Waits that are not for politeness end: those for verdicts, and for a forwarded URL.
         """
-        row = row.with_crawl(self.crawl, replace(row.of(self.crawl), waits_until=0.0))
+        row = row.with_crawl(share.crawl, replace(row.of(share.crawl), waits_until=0.0))
         if row.condition is Condition.DELAYED:
             polite_at = max(now, row.politeness.delay_until or now)
             row = replace(row, ready_at=min(row.ready_at, polite_at))
-        self.queue(host, row, urls, now)
+        self.queue(share, host, row, urls, now)
 
-    def _start_work(self, host: Host, row: HostRow, now: float) -> None:
+    def _start_work(
+        self, share: CrawlShare, host: Host, row: HostRow, now: float, at_site: RecordAtSite
+    ) -> None:
         """Update an idle host that has work now: list it, or schedule the end of its backoff."""
         if row.ready_at <= now:
-            self._enlist(host, row, Trigger.QUEUED)
+            self._enlist(host, row, Trigger.QUEUED, at_site)
         elif row.backoff_reason:
             self._schedule_host(row)
-            self.update(host, row, Trigger.QUEUED_WHILE_FAILING)
+            self.update(host, row, Trigger.QUEUED_WHILE_FAILING, at_site)
         else:
-            self.tally.daily.count_delay(row.ready_at - now)
-            self._enlist(host, row, Trigger.QUEUED_EARLY)
+            share.tally.daily.count_delay(row.ready_at - now)
+            self._enlist(host, row, Trigger.QUEUED_EARLY, at_site)
 
     def delay(self, host: Host, row: HostRow) -> None:
         """Update a host that was checked in and has more work: its courtesy delay begins."""
@@ -496,69 +459,11 @@ class Partition:
             self.bench.unload(host)
             self._cache_host(host)
 
-    def _enlist(self, host: Host, row: HostRow, trigger: Trigger) -> None:
+    def _enlist(
+        self, host: Host, row: HostRow, trigger: Trigger, at_site: RecordAtSite = NO_RECORD
+    ) -> None:
         row = replace(self._list(row), backoff_reason=None, backoff_cause=None)
-        self.update(host, row, trigger)
-
-    def schedule_url(self, until: float, site: str, host: str, crawl: str, url: str) -> None:
-        """Schedule *url* of *crawl* for *until*."""
-        key = f"{host} {crawl} {url}"
-        self._calendar.add(DueRow("", key, until, site, host, crawl, url))
-        self.shared.tally.due_count += 1
-
-    def _schedule_host(self, row: HostRow) -> None:
-        """Schedule the end of a host's backoff."""
-        self._add_to_calendar(row)
-        self.shared.tally.due_count += 1
-
-    def _schedule_site(self, site: str, at: float) -> None:
-        """Schedule the parked parts of *site* for *at*."""
-        self._calendar.add(DueRow("", f"{site} {PARTS}", at, site, NO_HOST))
-
-    def _add_to_calendar(self, row: HostRow) -> None:
-        self._calendar.add(DueRow("", row.host, row.ready_at, row.site, row.host))
-
-    def reschedule_backoff(self, host: Host, row: HostRow) -> None:
-        """Update a host whose backoff now ends at another time, `row.ready_at`."""
-        self.count_wait_over()
-        self._schedule_host(row)
-        self.update(host, row)
-
-    def restore_backoff(self, host: Host) -> None:
-        """Add a host that backs off to our calendar again.
-
-        A former owner may have added it only to its own calendar, after our claim.
-        """
-        row = host.row
-        if row.condition is Condition.BACKING_OFF:
-            self._add_to_calendar(row)
-
-    def due(self) -> float | None:
-        """Return when the next URL or host is due; None if none waits."""
-        return self._calendar.due()
-
-    def pop_due(self, now: float, limit: int) -> list[DueRow]:
-        """Remove and return at most *limit* due entries of URLs and hosts."""
-        return self._calendar.pop_due(now, limit)
-
-    def erase_retries(self) -> Iterator[None]:
-        """Erase the entries of the crawl in the calendar of retries, in pieces."""
-        return self._calendar.erase(self.crawl)
-
-    def end_backoffs(self, dues: Sequence[DueRow]) -> None:
-        """End the backoffs of the hosts in *dues*, and remove erased hosts whose delay is over.
-
-        An entry is ignored if the host's backoff was rescheduled to another time.
-        """
-        ends = {(due.host, due.at) for due in dues}
-        last = {due.host: due.at for due in sorted(dues, key=attrgetter("at"))}
-        for host in self.find_all((due.site, due.host) for due in dues):
-            row = host.row
-            if row.condition is Condition.BACKING_OFF and (row.host, row.ready_at) in ends:
-                self.count_wait_over()
-                self._enlist(host, row, Trigger.BACKOFF_OVER)
-            elif row.is_removable and row.ready_at <= last[row.host]:
-                self._remove(host)
+        self.update(host, row, trigger, at_site)
 
     def erase(self, host: Host, now: float) -> None:
         """Erase *host*. Its row stays until its last order has ended and its delay is over.
@@ -568,7 +473,7 @@ class Partition:
         """
         row = host.row
         for crawl in row.crawls:
-            row = self.of(crawl).queues.clear(row)
+            row = self.share(crawl).queues.clear(row)
         politeness = Politeness(
             delay=row.politeness.delay,
             delay_until=row.politeness.delay_until,
@@ -603,11 +508,11 @@ class Partition:
         else:
             self.unload(host, erased, Trigger.ERASED)
 
-    def clear_queues(self, host: Host) -> None:
-        """Empty the queues of the crawl at *host*, whose buckets stay until they are dropped. A
+    def clear_queues(self, share: CrawlShare, host: Host) -> None:
+        """Empty the queues of *share* at *host*, whose buckets stay until they are dropped. A
         host without URLs of other crawls becomes idle, or waits for the end of its order."""
         before = host.row
-        row = self._delist(self.queues.clear(before), self.crawl)
+        row = self._delist(share.queues.clear(before), share.crawl)
         if row.queued or row.condition in (Condition.CHECKED_OUT, Condition.IDLE):
             self.update(host, row)
             return
@@ -615,14 +520,15 @@ class Partition:
             self.count_wait_over()
         self.unload(host, row, Trigger.ERASED)
 
-    def leave(self, site: str) -> None:
-        """Erase what the crawl has in the rows of *site* and its hosts. Its queues were dropped."""
+    def leave(self, share: CrawlShare, site: str) -> None:
+        """Erase what the crawl of *share* has in the rows of *site* and its hosts. Its queues were
+        dropped."""
         for host in self.hosts_of(site):
-            if self.crawl in host.row.crawls:
-                self.update(host, host.row.without_crawl(self.crawl))
+            if share.crawl in host.row.crawls:
+                self.update(host, host.row.without_crawl(share.crawl))
                 if host.row.is_removable:
                     self._add_to_calendar(host.row)
-        self.sites.leave(site)
+        share.sites.leave(site)
 
     def drop_erased(self, host: Host) -> None:
         """Drop the queues of an erased *host*. Its row is erased when its delay is over.
@@ -631,9 +537,9 @@ class Partition:
         buckets.
         """
         row = host.row
-        self.shared.hosts_without_queues.add(row.host)
+        self._hosts_without_queues.add(row.host)
         for crawl in row.crawls:
-            row = self.of(crawl).queues.drop_cleared(row)
+            row = self.share(crawl).queues.drop_cleared(row)
         self.update(host, row)
         if host.row.is_removable:
             self._add_to_calendar(host.row)
@@ -644,35 +550,79 @@ class Partition:
         self._host_rows.erase(row.site, row.host)
         self._caches.hosts.remove(row.host)
         self._caches.robots.remove(row.host)
-        self.shared.tally.conditions[row.condition] -= 1
+        self.tally.conditions[row.condition] -= 1
         leaving = [*row.crawls]
-        if (others := self.sites.all_hosts(row.site) - 1) < 1:
+        if (others := self.sites.hosts(row.site) - 1) < 1:
             # After a crash, the site may have counted this erasure before.
             others = len(self._host_rows.scan(row.site))
         if not others:
             # URLs of other hosts may be parked. Without them, nothing about the site is left.
-            leaving = [crawl for crawl in row.crawls if not self.of(crawl).parts.parked(row.site)]
+            leaving = [
+                crawl for crawl in row.crawls if not self.share(crawl).parts.parked(row.site)
+            ]
             for crawl in leaving:
-                parts = self.of(crawl).parts
+                parts = self.share(crawl).parts
                 parts.erase_zones(row.site)
                 parts.erase(row.site, row.site)
         self.sites.erase_host(row.site, row.host, others, row.crawls, leaving)
 
-    def hosts_of(self, site: str) -> Iterator[Host]:
-        """Yield the hosts of *site*."""
-        after: str | None = None
-        while hosts := self.page_of_hosts(site, after):
-            after = hosts[-1].row.host
-            yield from hosts
+    # The calendar: URLs, hosts that back off, and sites with parked parts.
 
-    def page_of_hosts(self, site: str, after: str | None, limit: int = 1000) -> list[Host]:
-        """Return at most *limit* hosts of *site*, in the order of their keys, beyond *after*."""
-        rows = self._host_rows.scan(site, after, limit)
-        return [
-            self.bench.hosts.get(row.host)
-            or self._relist(self._caches.hosts.get(row.host) or Host(row))
-            for row in rows
-        ]
+    def schedule_url(self, until: float, site: str, host: str, crawl: str, url: str) -> None:
+        """Schedule *url* of *crawl* for *until*."""
+        key = f"{host} {crawl} {url}"
+        self.calendar.add(DueRow("", key, until, site, host, crawl, url))
+        self.tally.due_count += 1
+
+    def _schedule_host(self, row: HostRow) -> None:
+        """Schedule the end of a host's backoff."""
+        self._add_to_calendar(row)
+        self.tally.due_count += 1
+
+    def _schedule_site(self, site: str, at: float) -> None:
+        """Schedule the parked parts of *site* for *at*."""
+        self.calendar.add(DueRow("", f"{site} {PARTS}", at, site, NO_HOST))
+
+    def _add_to_calendar(self, row: HostRow) -> None:
+        self.calendar.add(DueRow("", row.host, row.ready_at, row.site, row.host))
+
+    def reschedule_backoff(self, host: Host, row: HostRow) -> None:
+        """Update a host whose backoff now ends at another time, `row.ready_at`."""
+        self.count_wait_over()
+        self._schedule_host(row)
+        self.update(host, row)
+
+    def restore_backoff(self, host: Host) -> None:
+        """Add a host that backs off to our calendar again.
+
+        A former owner may have added it only to its own calendar, after our claim.
+        """
+        row = host.row
+        if row.condition is Condition.BACKING_OFF:
+            self._add_to_calendar(row)
+
+    def due(self) -> float | None:
+        """Return when the next URL or host is due; None if none waits."""
+        return self.calendar.due()
+
+    def pop_due(self, now: float, limit: int) -> list[DueRow]:
+        """Remove and return at most *limit* due entries of URLs and hosts."""
+        return self.calendar.pop_due(now, limit)
+
+    def end_backoffs(self, dues: Sequence[DueRow]) -> None:
+        """End the backoffs of the hosts in *dues*, and remove erased hosts whose delay is over.
+
+        An entry is ignored if the host's backoff was rescheduled to another time.
+        """
+        ends = {(due.host, due.at) for due in dues}
+        last = {due.host: due.at for due in sorted(dues, key=attrgetter("at"))}
+        for host in self.find_all((due.site, due.host) for due in dues):
+            row = host.row
+            if row.condition is Condition.BACKING_OFF and (row.host, row.ready_at) in ends:
+                self.count_wait_over()
+                self._enlist(host, row, Trigger.BACKOFF_OVER)
+            elif row.is_removable and row.ready_at <= last[row.host]:
+                self._remove(host)
 
     def end_site_backoffs(self, site: str, now: float) -> None:
         """End the backoffs that the settings or the unreadable pages of *site* caused."""
@@ -692,23 +642,23 @@ class Partition:
 
     # Slow start: waiting for the verdicts on the first visits to a part of a site.
 
-    def end_wait(self, url: str, now: float) -> None:
+    def end_wait(self, share: CrawlShare, url: str, now: float) -> None:
         """End the wait for the verdict on *url*, and wake the hosts that waited for it."""
-        self.wake(self.slow_start.end(url), now)
+        self.wake(share, share.slow_start.end(url), now)
 
-    def wake(self, parts: Iterable[PartKey], now: float) -> None:
+    def wake(self, share: CrawlShare, parts: Iterable[PartKey], now: float) -> None:
         """Wake the hosts that wait for verdicts on *parts* and may be visited now."""
         for part in parts:
-            room = self.parts.window(part) - self.slow_start.count(part)
-            while room >= 1 and (key := self.slow_start.pop_waiting(part)):
+            room = share.parts.window(part) - share.slow_start.count(part)
+            while room >= 1 and (key := share.slow_start.pop_waiting(part)):
                 if host := self.bench.hosts.get(key):
-                    room -= self._end_wait_of(host, now)
+                    room -= self._end_wait_of(share.crawl, host, now)
 
-    def _end_wait_of(self, host: Host, now: float) -> bool:
-        """End the wait of *host* or of the crawl at it; return whether either waited."""
-        row, own = host.row, host.row.of(self.crawl)
+    def _end_wait_of(self, crawl: str, host: Host, now: float) -> bool:
+        """End the wait of *host* or of *crawl* at it; return whether either waited."""
+        row, own = host.row, host.row.of(crawl)
         if own.waits_until > now:
-            row = row.with_crawl(self.crawl, replace(own, waits_until=0.0))
+            row = row.with_crawl(crawl, replace(own, waits_until=0.0))
         elif row.condition is not Condition.DELAYED:
             return False
         # The host may wait, too: since then, no other crawl can be served there.
@@ -718,35 +668,26 @@ class Partition:
         self.update(host, row)
         return True
 
-    def release_budgets(self, site: str, now: float) -> None:
-        """Release URLs of the budgets of *site* that have room.
-
-        It is called when the site may have earned more, and when URLs that were released are not
-        visited: no verdict follows then.
-        """
-        hosts, has_seed = self.sites.hosts(site), self.sites.has_seed(site)
-        self.parts.release_budgets(site, hosts, has_seed, self._settings, now)
-
     # Orders from before the claim.
 
     def was_visited_before(self, row: HostRow) -> bool:
         """Return whether the last visit to a host's server may have been before the claim."""
-        hosts = self.sites.all_hosts(row.site) if row.lease.order is None else 0
-        had_orders = self.shared.tally.orders_before_claim > 0
+        hosts = self.sites.hosts(row.site) if row.lease.order is None else 0
+        had_orders = self.tally.orders_before_claim > 0
         return was_visited_before_claim(row, self.epoch, had_orders, hosts)
 
-    def load_checked_out(self, now: float) -> None:
-        """Load all checked-out hosts, whether memory has capacity or not.
+    def load_checked_out(self, crawl: str, now: float) -> None:
+        """Load all checked-out hosts into the part of *crawl*, whether memory has capacity or not.
 
         The list may be older than a host's row. A host that is not checked out any more is removed
         from the list and not loaded.
         """
-        listed = self.shared.tally.checked_out
+        listed = self.tally.checked_out
         found = self.read_all((site, key) for key, site in listed.items())
         for key, site in [*listed.items()]:
             host = found.get((site, key))
             if host and host.row.condition is Condition.CHECKED_OUT:
-                self._load(host, now)
+                self._load(host, crawl, now)
             else:
                 del listed[key]
 
@@ -763,9 +704,9 @@ class Partition:
                 else:
                     self.unload(host, row, Trigger.EMPTIED)
 
-    def _load(self, host: Host, now: float) -> None:
+    def _load(self, host: Host, crawl: str, now: float) -> None:
         host.row = self._adjust_times(host.row, now)
-        self.bench.load(host, self.crawl)
+        self.bench.load(host, crawl)
 
     def _adjust_times(self, row: HostRow, now: float) -> HostRow:
         """Return *row* with times of our clock instead of times of another frontier's clock.
@@ -786,144 +727,105 @@ class Partition:
             return replace(row, ready_at=ready_at)
         return row
 
-    # The directory: hosts with URLs of the crawl that wait for the workbench.
+    # The directories: hosts with URLs of a crawl that wait for the workbench.
 
-    @property
-    def may_have_listed(self) -> bool:
-        """Whether a host with URLs of the crawl may wait for the workbench."""
-        return self.directory.may_have_more
+    def read_listed(self, crawl: str) -> CrawlShare | None:
+        """Return the share of *crawl*, for reading, if hosts in its directory may wait for the
+        workbench."""
+        return self.shares[crawl] if crawl in self._may_have_listed else None
 
-    def first_listed(self) -> ListedHost | None:
-        """Return the first waiting entry whose host is not loaded; None if there is none.
+    def crawls_with_listed(self) -> set[str]:
+        """Return the crawls with hosts that may wait for the workbench."""
+        found = {one for one in self._may_have_listed if self.shares[one].directory.may_have_more}
+        self._may_have_listed = found
+        return {*found}
+
+    def first_listed(self, share: CrawlShare) -> ListedHost | None:
+        """Return the first waiting entry of *share* whose host is not loaded; None if there is
+        none.
 
         The entry may be stale. Entries of loaded hosts before it are removed.
         """
-        while (entry := self.directory.peek()) and (host := self.bench.hosts.get(entry.host)):
-            self._pop_loaded(entry, host)
-        if self.directory.has_dropped:
-            self.shared.changed.add(self.crawl)
+        while (entry := share.directory.peek()) and (host := self.bench.hosts.get(entry.host)):
+            self._pop_loaded(share, entry, host)
+        if share.directory.has_dropped:
+            self.changed.add(share.crawl)
         return entry
 
-    def _pop_loaded(self, entry: ListedHost, host: Host) -> None:
+    def _pop_loaded(self, share: CrawlShare, entry: ListedHost, host: Host) -> None:
         """Remove *entry* of a loaded *host* from the waiting ones."""
-        self.shared.changed.add(self.crawl)
-        self.directory.pop(entry)
-        if host.row.of(self.crawl).listed != entry.number:
-            self.directory.delist(entry.host, entry.number)
+        self.changed.add(share.crawl)
+        share.directory.pop(entry)
+        if host.row.of(share.crawl).listed != entry.number:
+            share.directory.delist(entry.host, entry.number)
 
-    def oldest_listed(self) -> ListedHost | None:
+    def oldest_listed(self, share: CrawlShare) -> ListedHost | None:
         """Return the oldest waiting entry of the best ranks, as `first_listed` does."""
-        if self.first_listed() is None:
+        if self.first_listed(share) is None:
             return None
-        while (entry := self.directory.peek_oldest()) and (
+        while (entry := share.directory.peek_oldest()) and (
             host := self.bench.hosts.get(entry.host)
         ):
-            self._pop_loaded(entry, host)
+            self._pop_loaded(share, entry, host)
         return entry
 
-    def pop_listed(self, entry: ListedHost) -> None:
+    def pop_listed(self, share: CrawlShare, entry: ListedHost) -> None:
         """Remove *entry*, which `first_listed` or `oldest_listed` returned, from the waiting
         ones."""
-        self.shared.changed.add(self.crawl)
-        self.directory.pop(entry)
+        self.changed.add(share.crawl)
+        share.directory.pop(entry)
 
-    def load_listed(self, entries: Sequence[ListedHost], now: float) -> None:
+    def load_listed(self, share: CrawlShare, entries: Sequence[ListedHost], now: float) -> None:
         """Load the hosts of *entries* that are not stale. A host may be loaded already, if another
         crawl had listed it, too."""
-        self.shared.changed.add(self.crawl)
+        self.changed.add(share.crawl)
         bench = self.bench.hosts
         missing = ((entry.site, entry.host) for entry in entries if entry.host not in bench)
         found = self.read_all(missing)
         for entry in entries:
             if loaded := bench.get(entry.host):
-                if loaded.row.of(self.crawl).listed != entry.number:
-                    self.directory.delist(entry.host, entry.number)
+                if loaded.row.of(share.crawl).listed != entry.number:
+                    share.directory.delist(entry.host, entry.number)
                 continue
             host = found.get((entry.site, entry.host))
-            is_listed = host is not None and host.row.of(self.crawl).listed == entry.number
+            is_listed = host is not None and host.row.of(share.crawl).listed == entry.number
             if host and is_listed and host.row.condition in LISTED_CONDITIONS:
-                self._load(host, now)
+                self._load(host, share.crawl, now)
             else:
-                self.directory.delist(entry.host, entry.number)
+                share.directory.delist(entry.host, entry.number)
 
     def return_to_directory(self, host: Host) -> None:
         """Unload a ready host, and list it again under its request numbers."""
         row = self._delist(host.row, *host.row.crawls)
         for crawl, own in row.crawls.items():
             if own.queued:
-                listed = self.of(crawl).directory.relist(row.site, row.host, own.number)
+                listed = self.share(crawl).directory.relist(row.site, row.host, own.number)
                 row = row.with_crawl(crawl, replace(own, listed=listed))
         self.update(host, row)
         self._leave_bench(host)
 
     # Totals.
 
-    def count_admitted(self, urls: Sequence[Discovery], now: float) -> None:
-        """Count *urls* that were admitted."""
-        self.tally.count_admitted(urls, now)
-        self.tally.daily.count_admitted(len(urls))
+    def count_visit(self, share: CrawlShare, event: VisitEnded, received: int) -> None:
+        """Count a visit for the crawl of *share*; *received*: all bytes that its host has sent so
+        far."""
+        share.count_hazards(event.site, event.visit.url, share.tally.count_visit(event))
+        self.tally.record_visit(event.host, event.took, received)
 
     def count_wait_over(self) -> None:
         """Count the end of a scheduled wait of a URL or host."""
         # After a crash between two writes, it may be counted twice, as the begin of a wait may.
-        self.shared.tally.due_count = max(0, self.shared.tally.due_count - 1)
-
-    def count_visit(self, event: VisitEnded, received: int) -> None:
-        """Count a visit; *received*: all bytes that its host has sent so far."""
-        self._count_hazards(event.site, event.visit.url, self.tally.count_visit(event))
-        self.shared.tally.record_visit(event.host, event.took, received)
-
-    def count_refused(self, rule: Hazard, site: str, url: str) -> None:
-        """Count a *url* of *site* that *rule* refuses."""
-        self._count_hazards(site, url, self.tally.count_refused(rule))
-
-    def count_hazard(self, hazard: Hazard, site: str, url: str) -> None:
-        """Count a *hazard* that the frontier counts, and that *url* of *site* met."""
-        self._count_hazards(site, url, self.tally.count_hazard(hazard))
-
-    def count_verdict(self, event: PageDeduplicated, record: OffsetAndTime | None) -> bool:
-        """Count a verdict; return False if it was counted before, from the same *record*."""
-        hazards = self.tally.count_verdict(event, record)
-        if hazards is None:
-            return False
-        self._count_hazards(event.site, event.visit.url, sorted(hazards))
-        self.sites.note_page(event)
-        return True
-
-    def count_parked(self, site: str, via: str, limit: str, urls: Sequence[str]) -> None:
-        """Count the links to *urls* of a page of *site*, the visit *via*, which are parked because
-        of *limit*."""
-        hazard = Hazard(limit) if limit in HAZARDS else Hazard.BLACKLISTED
-        first = bool(self._add_hazards(site, [hazard]))
-        productive = self.sites.is_productive(site)
-        self.tally.daily.count_parked(hazard, len(urls), first, productive)
-        # An example of another site would not be erased with its site, in another partition.
-        page = via.partition("@")[2]
-        example = next((url for url in urls if site_of(url) == site), page)
-        if example and not self.erasures.of_link(via, example):
-            self.tally.daily.add_example(hazard, HazardExample(example, site))
-
-    def _count_hazards(self, site: str, url: str, hazards: Sequence[str]) -> None:
-        if hazards:
-            first = self._add_hazards(site, hazards)
-            productive = self.sites.is_productive(site)
-            self.tally.daily.count_hazards(url, site, hazards, first, productive)
-
-    def _add_hazards(self, site: str, hazards: Sequence[str]) -> list[str]:
-        """Return the *hazards* that *site* meets for the first time."""
-        if self.sites.is_new(site):
-            self.tally.daily.count_site()
-        return self.sites.add_hazards(site, hazards)
+        self.tally.due_count = max(0, self.tally.due_count - 1)
 
     def next_order(self) -> OrderId:
         """Return the id of a new order."""
-        tally = self.shared.tally
+        tally = self.tally
         tally.orders += 1
         return OrderId(f"{self.epoch}.{tally.orders}")
 
     def report_orders(self) -> None:
         """Copy the numbers of unanswered orders into the totals, which other frontiers read."""
-        self.shared.tally.sent = {str(at): n for at, n in sorted(self.orders_at().items()) if n}
+        self.tally.sent = {str(at): n for at, n in sorted(self.orders_at().items()) if n}
 
     def orders_at(self) -> Counter[int]:
         """Return the unanswered orders by partition of `visits.ordered`."""
@@ -936,12 +838,3 @@ class Partition:
         """Return the partition of `visits.ordered` for a value of the column `sent_to`."""
         # An order from before a change of the number of partitions may have too high a number.
         return self.number if sent_to is None or sent_to >= self._total else sent_to
-
-    def write(self) -> bool:
-        """Put changed totals and cursors of the crawl into the store; return whether the plans have
-        changed, whose next row may be without buckets that were dropped."""
-        has_changed = self.plans.write()
-        self.parked.write()
-        self.tally.daily.set_freshness(self.plans.crawl, self.plans.planned)
-        self.tally.write()
-        return has_changed

@@ -20,7 +20,7 @@ from gossamer.store import Row, Store
 from gossamer.store.claims import Claimant
 from gossamer.telemetry import set_age_gauge, set_age_gauges, set_gauge, set_gauges
 from services.frontier.partition.directory import NUMBERS_PER_BUCKET, PAGE_SIZE, Directory
-from services.frontier.partition.partition import Partition, SharedPartition
+from services.frontier.partition.partition import Partition
 from services.frontier.partition.plans import (
     HOSTS,
     IDLE_READ_AHEAD,
@@ -29,6 +29,7 @@ from services.frontier.partition.plans import (
     keys_to_load,
 )
 from services.frontier.partition.politeness import Overrides
+from services.frontier.partition.share import CrawlShare
 from services.frontier.partition.workbench import FrontierCaches
 from services.frontier.tables.bucketed_log import PAGE_SIZE as CALENDAR_PAGE_SIZE
 from services.frontier.tables.conditions import Condition
@@ -47,7 +48,7 @@ SHARED: tuple[type[Row], ...] = (PartitionRow, PartitionTallyRow)
 class Partitions:
     """The claimed partitions, of *total* partitions.
 
-    Iterating yields each partition once, as its first crawl sees it: for what all crawls share.
+    Iterating yields what all crawls share. A share of a crawl is found by the name of the crawl.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class Partitions:
         self.total = total
         self._crawls = [DEFAULT_CRAWL]
         """The crawls that a claim opens. There is always one."""
-        self._claimed: dict[int, SharedPartition] = {}
+        self._claimed: dict[int, Partition] = {}
         self.removed = set[str]()
         """The crawls that were removed."""
         self._opened_at = 0.0
@@ -67,30 +68,28 @@ class Partitions:
         """Microseconds that request numbers are ahead of the clock."""
 
     def __iter__(self) -> Iterator[Partition]:
-        return (next(iter(one.by_crawl.values())) for one in self._claimed.values())
+        return iter([*self._claimed.values()])
 
     def __len__(self) -> int:
         return len(self._claimed)
 
-    def of_crawl(self, crawl: str) -> Iterator[Partition]:
-        """Yield the claimed partitions as *crawl* sees them, for changes in this step."""
-        return (one.of(crawl, self._opened_at) for one in self._claimed.values())
+    def of_crawl(self, crawl: str) -> Iterator[tuple[Partition, CrawlShare]]:
+        """Yield the claimed partitions and the shares of *crawl*, for changes in this step."""
+        return ((one, one.share(crawl, self._opened_at)) for one in self)
 
-    def read_crawl(self, crawl: str) -> Iterator[Partition]:
-        """Yield the claimed partitions as *crawl* sees them, for reading; none before it is
+    def read_crawl(self, crawl: str) -> Iterator[tuple[Partition, CrawlShare]]:
+        """Yield the claimed partitions and the shares of *crawl*, for reading; none before it is
         defined."""
-        return (one.by_crawl[crawl] for one in self._claimed.values() if crawl in one.by_crawl)
+        return ((one, one.shares[crawl]) for one in self if crawl in one.shares)
 
-    def read_all(self) -> Iterator[Partition]:
-        """Yield the claimed partitions as each of their crawls sees them, for reading."""
-        return (each for one in self._claimed.values() for each in [*one.by_crawl.values()])
+    def shares(self) -> Iterator[CrawlShare]:
+        """Yield the shares of all crawls in all claimed partitions, for reading."""
+        return (share for one in self for share in [*one.shares.values()])
 
-    def changed(self) -> Iterator[Partition]:
-        """Yield the claimed partitions as each crawl sees them that may have changed them since
-        they were last written."""
-        for one in self._claimed.values():
-            for crawl in [*one.changed]:
-                yield one.by_crawl[crawl]
+    def changed(self) -> Iterator[tuple[Partition, CrawlShare]]:
+        """Yield the claimed partitions and the shares that may have changed since they were last
+        written."""
+        return ((one, one.shares[crawl]) for one in self for crawl in [*one.changed])
 
     def present_crawls(self) -> list[str]:
         """Return the crawls that are not removed.
@@ -103,7 +102,7 @@ class Partitions:
     def write(self) -> set[str]:
         """Put changed totals and cursors of all partitions into the store; return the crawls that
         may have changed."""
-        changed = {partition.crawl for partition in self.changed()}
+        changed = {share.crawl for _, share in self.changed()}
         for partition in self._claimed.values():
             partition.write()
         return changed
@@ -205,9 +204,9 @@ class Partitions:
         table.scan_ahead(due, CALENDAR_PAGE_SIZE)
         table.scan_ahead(first, IDLE_READ_AHEAD)
 
-    def _open(self, number: int, epoch: int, claimed_at: float, now: float) -> SharedPartition:
+    def _open(self, number: int, epoch: int, claimed_at: float, now: float) -> Partition:
         self._opened_at = now
-        opened = SharedPartition(
+        opened = Partition(
             number,
             self.total,
             epoch,
@@ -219,8 +218,9 @@ class Partitions:
             self.removed,
             now,
         )
-        partitions = [opened.of(crawl, now) for crawl in self._crawls]
-        partitions[0].load_checked_out(now)
+        for crawl in self._crawls:
+            opened.share(crawl)
+        opened.load_checked_out(self._crawls[0], now)
         return opened
 
     @property
@@ -237,12 +237,16 @@ class Partitions:
         """Return the partition number of *site*, whether it is claimed or not."""
         return partition_of(site, self.total)
 
-    def of(self, site: str, crawl: str | None = None) -> Partition | None:
-        """Return the partition of *site* as *crawl* sees it, or as its first crawl sees it, for
-        changes in this step; None if it is not claimed."""
-        if (found := self._claimed.get(self.number_of(site))) is None:
+    def of(self, site: str) -> Partition | None:
+        """Return the partition of *site*; None if it is not claimed."""
+        return self._claimed.get(self.number_of(site))
+
+    def find(self, site: str, crawl: str) -> tuple[Partition, CrawlShare] | None:
+        """Return the partition of *site* and the share of *crawl* there, for changes in this step;
+        None if the partition is not claimed."""
+        if (found := self.of(site)) is None:
             return None
-        return found.of(crawl or self._crawls[0], self._opened_at)
+        return found, found.share(crawl, self._opened_at)
 
     def next_number(self, partition: Partition, now: float, rank: int = 0) -> int:
         """Return the request number of a URL of *partition* that is requested now."""
@@ -260,7 +264,7 @@ class Partitions:
             # each were the last one plus 1, all would be in one bucket until the clock caught up.
             self._ahead += last - moment
         moment = max(last + 1, moment)
-        partition.shared.tally.last_number = moment + count - 1
+        partition.tally.last_number = moment + count - 1
         return moment
 
 
@@ -294,11 +298,11 @@ class Gauges:
             self._numbers, changed = self._partitions.numbers, {*crawls}
         for crawl in changed.intersection(crawls):
             found = [*self._partitions.read_crawl(crawl)]
-            self._queued[crawl] = sum(one.tally.queued for one in found)
+            self._queued[crawl] = sum(share.tally.queued for _, share in found)
             self._totals[crawl] = totals = RevisitTotals()
-            for partition in found:
-                totals.add(partition.plans.row, partition.plans.crawl)
-        shared = [partition.shared.tally for partition in self._partitions]
+            for _, share in found:
+                totals.add(share.plans.row, share.plans.crawl)
+        shared = [partition.tally for partition in self._partitions]
         loaded = Counter[str]()
         for partition in self._partitions:
             loaded.update(partition.bench.loaded)

@@ -37,8 +37,8 @@ from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.links import Sketch
 from gossamer.web.url import host_key, suffix_of
+from services.frontier.partition.awaited_visits import PartKey
 from services.frontier.partition.parked import BUCKET_ROWS, ParkedRow, without
-from services.frontier.partition.slow_start import PartKey
 from services.frontier.partition.workbench import PartitionCaches
 from services.frontier.tables.bucketed_log import BucketedLog
 from services.frontier.tables.harvest import MAX_SITE_POINTS, HarvestPoint, add_to_curve

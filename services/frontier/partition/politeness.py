@@ -6,12 +6,7 @@ ends (`Partition.end_site_backoffs`).
 
 **Backoffs.** `OUTCOMES` states the wait after each kind of failure.
 
-**Strain.** A server seems strained when it answers with errors, says that it is busy, does not
-answer, or takes much longer than it used to. Each time its delay is doubled, up to a limit. Each
-visit that goes well halves the delay again. A visit is compared with the usual time of the host's
-visits, a slow average. If a server stays slow, the average rises and the delay returns to normal.
-Only the time of visits to pages counts: a robots.txt is a file on the server's disk, and its time
-does not show the time of pages.
+**Strain** of a server lengthens its delay; see `features/strain.py`.
 
 **Server errors.** A host whose responses are all 5xx is down, even if it answers. After more than
 `retries` of them in a row, or `MAX_SERVER_ERRORS` if the host sent pages before, it backs off, and
@@ -36,7 +31,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 import gossamer.overrides
-from gossamer.events import Outcome, PageDeduplicated, Purpose, SiteOverridden, Verdict, VisitEnded
+from gossamer.events import Outcome, PageDeduplicated, SiteOverridden, Verdict
 from gossamer.events.outcomes import OUTCOMES, Health, Wait
 from gossamer.log import murmur2
 from gossamer.overrides import NOTHING
@@ -68,15 +63,9 @@ MAX_SPREAD = 0.25
 return together."""
 MAX_RETURNED_ORDER_DELAY = 300.0
 """The longest delay of a host whose orders come back without a request, in seconds."""
-MAX_STRAIN = 6
-"""The largest number of times that the delay is doubled."""
 MAX_STRAINED_DELAY, MIN_STRAINED_DELAY = 60.0, 0.1
 """The limit up to which strain lengthens a delay, and the shortest delay that it starts from, in
 seconds."""
-SLOWDOWN_FACTOR, MIN_SLOW_SECONDS = 3.0, 1.0
-"""A visit is slow if it takes this many times the usual time, and more than this many seconds."""
-VISIT_WEIGHT = 0.05
-"""The weight of one visit in the usual time."""
 MAX_UNREADABLE_WAIT = 86400.0
 """The longest postponement of a host with unreadable pages, in seconds."""
 MAX_SERVER_ERRORS = 20
@@ -296,19 +285,6 @@ def retry_wait(attempt: int, outcome: Outcome) -> float:
     """Return the seconds before the *attempt*-th retry of a URL (from 1) after *outcome*."""
     first = CHALLENGE_RETRY_WAIT if outcome is Outcome.CHALLENGED else RETRY_WAIT
     return first * 4.0 ** (attempt - 1)
-
-
-def update_strain(row: HostRow, event: VisitEnded) -> HostRow:
-    """Return the row of a host with the strain and the usual time after *event*, a visit that sent
-    a request."""
-    before, took, is_slow = row.politeness, event.took, False
-    usual = before.usual_took
-    if event.visit.purpose is Purpose.PAGE:
-        is_slow = 0 < SLOWDOWN_FACTOR * (usual or 0.0) < took and took > MIN_SLOW_SECONDS
-        usual = usual + VISIT_WEIGHT * (took - usual) if usual else took
-    change = 1 if is_slow or OUTCOMES[event.outcome].strains else -1
-    strain = min(max(before.strain + change, 0), MAX_STRAIN)
-    return replace(row, politeness=replace(before, usual_took=usual, strain=strain))
 
 
 def strained_delay(delay: float, strain: int) -> float:

@@ -7,7 +7,7 @@ before. The others are only counted.
 
 from collections.abc import Collection, Iterable, Sequence
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -36,42 +36,166 @@ DISCOVERY_WEIGHT = 0.1
 """The weight of one order in a site's average share of visits to new URLs."""
 
 
-class Sites:
-    """All sites of one partition, as *crawl* sees them."""
+class RecordAtSite(NamedTuple):
+    """A record of `urls.admitted` that is being applied to a site.
 
-    def __init__(
-        self,
-        store: Store,
-        crawl: str,
-        at_once: int,
-        overrides: Overrides,
-        cache: CachePart[str, SiteRow],
-    ) -> None:
-        """*at_once*: hosts of a site that are visited at once."""
-        self._rows, self._crawl, self._at_once = store.table(SiteRow), crawl, at_once
-        self._cache = cache
-        self._record: OffsetAndTime | None = None
-        """The record of `urls.admitted` that is being applied."""
-        self.is_counted = False
-        """Whether the site has counted that record before."""
+    The site counts the hosts, refusals and requisites of a record once, although the record may
+    come again after a crash.
+    """
+
+    record: OffsetAndTime | None = None
+    """None for changes that come from no record."""
+    is_counted: bool = False
+    """Whether the site has counted the record before."""
+
+    def included_in(self, applied: AppliedRecords) -> AppliedRecords:
+        """Return the *applied* records with this one."""
+        return applied.through(self.record) if self.record else applied
+
+
+NO_RECORD = RecordAtSite()
+"""For changes that come from no record."""
+
+
+class Sites:
+    """All sites of one partition: their rows, and what all crawls share of them."""
+
+    def __init__(self, store: Store, overrides: Overrides, cache: CachePart[str, SiteRow]) -> None:
+        self._rows, self._cache = store.table(SiteRow), cache
         self.overrides = overrides
-        self.is_closed = False
-        """Whether nothing is stored any more about what the crawl meets, because it is removed."""
 
     def reads_of(self, sites: Iterable[str]) -> list[Key]:
         """Return the keys of the rows of *sites* that are not cached."""
         return [(SiteRow, site, "") for site in sites if site not in self._cache]
 
+    def begin(self, site: str, record: OffsetAndTime | None) -> RecordAtSite:
+        """Return *record*, which is to be applied to *site*. It is to be counted in all that
+        follows, or in nothing."""
+        return RecordAtSite(record, bool(record and self.row(site).applied.covers(record)))
+
+    def record(self, site: str, at_site: RecordAtSite) -> None:
+        """Record that *site* has counted a record."""
+        row = self.row(site)
+        if (applied := at_site.included_in(row.applied)) != row.applied:
+            self.put(replace(row, applied=applied))
+
     def record_hazards(self, site: str, hazards: Collection[str]) -> None:
         """Record the *hazards* of a visit that are about the whole *site*."""
-        if Hazard.DNS_WILDCARD in hazards and not self._row(site).wildcard:
-            self._put(replace(self._row(site), wildcard=True))
+        if Hazard.DNS_WILDCARD in hazards and not self.row(site).wildcard:
+            self.put(replace(self.row(site), wildcard=True))
 
-    def begin(self, site: str, record: OffsetAndTime | None) -> None:
-        """Begin to apply *record* to *site*: its hosts and refusals are counted, unless *site* has
-        counted *record* before. None: the hosts and refusals that follow are of no record."""
-        self._record = record
-        self.is_counted = record is not None and self._row(site).applied.covers(record)
+    def hosts(self, site: str) -> int:
+        """Return the number of hosts of *site* with a row, of all crawls."""
+        return self.row(site).hosts
+
+    def count_row(self, site: str, at_site: RecordAtSite) -> None:
+        """Count one more host of *site* with a row."""
+        if not at_site.is_counted:
+            row = self.row(site)
+            applied = at_site.included_in(row.applied)
+            self.put(replace(row, hosts=row.hosts + 1, applied=applied))
+
+    def erase_host(
+        self, site: str, host: str, hosts: int, crawls: Collection[str], leaving: Collection[str]
+    ) -> None:
+        """Erase a host of *crawls* from the site's row.
+
+        *hosts*: the number of the other hosts. Without them, the row names only the crawls that are
+        not *leaving*: they have parked URLs at the site. Without such crawls the row is dropped.
+        """
+        row = self.row(site)
+        unreadable = {other: pages for other, pages in row.unreadable.items() if other != host}
+        trust = {other: value for other, value in row.validators.items() if other != host}
+        if hosts:
+            left = {
+                crawl: replace(own, hosts=max(0, own.hosts - (crawl in crawls)))
+                for crawl, own in row.crawls.items()
+            }
+            row = replace(row, hosts=hosts, crawls=left, unreadable=unreadable, validators=trust)
+            self.put(row)
+            return
+        left = {
+            crawl: SiteCrawl() if crawl in crawls else own
+            for crawl, own in row.crawls.items()
+            if crawl not in leaving
+        }
+        if left:
+            self.put(SiteRow(site, crawls=left))
+        else:
+            self._drop(site)
+
+    def erase(self, site: str) -> None:
+        """Erase the row of *site*, except for the numbers of its hosts if it has any."""
+        row = self.row(site)
+        if row.hosts:
+            crawls = {
+                crawl: SiteCrawl(hosts=own.hosts) for crawl, own in row.crawls.items() if own.hosts
+            }
+            self.put(SiteRow(site, row.hosts, crawls))
+        else:
+            self._drop(site)
+
+    def _drop(self, site: str) -> None:
+        # Drops are flushed before the erasure of the host's row. After a crash in between, the host
+        # is erased again, and its site with it.
+        self._cache.remove(site)
+        self._rows.drop(site)
+
+    def validators(self, site: str, host: str) -> Trust:
+        """Return the trust in a host's validators."""
+        return self.row(site).validators.get(host, Trust())
+
+    def store_trust(self, site: str, host: str, trust: Trust) -> None:
+        """Store the trust in a host's validators."""
+        row = self.row(site)
+        if row.validators.get(host, Trust()) != trust:
+            self.put(replace(row, validators={**row.validators, host: trust}))
+
+    def unreadable(self, site: str, host: str) -> UnreadablePages:
+        """Return the number of a host's last pages that were unreadable."""
+        return self.row(site).unreadable.get(host, UnreadablePages())
+
+    def store_unreadable(self, site: str, host: str, unreadable: UnreadablePages) -> None:
+        """Store the number of a host's last pages that were unreadable."""
+        row = self.row(site)
+        if row.unreadable.get(host, UnreadablePages()) != unreadable:
+            counts = {other: pages for other, pages in row.unreadable.items() if other != host}
+            if unreadable.pages:
+                counts[host] = unreadable
+            self.put(replace(row, unreadable=counts))
+
+    def cookies(self, site: str) -> tuple[Cookie, ...]:
+        """Return the cookies of the site that go to several hosts."""
+        return self.row(site).cookies
+
+    def store_cookies(self, site: str, changes: list[Cookie], now: float) -> None:
+        """Store the cookies that a host of the site has set or deleted for several hosts."""
+        row = self.row(site)
+        cookies = merge_cookies(row.cookies, changes, now)
+        if cookies != row.cookies:
+            self.put(replace(row, cookies=cookies))
+
+    def row(self, site: str) -> SiteRow:
+        """Return the row of *site*, which need not be stored."""
+        if (row := self._cache.get(site)) is None:
+            row = self._rows.get(site) or SiteRow(site)
+            self._cache.put(site, row, site)
+        return row
+
+    def put(self, row: SiteRow, last: bool = False) -> None:
+        """Store *row*; *last*: after all rows of hosts."""
+        self._cache.put(row.site, row, row.site)
+        self._rows.put(row, last=last)
+
+
+class CrawlSites:
+    """What one *crawl* has met at all sites of a partition."""
+
+    def __init__(self, sites: Sites, crawl: str, at_once: int) -> None:
+        """*at_once*: hosts of a site that are visited at once."""
+        self._sites, self._crawl, self._at_once = sites, crawl, at_once
+        self.is_closed = False
+        """Whether nothing is stored any more about what the crawl meets, because it is removed."""
 
     def enter(self, site: str) -> None:
         """Record that the crawl has rows about *site*. Its removal finds the site by that."""
@@ -80,7 +204,7 @@ class Sites:
 
     def has_entered(self, site: str) -> bool:
         """Return whether the crawl may have rows about *site*."""
-        return self._crawl in self._row(site).crawls
+        return self._crawl in self._sites.row(site).crawls
 
     def leave(self, site: str) -> None:
         """Erase what the crawl has met at *site*.
@@ -88,12 +212,8 @@ class Sites:
         The row is written after those of the hosts: the removal goes on with the sites whose rows
         name the crawl.
         """
-        row = self._row(site)
-        self._put(row.without_crawl(self._crawl), last=True)
-
-    def all_hosts(self, site: str) -> int:
-        """Return the number of hosts of *site* with a row, of all crawls."""
-        return self._row(site).hosts
+        row = self._sites.row(site)
+        self._sites.put(row.without_crawl(self._crawl), last=True)
 
     def hosts(self, site: str) -> int:
         """Return the number of hosts of *site* at which URLs of the crawl were admitted."""
@@ -113,20 +233,13 @@ class Sites:
         own = self._own(site)
         return not own.hosts and not own.hazards
 
-    def count_row(self, site: str) -> None:
-        """Count one more host of *site* with a row."""
-        if not self.is_counted:
-            row = self._row(site)
-            self._put(replace(row, hosts=row.hosts + 1, applied=self._including_record(row)))
-
-    def count_host(self, site: str) -> bool:
+    def count_host(self, site: str, at_site: RecordAtSite) -> bool:
         """Count one more host of the crawl on *site*; return whether the site was new."""
-        if self.is_counted:
+        if at_site.is_counted:
             return False
         is_new = self.is_new(site)
         self._change(site, hosts=self._own(site).hosts + 1)
-        row = self._row(site)
-        self._put(replace(row, applied=self._including_record(row)))
+        self._sites.record(site, at_site)
         return is_new
 
     def add_hazards(self, site: str, hazards: Sequence[str]) -> list[str]:
@@ -149,82 +262,32 @@ class Sites:
         """Return whether most of the last pages of *site* had new texts."""
         return is_productive(self._own(site).latest_new)
 
-    def erase_host(
-        self, site: str, host: str, hosts: int, crawls: Collection[str], leaving: Collection[str]
-    ) -> None:
-        """Erase a host of *crawls* from the site's row.
-
-        *hosts*: the number of the other hosts. Without them, the row names only the crawls that are
-        not *leaving*: they have parked URLs at the site. Without such crawls the row is dropped.
-        """
-        row = self._row(site)
-        unreadable = {other: pages for other, pages in row.unreadable.items() if other != host}
-        trust = {other: value for other, value in row.validators.items() if other != host}
-        if hosts:
-            left = {
-                crawl: replace(own, hosts=max(0, own.hosts - (crawl in crawls)))
-                for crawl, own in row.crawls.items()
-            }
-            row = replace(row, hosts=hosts, crawls=left, unreadable=unreadable, validators=trust)
-            self._put(row)
-            return
-        left = {
-            crawl: SiteCrawl() if crawl in crawls else own
-            for crawl, own in row.crawls.items()
-            if crawl not in leaving
-        }
-        if left:
-            self._put(SiteRow(site, crawls=left))
-        else:
-            self._drop(site)
-
-    def erase(self, site: str) -> None:
-        """Erase the row of *site*, except for the numbers of its hosts if it has any."""
-        row = self._row(site)
-        if row.hosts:
-            crawls = {
-                crawl: SiteCrawl(hosts=own.hosts) for crawl, own in row.crawls.items() if own.hosts
-            }
-            self._put(SiteRow(site, row.hosts, crawls))
-        else:
-            self._drop(site)
-
-    def _drop(self, site: str) -> None:
-        # Drops are flushed before the erasure of the host's row. After a crash in between, the host
-        # is erased again, and its site with it.
-        self._cache.remove(site)
-        self._rows.drop(site)
-
     def requisites(self, site: str, now: float) -> int:
         """Return the number of requisites of *site* that were admitted on the day of *now*."""
         own = self._own(site)
         return own.requisites if own.requisites_day == int(now // DAY) else 0
 
-    def count_requisites(self, site: str, urls: int, now: float) -> None:
+    def count_requisites(self, site: str, urls: int, now: float, at_site: RecordAtSite) -> None:
         """Count *urls*, requisites of *site* that were admitted."""
-        if not self.is_counted:
+        if not at_site.is_counted:
             admitted = self.requisites(site, now) + urls
             self._change(site, requisites=admitted, requisites_day=int(now // DAY))
-            row = self._row(site)
-            self._put(replace(row, applied=self._including_record(row)))
+            self._sites.record(site, at_site)
 
-    def count_refusal(self, site: str, rule: Hazard) -> bool:
+    def count_refusal(self, site: str, rule: Hazard, at_site: RecordAtSite) -> bool:
         """Count a URL of *site* that *rule* refuses; return whether the URL gets a row."""
         refused = self._own(site).refused
         count = refused.get(rule, 0) + 1 if rule in PERMANENT_RULES else 0
         if count:
             self._change(site, refused={**refused, rule: count})
-        row = self._row(site)
-        if (counted := replace(row, applied=self._including_record(row))) != row:
-            self._put(counted)
+        self._sites.record(site, at_site)
         return count <= MAX_REFUSED_ROWS
-
-    def _including_record(self, row: SiteRow) -> AppliedRecords:
-        return row.applied.through(self._record) if self._record else row.applied
 
     def revisit_state(self, site: str) -> SiteState:
         """Return the state of *site* for the revisit policies."""
-        return self.overrides.apply_quiet_hours(site, unpack_site(self._own(site).statistics))
+        return self._sites.overrides.apply_quiet_hours(
+            site, unpack_site(self._own(site).statistics)
+        )
 
     def store_revisit_state(self, site: str, state: SiteState) -> None:
         """Store the state of *site* for the revisit policies."""
@@ -240,7 +303,7 @@ class Sites:
         """
         state, hosts = self.revisit_state(site), max(1, self.hosts(site))
         rate = (DAY - quiet_time(state)) / delay if delay else inf
-        limit = min(rate * min(hosts, self._at_once), self.overrides.budget(site) * hosts)
+        limit = min(rate * min(hosts, self._at_once), self._sites.overrides.budget(site) * hosts)
         limit = 0.0 if limit == inf else limit
         if abs(limit - state.limit) > MIN_LIMIT_CHANGE * state.limit:
             self.store_revisit_state(site, replace(state, limit=limit))
@@ -253,56 +316,14 @@ class Sites:
         if average != state.discovery:
             self.store_revisit_state(site, replace(state, discovery=average))
 
-    def validators(self, site: str, host: str) -> Trust:
-        """Return the trust in a host's validators."""
-        return self._row(site).validators.get(host, Trust())
-
-    def store_trust(self, site: str, host: str, trust: Trust) -> None:
-        """Store the trust in a host's validators."""
-        row = self._row(site)
-        if row.validators.get(host, Trust()) != trust:
-            self._put(replace(row, validators={**row.validators, host: trust}))
-
-    def unreadable(self, site: str, host: str) -> UnreadablePages:
-        """Return the number of a host's last pages that were unreadable."""
-        return self._row(site).unreadable.get(host, UnreadablePages())
-
-    def store_unreadable(self, site: str, host: str, unreadable: UnreadablePages) -> None:
-        """Store the number of a host's last pages that were unreadable."""
-        row = self._row(site)
-        if row.unreadable.get(host, UnreadablePages()) != unreadable:
-            counts = {other: pages for other, pages in row.unreadable.items() if other != host}
-            if unreadable.pages:
-                counts[host] = unreadable
-            self._put(replace(row, unreadable=counts))
-
-    def cookies(self, site: str) -> tuple[Cookie, ...]:
-        """Return the cookies of the site that go to several hosts."""
-        return self._row(site).cookies
-
-    def store_cookies(self, site: str, changes: list[Cookie], now: float) -> None:
-        """Store the cookies that a host of the site has set or deleted for several hosts."""
-        row = self._row(site)
-        cookies = merge_cookies(row.cookies, changes, now)
-        if cookies != row.cookies:
-            self._put(replace(row, cookies=cookies))
-
-    def _row(self, site: str) -> SiteRow:
-        if (row := self._cache.get(site)) is None:
-            row = self._rows.get(site) or SiteRow(site)
-            self._cache.put(site, row, site)
-        return row
-
     def _own(self, site: str) -> SiteCrawl:
         """Return what the crawl has met at *site*."""
-        return self._row(site).of(self._crawl)
+        return self._sites.row(site).of(self._crawl)
 
     def _change(self, site: str, **changes: Any) -> None:
         """Change what the crawl has met at *site*."""
         if self.is_closed:
             return
-        self._put(self._row(site).with_crawl(self._crawl, replace(self._own(site), **changes)))
-
-    def _put(self, row: SiteRow, last: bool = False) -> None:
-        self._cache.put(row.site, row, row.site)
-        self._rows.put(row, last=last)
+        self._sites.put(
+            self._sites.row(site).with_crawl(self._crawl, replace(self._own(site), **changes))
+        )

@@ -35,6 +35,7 @@ from gossamer.web.url import host_key
 from services.frontier.features.shared import SharedCaptures
 from services.frontier.features.usage_files import archived_files
 from services.frontier.partition.partition import Partition
+from services.frontier.partition.share import CrawlShare
 from services.frontier.partition.workbench import Host
 from services.frontier.tables.hosts import HostSigning
 from services.frontier.tables.plans import PlanRow
@@ -67,7 +68,9 @@ class ErasureHandler:
         self._store, self._history = store, store.table(HistoryRow)
         self.shared = shared
 
-    def begin(self, partition: Partition, event: ErasureRequested, now: float) -> Iterator[Event]:
+    def begin(
+        self, partition: Partition, share: CrawlShare, event: ErasureRequested, now: float
+    ) -> Iterator[Event]:
         """Stop all visits of all crawls to the target of *event*; yield the erasures for other
         services.
 
@@ -79,14 +82,14 @@ class ErasureHandler:
             event.at,
             event.requested_by,
             key_group_of(event.site),
-            partition.shared.tally.orders,
+            partition.tally.orders,
         )
         rows, hosts = Counter[str](), list[str]()
-        urls: dict[str, dict[str, None]] = {each.crawl: {} for each in partition.all_crawls}
+        urls: dict[str, dict[str, None]] = {each.crawl: {} for each in partition.all_shares}
         if event.url:
             self.shared.erase(event.url)
             host = partition.find(event.site, host_key(event.url))
-            for each in partition.all_crawls:
+            for each in partition.all_shares:
                 urls[each.crawl][event.url] = None
                 if host.stored:
                     visited = self._store.table(UrlRow).get((each.crawl, host.row.host), event.url)
@@ -103,15 +106,15 @@ class ErasureHandler:
                 files |= dict.fromkeys(archived_files(host.row.host, partition.robots(host)))
                 partition.erase(host, now)
             rows["hosts"] = len(hosts)
-            for each in partition.all_crawls:
+            for each in partition.all_shares:
                 parked = each.parts.parked_urls(event.site, event.target)
                 pages = (files, *self.find_urls(each, targets), *parked)
                 urls[each.crawl] = dict.fromkeys(url for page in pages for url in page)
         if not (event.url or event.host):
             partition.sites.erase(event.site)
             rows["sites"] = 1
-        partition.shared.tally.erase(event.target)
-        for each in partition.all_crawls:
+        partition.tally.erase(event.target)
+        for each in partition.all_shares:
             each.tally.erase(event.target)
         partition.erasures.add(erasure, rows, ended=False)
         found = {crawl: [*filter(None, of_crawl)] for crawl, of_crawl in urls.items()}
@@ -123,16 +126,16 @@ class ErasureHandler:
         host = partition.find(event.site, event.host)
         return [host] if host.stored else []
 
-    def find_urls(self, partition: Partition, hosts: Sequence[Host]) -> Iterator[list[str]]:
-        """Yield the URLs of *hosts* with rows of the crawl of *partition*, whose queues were
+    def find_urls(self, share: CrawlShare, hosts: Sequence[Host]) -> Iterator[list[str]]:
+        """Yield the URLs of *hosts* with rows of the crawl of *share*, whose queues were
         cleared, at most `PAGE_URLS` at a time.
 
         A URL may be yielded several times. An erased entry of a queue yields "".
         """
-        keys = [(partition.crawl, host.row.host) for host in hosts]
+        keys = [(share.crawl, host.row.host) for host in hosts]
         for kind in URL_TABLES:
             yield from self._pages_of_urls(kind, keys)
-        cleared = [key for host in hosts for key in partition.queues.cleared_keys(host.row)]
+        cleared = [key for host in hosts for key in share.queues.cleared_keys(host.row)]
         yield from self._pages_of_urls(QueuedUrl, cleared)
 
     def _pages_of_urls(
@@ -248,27 +251,29 @@ class ErasureHandler:
         ]
         return (replace(event, urls=kept) if dropped else event), events
 
-    def finish(self, partition: Partition, event: UrlsErased) -> None:
+    def finish(self, partition: Partition, share: CrawlShare, event: UrlsErased) -> None:
         """Erase the rows of URLs that dedup has erased; with the last part, drop the queues of
         hosts."""
-        rows = self.erase_urls(partition, event.urls)
+        rows = self.erase_urls(partition, share, event.urls)
         for host in partition.find_all((event.site, key) for key in event.hosts):
-            for each in partition.all_crawls:
+            for each in partition.all_shares:
                 cleared = each.queues.cleared_keys(host.row)
                 rows["queues"] += sum(map(len, self._pages_of_urls(QueuedUrl, cleared)))
             rows["robots"] += 1
             partition.drop_erased(host)
         if event.last:
-            for each in partition.all_crawls:
+            for each in partition.all_shares:
                 rows["parked"] += each.parts.erase(event.site, event.erasure.target)
         partition.erasures.add(event.erasure, rows, event.part + 1)
         if event.last:
             partition.erasures.add(event.erasure, {})
 
-    def erase_urls(self, partition: Partition, urls: Iterable[str]) -> Counter[str]:
-        """Erase the rows of *urls* of the crawl of *partition*; return the number of erased rows by
+    def erase_urls(
+        self, partition: Partition, share: CrawlShare, urls: Iterable[str]
+    ) -> Counter[str]:
+        """Erase the rows of *urls* of the crawl of *share*; return the number of erased rows by
         table. Their retries do not wait any more."""
-        rows, crawl = Counter[str](), partition.crawl
+        rows, crawl = Counter[str](), share.crawl
         for kind in URL_TABLES:
             table = self._store.table(kind)
             for row in table.get_all(keys_of_urls(crawl, urls)):

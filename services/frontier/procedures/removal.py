@@ -22,6 +22,7 @@ from gossamer.store import Store
 from services.frontier.features.usage_files import archived_files
 from services.frontier.partition.partition import Partition
 from services.frontier.partition.partitions import Partitions
+from services.frontier.partition.share import CrawlShare
 from services.frontier.procedures.erasing import MAX_URLS_PER_EVENT, ErasureHandler, keys_of_urls
 from services.frontier.tables.plans import PartitionPlansRow
 from services.frontier.tables.sites import SiteRow
@@ -56,7 +57,7 @@ class CrawlRemoval:
     def start(self) -> None:
         """Begin again with what is left, after a change of the claimed partitions."""
         self._left = [*self._find_partitions()]
-        """The partitions with rows of a removed crawl, as that crawl sees them."""
+        """The partitions with rows of a removed crawl, and the share of that crawl."""
         self._pieces = self._remove_sites()
         """The pieces of work that remove the sites, each with its events."""
         self._max_awaited = MAX_SITES
@@ -70,21 +71,21 @@ class CrawlRemoval:
         self._drops: Iterator[None] | None = None
         """The steps that drop the rows about whole partitions; None before the last scan."""
 
-    def _find_partitions(self) -> Iterator[Partition]:
+    def _find_partitions(self) -> Iterator[tuple[Partition, CrawlShare]]:
         """Yield the partitions with rows of a removed crawl. The others write no more of it."""
         for crawl in self._definitions:
-            for partition in self._partitions.of_crawl(crawl):
-                if self._plans.get((crawl, partition.shared.key)):
-                    yield partition
+            for partition, share in self._partitions.of_crawl(crawl):
+                if self._plans.get((crawl, partition.key)):
+                    yield partition, share
                 else:
-                    partition.shared.dropped.add(crawl)
+                    partition.dropped.add(crawl)
 
     def define(self, crawl: CrawlDefined) -> None:
         """Begin to remove *crawl* if it is removed."""
         if crawl.removed and crawl.crawl not in self._definitions:
             self._definitions[crawl.crawl] = crawl
-            for partition in self._partitions.of_crawl(crawl.crawl):
-                partition.close()
+            for _, share in self._partitions.of_crawl(crawl.crawl):
+                share.close()
             self.start()
 
     @property
@@ -101,8 +102,9 @@ class CrawlRemoval:
         self._now = now
         stored, self._stored = self._stored, []
         for crawl, site in stored:
-            if partition := self._partitions.of(site, crawl):
-                partition.leave(site)
+            if found := self._partitions.find(site, crawl):
+                partition, share = found
+                partition.leave(share, site)
         if self._drops:
             if next(self._drops, self) is self:
                 self.start()
@@ -134,31 +136,33 @@ class CrawlRemoval:
             is_found, scan = False, self._sites.everything()
             while rows := [*islice(scan, MAX_SCANNED_SITES)]:
                 yield ()
-                for partition, site in self._find_left(rows):
+                for partition, share, site in self._find_left(rows):
                     is_found = True
-                    yield from self._begin(partition, site)
+                    yield from self._begin(partition, share, site)
             self._max_awaited = 1
             yield ()
             self._max_awaited = MAX_SITES
 
-    def _find_left(self, rows: Sequence[SiteRow]) -> Iterator[tuple[Partition, str]]:
-        """Yield the sites of *rows* where a removed crawl has rows, with the partition as that
-        crawl sees it."""
-        left = defaultdict[str, list[Partition]](list)
-        for partition in self._left:
-            left[partition.crawl].append(partition)
+    def _find_left(self, rows: Sequence[SiteRow]) -> Iterator[tuple[Partition, CrawlShare, str]]:
+        """Yield the sites of *rows* where a removed crawl has rows, with the partition and the
+        share of that crawl."""
+        left = defaultdict[str, list[tuple[Partition, CrawlShare]]](list)
+        for partition, share in self._left:
+            left[share.crawl].append((partition, share))
         for row in rows:
             number = self._partitions.number_of(row.site)
             for crawl in row.crawls.keys() & left.keys():
-                for partition in left[crawl]:
+                for partition, share in left[crawl]:
                     # The scan may read rows that are older than those in memory.
-                    if partition.number == number and partition.sites.has_entered(row.site):
-                        yield partition, row.site
+                    if partition.number == number and share.sites.has_entered(row.site):
+                        yield partition, share, row.site
 
-    def _begin(self, partition: Partition, site: str) -> Iterator[Sequence[Event]]:
+    def _begin(
+        self, partition: Partition, share: CrawlShare, site: str
+    ) -> Iterator[Sequence[Event]]:
         """Stop all visits of the crawl to *site*, in pieces with the erasures for other
         services."""
-        crawl, orders = partition.crawl, partition.shared.tally.orders
+        crawl, orders = share.crawl, partition.tally.orders
         at = self._definitions[crawl].at
         erasure = Erasure(site, at, f"removal of crawl {crawl}", key_group_of(site), orders)
 
@@ -169,7 +173,7 @@ class CrawlRemoval:
             ]
 
         seen, urls = set[str](), list[str]()
-        for page in self._find_urls(partition, site):
+        for page in self._find_urls(partition, share, site):
             new = dict.fromkeys(url for url in page if url and url not in seen)
             seen.update(new)
             urls += new
@@ -181,9 +185,11 @@ class CrawlRemoval:
         self._awaited.add((crawl, site))
         yield make_events(urls, True)
 
-    def _find_urls(self, partition: Partition, site: str) -> Iterator[Iterable[str]]:
+    def _find_urls(
+        self, partition: Partition, share: CrawlShare, site: str
+    ) -> Iterator[Iterable[str]]:
         """Yield the URLs of the crawl at *site*, whose queues are cleared first, in pages."""
-        crawl, after = partition.crawl, None
+        crawl, after = share.crawl, None
         while hosts := partition.page_of_hosts(site, after, MAX_HOSTS):
             after = hosts[-1].row.host
             partition.read_robots_ahead(hosts)
@@ -192,20 +198,20 @@ class CrawlRemoval:
             for host in hosts:
                 files += archived_files(host.row.host, partition.robots(host))
                 if crawl in host.row.crawls:
-                    partition.clear_queues(host)
+                    partition.clear_queues(share, host)
             yield files
-            yield from self._erasures.find_urls(partition, hosts)
-        yield from partition.parts.parked_urls(site, site)
-        partition.parts.erase_zones(site)
+            yield from self._erasures.find_urls(share, hosts)
+        yield from share.parts.parked_urls(site, site)
+        share.parts.erase_zones(site)
 
-    def finish(self, partition: Partition, event: UrlsErased) -> None:
+    def finish(self, partition: Partition, share: CrawlShare, event: UrlsErased) -> None:
         """Erase the rows of URLs that dedup has erased; with the last part, those of the site."""
-        self._erasures.erase_urls(partition, event.urls)
+        self._erasures.erase_urls(partition, share, event.urls)
         if not event.last:
             return
         for host in partition.hosts_of(event.site):
-            partition.queues.drop_cleared_buckets(host.row)
-        partition.parts.erase(event.site, event.site)
+            share.queues.drop_cleared_buckets(host.row)
+        share.parts.erase(event.site, event.site)
         self._awaited.discard((event.crawl, event.site))
         self._erased.append((event.crawl, event.site))
 
@@ -216,25 +222,25 @@ class CrawlRemoval:
     def _drop_partitions(self) -> Iterator[None]:
         """Drop the rows about whole partitions. The rows of each step are stored before the
         next."""
-        for partition in self._left:
-            partition.shared.dropped.add(partition.crawl)
+        for partition, share in self._left:
+            partition.dropped.add(share.crawl)
             # The first of these URLs have rows, too, perhaps of hosts without a row.
-            for urls in partition.parked.iter_urls():
-                self._erase_refused(partition.crawl, urls)
+            for urls in share.parked.iter_urls():
+                self._erase_refused(share.crawl, urls)
                 yield
         yield
-        for partition in self._left:
-            partition.parked.drop_buckets()
-            partition.directory.drop()
+        for _, share in self._left:
+            share.parked.drop_buckets()
+            share.directory.drop()
         yield
-        for partition in self._left:
-            while not partition.plans.drop_buckets(MAX_DROPPED_BUCKETS):
+        for partition, share in self._left:
+            while not share.plans.drop_buckets(MAX_DROPPED_BUCKETS):
                 yield
-            yield from partition.erase_retries()
+            yield from partition.calendar.erase(share.crawl)
         yield
-        for partition in self._left:
-            partition.parked.drop_limits()
-            partition.tally.drop()
+        for _, share in self._left:
+            share.parked.drop_limits()
+            share.tally.drop()
         yield
-        for partition in self._left:
-            partition.plans.drop_row()
+        for _, share in self._left:
+            share.plans.drop_row()

@@ -40,6 +40,8 @@ from services.frontier import revisit
 from services.frontier.partition.parked import PARKING_RULES, ParkedRow
 from services.frontier.partition.partition import Partition
 from services.frontier.partition.partitions import Partitions
+from services.frontier.partition.share import CrawlShare
+from services.frontier.partition.sites import NO_RECORD, RecordAtSite
 from services.frontier.partition.workbench import Host
 from services.frontier.revisit import Basis, add_request, pack, unpack_page
 from services.frontier.steps.refusals import AdmissionCandidate, Refusals, find_refusal
@@ -81,6 +83,7 @@ class Admission:
     def admit(
         self,
         partition: Partition,
+        share: CrawlShare,
         event: UrlsAdmitted,
         crawl: CrawlDefined | None,
         now: float,
@@ -93,10 +96,10 @@ class Admission:
         *record* is the offset and the time of *event* on the log. Hosts that have applied it are
         not changed. *is_again*: the URLs were parked at their site.
         """
-        partition.sites.begin(event.site, record)
-        is_counted = is_again or partition.sites.is_counted
+        at_site = partition.sites.begin(event.site, record)
+        is_counted = is_again or at_site.is_counted
         if not is_counted:
-            _count_links(partition, event)
+            _count_links(share, event)
         queued = opening = 0
         has_applied = dict[str, bool]()
         for key, group in groupby(event.urls, _host_of_discovery):
@@ -105,13 +108,13 @@ class Admission:
                 continue
             accepted = list[Discovery]()
             if event.repeated:
-                group = self._select_unseen(partition, host, event.crawl, [*group])
-            elif partition.queues.of(host.row).requests.until:
-                group = self._select_not_overtaken(partition, host.row, [*group])
+                group = self._select_unseen(share, host, event.crawl, [*group])
+            elif share.queues.of(host.row).requests.until:
+                group = self._select_not_overtaken(share, host.row, [*group])
             for found in group:
                 candidate = AdmissionCandidate(
                     found, host, len(accepted), crawl, self._refusals.blocklist, self._settings,
-                    partition, now,
+                    partition, share, at_site, now,
                 )  # fmt: skip
                 refused = find_refusal(candidate)
                 if refused is None or refused.rule in BUDGETS:
@@ -119,21 +122,21 @@ class Admission:
                 if refused:
                     origin = Origin.of(found, event.via)
                     self._refusals.record(
-                        partition, event.site, found, origin, 0, refused, crawl, now, is_again
+                        share, event.site, found, origin, 0, refused, crawl, now, is_again, at_site
                     )
                 else:
                     accepted.append(found)
             if accepted:
-                self._accept(partition, host, accepted, event, now, record)
+                self._accept(partition, share, host, accepted, event, now, at_site)
                 queued += len(accepted)
         if opening and not is_counted and not linking_site(event.via, event.site):
-            partition.parts.record_opening(event.site, opening, event.known_links)
-        partition.sites.begin(event.site, None)
+            share.parts.record_opening(event.site, opening, event.known_links)
         return queued
 
     def promote(
         self,
         partition: Partition,
+        share: CrawlShare,
         event: UrlsAdmitted,
         crawl: CrawlDefined | None,
         now: float,
@@ -145,7 +148,7 @@ class Admission:
         A URL is not promoted if it was visited, refused or planned, or if no worse rank of its host
         has URLs.
         """
-        strategy = self._partitions.strategy_of(partition.crawl)
+        strategy = self._partitions.strategy_of(share.crawl)
         if self._revisits.allocation(event.crawl).limited:
             return 0
         by_host = defaultdict[str, list[Discovery]](list)
@@ -154,16 +157,17 @@ class Admission:
         linking, promoted = linking_site(event.via, event.site), 0
         for key, group in by_host.items():
             host = partition.find(event.site, key)
-            waiting = partition.queues.of(host.row).new.waiting
+            waiting = share.queues.of(host.row).new.waiting
             if not waiting or (record and host.row.applied.covers(record)):
                 continue
             urls = list[QueuedUrl]()
-            for found in self._select_waiting(partition, host.row, event.crawl, group):
+            for found in self._select_waiting(share, host.row, event.crawl, group):
                 candidate = AdmissionCandidate(
-                    found, host, 0, crawl, self._refusals.blocklist, self._settings, partition, now
-                )
+                    found, host, 0, crawl, self._refusals.blocklist, self._settings,
+                    partition, share, NO_RECORD, now,
+                )  # fmt: skip
                 origin, good_links = Origin.of(found, event.via), found.good_links
-                rank = partition.rank(
+                rank = share.rank(
                     event.site, found.url, origin, strategy, bool(linking), good_links=good_links
                 )
                 refused = find_refusal(candidate)
@@ -174,14 +178,14 @@ class Admission:
                     urls.append(replace(url, good_links=good_links))
             if urls:
                 applied = host.row.applied.through(record) if record else host.row.applied
-                row = partition.queues.add_surplus(host.row, len(urls))
-                partition.queue(host, replace(row, applied=applied), urls, now)
+                row = share.queues.add_surplus(host.row, len(urls))
+                partition.queue(share, host, replace(row, applied=applied), urls, now)
                 promoted += len(urls)
-        count("gossamer_urls_promoted_total", promoted, crawl=partition.crawl)
+        count("gossamer_urls_promoted_total", promoted, crawl=share.crawl)
         return promoted
 
     def _select_waiting(
-        self, partition: Partition, host: HostRow, crawl: str, urls: Sequence[Discovery]
+        self, share: CrawlShare, host: HostRow, crawl: str, urls: Sequence[Discovery]
     ) -> list[Discovery]:
         """Return those of *urls* that are in the queues of new URLs of *host*.
 
@@ -192,28 +196,34 @@ class Admission:
         gone = {row.url for row in self._urls.get_many((crawl, host.host), keys)}
         gone |= {plan.url for plan in self._revisits.plans(crawl, host.host, keys)}
         waiting = [found for found in urls if found.url not in gone]
-        if waiting and partition.parts.parked(host.site):
-            if partition.queues.of(host).new.queued > MAX_SEARCHED_URLS:
+        if waiting and share.parts.parked(host.site):
+            if share.queues.of(host).new.queued > MAX_SEARCHED_URLS:
                 return []
-            queued = partition.queues.new_urls(host)
+            queued = share.queues.new_urls(host)
             waiting = [found for found in waiting if found.url in queued]
         return waiting
 
     def release_parked(
-        self, partition: Partition, site: str, crawl: CrawlDefined | None, now: float
+        self,
+        partition: Partition,
+        share: CrawlShare,
+        site: str,
+        crawl: CrawlDefined | None,
+        now: float,
     ) -> None:
         """Admit one more bucket of each part of *site* that is being released."""
         is_fruitless = False
-        for name, rows in partition.parts.step(site, now):
-            queued = self._admit_parked(partition, site, rows, crawl, now)
-            partition.parts.end_bucket(site, name, queued)
+        for name, rows in share.parts.step(site, now):
+            queued = self._admit_parked(partition, share, site, rows, crawl, now)
+            share.parts.end_bucket(site, name, queued)
             is_fruitless = is_fruitless or not queued
         if is_fruitless:
-            partition.release_budgets(site, now)
+            share.release_budgets(site, now)
 
     def _admit_parked(
         self,
         partition: Partition,
+        share: CrawlShare,
         site: str,
         rows: Sequence[ParkedRow],
         crawl: CrawlDefined | None,
@@ -228,7 +238,7 @@ class Admission:
         unseen = set[str]()
         for key, urls in of_hosts.items():
             host = partition.find(site, key)
-            for found in self._select_unseen(partition, host, partition.crawl, urls):
+            for found in self._select_unseen(share, host, share.crawl, urls):
                 if not partition.erasures.is_pending(found.url):
                     unseen.add(found.url)
         queued = 0
@@ -237,14 +247,12 @@ class Admission:
             left = tuple(found for found in row.urls if found.url in unseen)
             unseen.difference_update(found.url for found in left)
             if left:
-                event = UrlsAdmitted(
-                    crawl=partition.crawl, at=now, site=site, via=row.via, urls=left
-                )
-                queued += self.admit(partition, event, crawl, now, is_again=True)
+                event = UrlsAdmitted(crawl=share.crawl, at=now, site=site, via=row.via, urls=left)
+                queued += self.admit(partition, share, event, crawl, now, is_again=True)
         return queued
 
     def _select_unseen(
-        self, partition: Partition, host: Host, crawl: str, repeated: Sequence[Discovery]
+        self, share: CrawlShare, host: Host, crawl: str, repeated: Sequence[Discovery]
     ) -> Iterator[Discovery]:
         """Yield the URLs of *repeated* that were not visited, planned or queued."""
         key, urls = host.row.host, [found.url for found in repeated]
@@ -257,104 +265,119 @@ class Admission:
                 seen.add(plan.url)
                 if plan.number is not None:
                     # A crash may have prevented the plan's entry in the calendar.
-                    self._revisits.enter_first_visit(partition, host.row.site, plan)
+                    self._revisits.enter_first_visit(share, host.row.site, plan)
         if seen.issuperset(urls):
             return
-        seen |= partition.queues.new_urls(host.row)
+        seen |= share.queues.new_urls(host.row)
         yield from (found for found in repeated if found.url not in seen)
 
     def _select_not_overtaken(
-        self, partition: Partition, host: HostRow, admitted: Sequence[Discovery]
+        self, share: CrawlShare, host: HostRow, admitted: Sequence[Discovery]
     ) -> Iterator[Discovery]:
         """Yield the URLs of *admitted* that no request for an urgent URL has overtaken: those that
         were not visited, and are neither urgent nor ordered."""
-        rows = self._urls.get_many((partition.crawl, host.host), [one.url for one in admitted])
+        rows = self._urls.get_many((share.crawl, host.host), [one.url for one in admitted])
         overtaken = {row.url for row in rows if row.outcome not in PARKING_RULES}
-        overtaken |= partition.queues.urgent_urls(host)
+        overtaken |= share.queues.urgent_urls(host)
         yield from (found for found in admitted if found.url not in overtaken)
 
     def _accept(
         self,
         partition: Partition,
+        share: CrawlShare,
         host: Host,
         accepted: list[Discovery],
         event: UrlsAdmitted,
         now: float,
-        record: OffsetAndTime | None,
+        at_site: RecordAtSite,
     ) -> None:
         linking = linking_site(event.via, event.site)
-        partition.count_admitted(accepted, now)
+        share.count_admitted(accepted, now)
         if not linking and (linked := sum(url.score is not None for url in accepted)):
-            partition.parts.count_harvest(event.site, HarvestPoint(now, found=linked))
+            share.parts.count_harvest(event.site, HarvestPoint(now, found=linked))
         depth = min(found.depth for found in accepted)
-        partition.parts.count_admitted(host.row.site, len(accepted), depth)
-        applied = host.row.applied.through(record) if record else host.row.applied
+        share.parts.count_admitted(host.row.site, len(accepted), depth)
+        applied = at_site.included_in(host.row.applied)
         totals = host.row.totals
         totals = replace(totals, admitted=totals.admitted + len(accepted))
         row = replace(host.row, totals=totals, applied=applied)
         moment = self._partitions.next_moment(partition, now, len(accepted))
-        strategy = self._partitions.strategy_of(partition.crawl)
+        strategy = self._partitions.strategy_of(share.crawl)
         following = next_of_walk(event.urls, event.via) if strategy.is_walk else None
         if any(found.depth == 0 for found in accepted):
-            partition.sites.record_seed(event.site)
+            share.sites.record_seed(event.site)
         urls = list[QueuedUrl]()
         for found in accepted:
             origin = Origin.of(found, event.via)
             is_next = found.url == following
-            rank = partition.rank(event.site, found.url, origin, strategy, bool(linking), is_next)
+            rank = share.rank(event.site, found.url, origin, strategy, bool(linking), is_next)
             number = request_number(rank, moment + len(urls))
             urls.append(_make_queued_url(found, origin, event, linking, number))
         if self._revisits.allocation(event.crawl).limited:
             # The host is one of the crawl's hosts before its first URL is queued.
-            own = row.of(partition.crawl)
-            partition.update(host, row.with_crawl(partition.crawl, own))
+            own = row.of(share.crawl)
+            partition.update(host, row.with_crawl(share.crawl, own), at_site=at_site)
             for url in urls:
-                self._revisits.plan_first_visit(partition, row, url, now)
+                self._revisits.plan_first_visit(share, row, url, now)
         else:
-            partition.queue(host, row, urls, now)
+            partition.queue(share, host, row, urls, now, at_site)
 
-    def queue_due_plan(self, partition: Partition, entry: DueRow, now: float) -> None:
+    def queue_due_plan(
+        self, partition: Partition, share: CrawlShare, entry: DueRow, now: float
+    ) -> None:
         """Queue the URL of a due *entry* of the calendar.
 
         Refund the visit if the URL is not queued: the entry is obsolete, the policy has planned
         another visit, the URL is in the queue already, or it is being erased.
         """
-        plan = self._revisits.confirm_due_plan(partition, entry, now)
-        if plan is None or not self._queue_unless_erasing(partition, entry.site, plan, now):
-            partition.plans.refund()
+        plan = self._revisits.confirm_due_plan(share, entry, now)
+        if plan is None or not self._queue_unless_erasing(partition, share, entry.site, plan, now):
+            share.plans.refund()
 
-    def queue_due_retry(self, partition: Partition, entry: DueRow, now: float) -> None:
+    def queue_due_retry(
+        self, partition: Partition, share: CrawlShare, entry: DueRow, now: float
+    ) -> None:
         """Queue the URL of a due *entry* that failed, unless the entry is obsolete."""
-        if plan := self._revisits.find_due_plan(partition, entry):
+        if plan := self._revisits.find_due_plan(share, entry):
             partition.count_wait_over()
-            self._queue_unless_erasing(partition, entry.site, plan, now)
+            self._queue_unless_erasing(partition, share, entry.site, plan, now)
 
     def _queue_unless_erasing(
-        self, partition: Partition, site: str, plan: PlanRow, now: float
+        self, partition: Partition, share: CrawlShare, site: str, plan: PlanRow, now: float
     ) -> bool:
         """Queue the URL of a due *plan*; return False if it is in the queue already, or is
         postponed."""
         if partition.erasures.is_pending(plan.url):
             # The erasure also erases the plan, unless the URL was admitted after the erasure began.
             # Such a URL keeps its plan, so the visit is postponed and not dropped.
-            self._revisits.postpone(partition, site, plan, now + ERASURE_WAIT)
+            self._revisits.postpone(partition, share, site, plan, now + ERASURE_WAIT)
             return False
-        return self._queue_planned(partition, site, plan, now)
+        return self._queue_planned(partition, share, site, plan, now)
 
-    def refetch(self, partition: Partition, event: RefetchRequested, url: str, now: float) -> None:
+    def refetch(
+        self, partition: Partition, share: CrawlShare, event: RefetchRequested, url: str, now: float
+    ) -> None:
         """Queue a URL that was visited, unless it is in the queue."""
         last = self._urls.get((event.crawl, event.host), url)
         if last is not None and (last.earlier or last.attempt):
-            self._queue_requested(partition, event.site, last, now, Basis.REQUESTED)
+            self._queue_requested(partition, share, event.site, last, now, Basis.REQUESTED)
 
-    def retry(self, partition: Partition, event: RetryRequested, url: str, now: float) -> None:
+    def retry(
+        self, partition: Partition, share: CrawlShare, event: RetryRequested, url: str, now: float
+    ) -> None:
         """Queue a URL that failed, before its next attempt is due, or after its last attempt."""
         last = self._urls.get((event.crawl, event.host), url)
         if last is not None and last.outcome in FAILURES:
-            self._queue_requested(partition, event.site, last, now)
+            self._queue_requested(partition, share, event.site, last, now)
 
     def _queue_requested(
-        self, partition: Partition, site: str, last: UrlRow, now: float, basis: str = ""
+        self,
+        partition: Partition,
+        share: CrawlShare,
+        site: str,
+        last: UrlRow,
+        now: float,
+        basis: str = "",
     ) -> None:
         if partition.erasures.is_pending(last.url):
             return
@@ -364,9 +387,11 @@ class Admission:
             return
         if plan.is_retry and not plan.queued:
             partition.count_wait_over()
-        self._queue_planned(partition, site, plan_of_request(plan, last, now, basis), now)
+        self._queue_planned(partition, share, site, plan_of_request(plan, last, now, basis), now)
 
-    def _queue_planned(self, partition: Partition, site: str, plan: PlanRow, now: float) -> bool:
+    def _queue_planned(
+        self, partition: Partition, share: CrawlShare, site: str, plan: PlanRow, now: float
+    ) -> bool:
         """Queue the URL of *plan*, conditionally if the host's validators are trusted.
 
         Return False if the URL is in the queue already, because a crash came after the host's row
@@ -374,7 +399,7 @@ class Admission:
         """
         host = partition.find(site, plan.host)
         is_recent_claim = now < partition.opened_at + QUEUE_SEARCH_PERIOD
-        if is_recent_claim and partition.queues.is_recently_queued(
+        if is_recent_claim and share.queues.is_recently_queued(
             host.row, plan.url, plan.earlier > 0, plan.attempt
         ):
             self._revisits.mark_queued(plan)
@@ -383,10 +408,10 @@ class Admission:
         if number is None:
             strategy = BREADTH if plan.earlier else self._partitions.strategy_of(plan.crawl)
             is_linked = bool(linking_site(plan.origin.via, site))
-            rank = partition.rank(site, plan.url, plan.origin, strategy, is_linked)
+            rank = share.rank(site, plan.url, plan.origin, strategy, is_linked)
             number = self._partitions.next_number(partition, now, rank)
         url = make_planned_url(partition, site, plan, number)
-        partition.queue(host, host.row, [url], now)
+        partition.queue(share, host, host.row, [url], now)
         self._revisits.mark_queued(plan)
         return True
 
@@ -424,12 +449,12 @@ def make_planned_url(partition: Partition, site: str, plan: PlanRow, number: int
     )
 
 
-def _count_links(partition: Partition, event: UrlsAdmitted) -> None:
+def _count_links(share: CrawlShare, event: UrlsAdmitted) -> None:
     """Count the links of *event* for the page that has them, and for the site they lead to."""
     if linking := linking_site(event.via, event.site):
-        partition.parts.record_in_link(event.site, linking)
+        share.parts.record_in_link(event.site, linking)
     else:
-        partition.parts.record_links(event.site, event.via, event.urls)
+        share.parts.record_links(event.site, event.via, event.urls)
 
 
 def _host_of_discovery(found: Discovery) -> str:
@@ -457,26 +482,32 @@ class OperatorRequests:
     def __init__(self, admission: Admission) -> None:
         self._admission = admission
 
-    def retry(self, partition: Partition, event: RetryRequested, now: float) -> None:
+    def retry(
+        self, partition: Partition, share: CrawlShare, event: RetryRequested, now: float
+    ) -> None:
         """Reset the failures of the host, and queue its URLs that failed."""
         host = partition.find(event.site, event.host)
         if not host.stored:
             return
         _reset_failures(partition, host, now)
         for url in event.urls:
-            self._admission.retry(partition, event, url, now)
+            self._admission.retry(partition, share, event, url, now)
 
-    def release(self, partition: Partition, event: ReleaseRequested, now: float) -> None:
+    def release(
+        self, partition: Partition, share: CrawlShare, event: ReleaseRequested, now: float
+    ) -> None:
         """Admit the parked URLs of parts of a site, whatever their worth and the site's budgets."""
-        parked = partition.parts.parked(event.site)
+        parked = share.parts.parked(event.site)
         for name in event.parts or [*parked]:
             if part := parked.get(name):
-                partition.parts.release(event.site, name, now, urls=max(1, part.urls))
+                share.parts.release(event.site, name, now, urls=max(1, part.urls))
 
-    def refetch(self, partition: Partition, event: RefetchRequested, now: float) -> None:
+    def refetch(
+        self, partition: Partition, share: CrawlShare, event: RefetchRequested, now: float
+    ) -> None:
         """Queue URLs that were visited before."""
         for url in event.urls:
-            self._admission.refetch(partition, event, url, now)
+            self._admission.refetch(partition, share, event, url, now)
 
 
 def _reset_failures(partition: Partition, host: Host, now: float) -> None:

@@ -1,10 +1,7 @@
 """Check-out: makes an order for a ready host, with all data that its visits need."""
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum, auto
-from typing import NamedTuple
 
 from msgspec.structs import asdict, replace
 
@@ -15,27 +12,26 @@ from gossamer.events import (
     HostCheckedOut,
     OrderId,
     Purpose,
-    RobotsAnswered,
     Visit,
 )
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
-from gossamer.web.cookies import cookies_for
 from gossamer.web.robots import REDIRECTS, RobotsRules
 from gossamer.web.signing import SignMode
 from gossamer.web.soft_404 import NO_SIGNATURE
 from services.frontier.choice.dispatch import Balance
+from services.frontier.features.cookies import cookies_of_order
 from services.frontier.features.replicas import (
     COMPARED_BATCH,
     FORWARDING_PAUSE,
     Replicas,
-    find_target,
     forwarding_exclusion,
     may_forward,
 )
 from services.frontier.features.shared import SharedCaptures
 from services.frontier.features.signing import is_signed_for
+from services.frontier.features.slow_start import await_verdicts
 from services.frontier.features.usage_files import carried_files, due_usage_urls, make_usage_visits
 from services.frontier.partition.gates import Closure, Effect, Gate, HostInputs, closed_host_gates
 from services.frontier.partition.partition import Partition
@@ -45,13 +41,13 @@ from services.frontier.partition.politeness import (
     next_delay,
     unreadable_until,
 )
-from services.frontier.partition.queue import BUCKET_URLS, is_requisite, is_revisit, is_surplus
-from services.frontier.partition.slow_start import PartKey
+from services.frontier.partition.queue import BUCKET_URLS, is_requisite
+from services.frontier.partition.share import CrawlShare
 from services.frontier.partition.workbench import Host, servable_crawls
+from services.frontier.steps.queue_fates import Fate, QueueHead, QueueWalk
 from services.frontier.steps.refusals import Refusals
 from services.frontier.steps.revisits import Revisits
 from services.frontier.steps.robots import (
-    find_cached_answer,
     make_forbidden_answer,
     make_probe_visit,
     needs_probe,
@@ -59,11 +55,7 @@ from services.frontier.steps.robots import (
 from services.frontier.tables.conditions import Trigger
 from services.frontier.tables.hosts import HostRow, Lease, RobotsRow
 from services.frontier.tables.ordering import (
-    Strategy,
     is_urgent,
-    rank_of_number,
-    strategy_row,
-    with_rank,
 )
 from services.frontier.tables.urls import QueuedUrl, UrlRow
 from services.frontier.worth.worth import describe_part
@@ -71,41 +63,6 @@ from services.frontier.worth.worth import describe_part
 MAX_BATCH_SECONDS = 60.0
 """Seconds of pauses in one order: with a long delay the batch is short. An urgent URL waits for the
 running order of its host."""
-MAX_MOVED = 200
-"""URLs that one check-out moves to the queue of another rank."""
-
-
-class Fate(Enum):
-    """What a check-out does with a URL at the head of a queue."""
-
-    VISIT = auto()
-    SKIP = auto()
-    DROP = auto()
-    """Skip it as surplus: another entry of the URL is or was visited."""
-    MOVE = auto()
-    """Move it to the queue of its rank, which has changed."""
-    FORWARD = auto()
-    """Send it to the original of its host, a replica, or without its session id."""
-
-
-class QueueHead(NamedTuple):
-    """A URL at the head of a queue, and its fate."""
-
-    fate: Fate
-    url: QueuedUrl
-    answer: RobotsAnswered | None = None
-    """The cached answer for which a robots.txt is not visited."""
-    exclusion: Exclusion | None = None
-    """Why the URL is skipped; None if nothing excludes it."""
-    rank: int = 0
-    """The new rank of a URL that is moved."""
-    target: str = ""
-    """The URL at the original of the host that is visited instead."""
-
-    @property
-    def ranked_url(self) -> QueuedUrl:
-        """The URL with its new rank, and its age."""
-        return replace(self.url, number=with_rank(self.url.number, self.rank))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +111,7 @@ class CheckOut:
     def order(
         self,
         partition: Partition,
+        share: CrawlShare,
         host: Host,
         limit: int,
         crawl: CrawlDefined,
@@ -169,16 +127,17 @@ class CheckOut:
         are sent to its original, and if the next URL waits for the verdicts on others; the host is
         delayed then. If it may be ordered for others of the *open_crawls* now, only *crawl* waits.
         """
-        slow_start, key = partition.slow_start, host.row.host
+        slow_start, key = share.slow_start, host.row.host
         slow_start.end_late(now)
         freed = *slow_start.end(_robots_url(key)), *slow_start.end_wait(key)
-        order = self._order(partition, host, limit, crawl, now, open_crawls)
-        partition.wake(freed, now)
+        order = self._order(partition, share, host, limit, crawl, now, open_crawls)
+        partition.wake(share, freed, now)
         return order
 
     def _order(
         self,
         partition: Partition,
+        share: CrawlShare,
         host: Host,
         limit: int,
         crawl: CrawlDefined,
@@ -186,16 +145,16 @@ class CheckOut:
         open_crawls: Collection[str],
     ) -> HostCheckedOut | None:
         self._replicas.end_if_expired(partition, host, now)
-        if found := next(closed_host_gates(self._gate_inputs(partition, host, now)), None):
+        if found := next(closed_host_gates(self._gate_inputs(partition, share, host, now)), None):
             self._postpone(partition, host, *found)
             return None
         rules = self._politeness_rules(partition, host, now)
-        size = self._batch_size(partition, host, rules.delay, limit, now)
+        size = self._batch_size(partition, share, host, rules.delay, limit, now)
         row, queued = host.row, list[QueuedUrl]()
         is_probe = rules.robots and needs_probe(row, self._settings.probe_after)
         is_probe = is_probe and not is_urgent(row.of(crawl.crawl).number)
         if not is_probe:
-            row, batch = self._next_batch(partition, host, size, crawl, now)
+            row, batch = self._next_batch(partition, share, host, size, crawl, now)
             if isinstance(batch, Trigger):
                 if {*open_crawls} & servable_crawls(host.row, now) - {crawl.crawl}:
                     partition.update(host, _let_wait(host.row, row, crawl.crawl))
@@ -210,12 +169,12 @@ class CheckOut:
                 partition.unload(host, row, Trigger.EXCLUDED)
             return None
         usage_urls = self._due_usage_urls(row, rules, crawl, now)[:size] if queued else []
-        event = self._make_order(partition, row, queued, usage_urls, rules, crawl, now)
-        self._await_verdicts(partition, event, queued)
+        event = self._make_order(partition, share, row, queued, usage_urls, rules, crawl, now)
+        await_verdicts(share, event, queued)
         counts = self._balance.answers_since_expiry(row)
         row = _charge(row, event, crawl.weight, open_crawls)
         partition.update(host, _with_lease(row, event, counts), Trigger.ORDERED)
-        count("gossamer_orders_total", crawl=partition.crawl)
+        count("gossamer_orders_total", crawl=share.crawl)
         if host.row.lease.sent_to is not None:
             count("gossamer_orders_moved_total")
         return event
@@ -227,7 +186,9 @@ class CheckOut:
             return []
         return due_usage_urls(row.host, rules.stored, self._settings.usage_files, crawl, now)
 
-    def _gate_inputs(self, partition: Partition, host: Host, now: float) -> HostInputs:
+    def _gate_inputs(
+        self, partition: Partition, share: CrawlShare, host: Host, now: float
+    ) -> HostInputs:
         row, bench, sites = host.row, partition.bench, partition.sites
         unreadable = sites.unreadable(row.site, row.host)
         return HostInputs(
@@ -272,7 +233,7 @@ class CheckOut:
 
     def _delay(self, partition: Partition, host: Host) -> float:
         """Return the seconds between two visits to *host*."""
-        robots, overrides = partition.robots(host), partition.sites.overrides
+        robots, overrides = partition.robots(host), partition.overrides
         return next_delay(self._settings, host.row, robots, overrides)
 
     def _politeness_rules(self, partition: Partition, host: Host, now: float) -> PolitenessRules:
@@ -286,7 +247,13 @@ class CheckOut:
         )
 
     def _next_batch(
-        self, partition: Partition, host: Host, count: int, crawl: CrawlDefined, now: float
+        self,
+        partition: Partition,
+        share: CrawlShare,
+        host: Host,
+        count: int,
+        crawl: CrawlDefined,
+        now: float,
     ) -> tuple[HostRow, list[QueuedUrl] | Trigger]:
         """Return at most *count* URLs from the head of a queue, to visit in one order, and the row
         of *host* without the URLs that were skipped. Instead of URLs, return the trigger of a delay
@@ -296,170 +263,108 @@ class CheckOut:
         most `MAX_MOVED` URLs are moved to the queue of another rank; the next ones are visited
         under their old rank.
         """
-        queues, strategy, moved = partition.queues, strategy_row(crawl), 0
-        self._park_sent(partition, host, crawl, now)
+        self._park_sent(partition, share, host, crawl, now)
+        queues = share.queues
         row, explores = queues.choose_queue(host.row)
-        if explores and may_forward(row):
-            explores, row = False, queues.choose_best(row)
-        while queued := queues.first(row, BUCKET_URLS if may_forward(row) else count):
-            run, probed, urls = list[QueueHead](), Counter[str](), set[str]()
-            rows = self._rows_of_promoted(partition, row, queued)
-            for url in queued:
-                if url.url in urls and queues.of(row).new.surplus:
-                    break  # The next check-out skips the second entry of a promoted URL.
-                urls.add(url.url)
-                head = self._examine(partition, host, url, rows, crawl, probed, now)
-                if head.fate is Fate.VISIT and moved < MAX_MOVED:
-                    head = _examine_rank(partition, row, head, strategy, explores)
-                if run and head.fate is not run[0].fate:
-                    break
-                run.append(head)
+        walk = QueueWalk(partition, share, host, crawl, self._refusals, now, row, explores)
+        if walk.explores and may_forward(row):
+            self._end_exploring(walk)
+        while queued := queues.first(walk.row, BUCKET_URLS if may_forward(walk.row) else count):
+            run = self._examine_run(walk, queued)
             match run[0].fate:
+                # 1. Send URLs to the original of the host. A later step parks them.
                 case Fate.FORWARD:
                     sent = [(one.url, one.target) for one in run]
-                    self._outputs += self._replicas.send(row.host, sent, now)
-                    return replace(row, ready_at=now + FORWARDING_PAUSE), Trigger.FORWARDED
+                    self._outputs += self._replicas.send(walk.row.host, sent, now)
+                    row = replace(walk.row, ready_at=now + FORWARDING_PAUSE)
+                    return row, Trigger.FORWARDED
+                # 2. Skip URLs that must not be visited, or are visited by another entry.
                 case Fate.SKIP | Fate.DROP:
-                    row = self._skip(partition, host, row, run, crawl, now)
-                    explores = explores and queues.of(row).new.ordered is not None
+                    walk.row = self._skip(walk, run)
+                    walk.explores &= queues.of(walk.row).new.ordered is not None
+                # 3. Move URLs whose rank has changed.
                 case Fate.MOVE:
-                    moved += len(run)
-                    row = queues.move(row, [one.ranked_url for one in run])
-                    if explores and queues.of(row).new.ordered is None:
-                        explores = False
-                case Fate.VISIT if explores and (moved or not strategy.predicts):
-                    # Better URLs of the explored rank were moved forward, or it is explored for
-                    # such URLs alone.
-                    explores, row = False, queues.choose_best(row)
+                    walk.moved += len(run)
+                    walk.row = queues.move(walk.row, [one.ranked_url for one in run])
+                    walk.explores &= queues.of(walk.row).new.ordered is not None
+                # 4. Return to the best rank: better URLs of the explored rank were moved forward,
+                # or it is explored for such URLs alone.
+                case Fate.VISIT | Fate.WAIT if walk.explores and (
+                    walk.moved or not walk.strategy.predicts
+                ):
+                    self._end_exploring(walk)
+                # 5. Wait for verdicts on the part of the next URL.
+                case Fate.WAIT:
+                    return self._await_verdicts(walk, run[0]), Trigger.AWAITS_VERDICT
+                # 6. Visit the URLs.
                 case Fate.VISIT:
-                    found = queued[: min(len(run), count)]
-                    return self._start_slowly(partition, queues.hold_queue(row), found, now)
-        return row, []
+                    return queues.hold_queue(walk.row), queued[: min(len(run), count)]
+        return walk.row, []
+
+    def _end_exploring(self, walk: QueueWalk) -> None:
+        walk.explores, walk.row = False, walk.share.queues.choose_best(walk.row)
+
+    def _examine_run(self, walk: QueueWalk, queued: Sequence[QueuedUrl]) -> list[QueueHead]:
+        """Return the first of the *queued* URLs, and those after it that have the same fate."""
+        run, urls = list[QueueHead](), set[str]()
+        has_surplus = walk.share.queues.of(walk.row).new.surplus > 0
+        walk.begin(self._rows_of_promoted(walk.share, walk.row, queued))
+        for url in queued:
+            if url.url in urls and has_surplus:
+                break  # The next check-out skips the second entry of a promoted URL.
+            urls.add(url.url)
+            head = walk.examine(url)
+            if run and head.fate is not run[0].fate:
+                break
+            run.append(head)
+        return run
+
+    def _await_verdicts(self, walk: QueueWalk, head: QueueHead) -> HostRow:
+        """Return the row of the host, delayed until the verdicts have come that *head* waits
+        for."""
+        row, part = walk.share.queues.hold_queue(walk.row), head.part
+        assert part, "a URL that waits has a part"
+        until = walk.share.slow_start.wait(part, row.host)
+        reason = f"awaits verdicts on {describe_part(part.name, part.site)}"
+        return replace(row, ready_at=until, backoff_reason=reason)
 
     def _rows_of_promoted(
-        self, partition: Partition, row: HostRow, queued: Sequence[QueuedUrl]
+        self, share: CrawlShare, row: HostRow, queued: Sequence[QueuedUrl]
     ) -> Mapping[str, UrlRow]:
         """Return the rows of the *queued* URLs of a host with surplus entries, by URL."""
-        if not partition.queues.of(row).new.surplus:
+        if not share.queues.of(row).new.surplus:
             return {}
         urls = [url.url for url in queued if url.url]
         found = self._urls.get_many((queued[0].crawl, row.host), urls)
         return {one.url: one for one in found}
 
-    def _start_slowly(
-        self, partition: Partition, row: HostRow, urls: list[QueuedUrl], now: float
-    ) -> tuple[HostRow, list[QueuedUrl] | Trigger]:
-        """Return the first of *urls* whose parts have room for more visits without a verdict. If
-        the first one has to wait, return the trigger of a delay, and the delayed row."""
-        if not self._settings.worth_parking:
-            return row, urls
-        slow_start, ordered = partition.slow_start, Counter[PartKey]()
-        for number, url in enumerate(urls):
-            if not _is_first_visit(url) or is_urgent(url.number):
-                continue
-            for part in partition.parts.judged_parts(row.site, url.url, url.origin.duplicates):
-                awaited = slow_start.count(part) + ordered[part]
-                if url.origin.depth > 0 and awaited >= partition.parts.window(part):
-                    if number:
-                        return row, urls[:number]
-                    until = slow_start.wait(part, row.host)
-                    reason = f"awaits verdicts on {describe_part(part.name, part.site)}"
-                    row = replace(row, ready_at=until, backoff_reason=reason)
-                    return row, Trigger.AWAITS_VERDICT
-                ordered[part] += 1
-        return row, urls
-
-    def _await_verdicts(
-        self, partition: Partition, order: HostCheckedOut, queued: list[QueuedUrl]
-    ) -> None:
-        """Await the verdicts on the visits of *order* to *queued* URLs. A visit to robots.txt
-        stands for the first of them, which is visited next."""
-        if not self._settings.worth_parking or order.visits[0].purpose is Purpose.USAGE:
-            return
-        is_first = order.visits[0].purpose is Purpose.ROBOTS and not order.visits[0].on_behalf_of
-        for number, (visit, url) in enumerate(zip(order.visits, queued, strict=False)):
-            if _is_first_visit(url):
-                parts = partition.parts.judged_parts(order.site, url.url, url.origin.duplicates)
-                due = order.at + number * order.pause
-                partition.slow_start.begin(visit.url if is_first else url.url, parts, due)
-
-    def _examine(
-        self,
-        partition: Partition,
-        host: Host,
-        url: QueuedUrl,
-        rows: Mapping[str, UrlRow],
-        crawl: CrawlDefined,
-        probed: Counter[str],
-        now: float,
-    ) -> QueueHead:
-        """Return whether *url*, at the head of a queue of *host*, is visited.
-
-        It is dropped if it is surplus by *rows*. The entry that promotes a URL is also dropped
-        instead of being skipped or forwarded: the entry of its admission follows.
-
-        It is skipped if *crawl* excludes it, because it was wider at its admission; if it was
-        blocklisted since; if its part of the site brings nothing new; if it was erased; and if it
-        is a robots.txt visit on behalf of another host whose answer is cached. *probed*: the parked
-        parts of which URLs before it are visited nevertheless. It is updated.
-        """
-        if is_surplus(url, rows.get(url.url)):
-            return QueueHead(Fate.DROP, url)
-        head = self._examine_waiting(partition, host, url, crawl, probed, now)
-        if url.good_links and head.fate is not Fate.VISIT:
-            return QueueHead(Fate.DROP, url)
-        return head
-
-    def _examine_waiting(
-        self,
-        partition: Partition,
-        host: Host,
-        url: QueuedUrl,
-        crawl: CrawlDefined,
-        probed: Counter[str],
-        now: float,
-    ) -> QueueHead:
-        if not url.url:
-            return QueueHead(Fate.SKIP, url)
-        if target := find_target(host.row, url, crawl, self._refusals.blocklist):
-            return QueueHead(Fate.FORWARD, url, target=target)
-        if url.on_behalf_of and (answer := find_cached_answer(url, partition.robots(host), now)):
-            return QueueHead(Fate.SKIP, url, answer=answer)
-        if exclusion := self._refusals.find_exclusion(partition, host.row.site, url, crawl, probed):
-            return QueueHead(Fate.SKIP, url, exclusion=exclusion)
-        return QueueHead(Fate.VISIT, url)
-
-    def _skip(
-        self,
-        partition: Partition,
-        host: Host,
-        row: HostRow,
-        run: Sequence[QueueHead],
-        crawl: CrawlDefined,
-        now: float,
-    ) -> HostRow:
-        """Return *row* without the URLs of *run*, at the head of the queue that is next."""
+    def _skip(self, walk: QueueWalk, run: Sequence[QueueHead]) -> HostRow:
+        """Return the row without the URLs of *run*, at the head of the queue that is next."""
+        partition, share, host, row = walk.partition, walk.share, walk.host, walk.row
+        crawl, now = walk.crawl, walk.now
         self._outputs += [head.answer for head in run if head.answer]
         readmitted = sum(
-            self._exclude(partition, row, head.url, head.exclusion, crawl, now)
+            self._exclude(share, row, head.url, head.exclusion, crawl, now)
             for head in run
             if head.exclusion
         )
-        partition.plans.refund_excluded([head.url for head in run])
-        row = partition.queues.skip(row, len(run))
+        share.plans.refund_excluded([head.url for head in run])
+        row = share.queues.skip(row, len(run))
         if run[0].fate is Fate.DROP:
-            row = partition.queues.skip_surplus(row, len(run))
+            row = share.queues.skip_surplus(row, len(run))
         totals = replace(row.totals, admitted=max(0, row.totals.admitted - readmitted))
         row = replace(row, totals=totals)
         if readmitted:
-            partition.parts.count_admitted(row.site, -readmitted)
-            partition.release_budgets(row.site, now)
+            share.parts.count_admitted(row.site, -readmitted)
+            share.release_budgets(row.site, now)
         partition.update(host, row)
         return row
 
-    def _park_sent(self, partition: Partition, host: Host, crawl: CrawlDefined, now: float) -> None:
+    def _park_sent(
+        self, partition: Partition, share: CrawlShare, host: Host, crawl: CrawlDefined, now: float
+    ) -> None:
         """Park the URLs of a replica that an earlier step sent to its original."""
-        queues, sent = partition.queues, self._replicas.pop_sent(partition.crawl, host.row.host)
+        queues, sent = share.queues, self._replicas.pop_sent(share.crawl, host.row.host)
         row, _ = queues.choose_queue(host.row)
         row = queues.choose_best(row) if sent and queues.of(row).new.ordered is not None else row
         queued = queues.first(row, len(sent)) if sent else []
@@ -467,16 +372,16 @@ class CheckOut:
             return
         for url, (_, target) in zip(queued, sent, strict=True):
             exclusion = forwarding_exclusion(row, target)
-            self._refusals.refuse_queued(partition, row, url, exclusion, crawl, now)
+            self._refusals.refuse_queued(share, row, url, exclusion, crawl, now)
         row = queues.skip(row, len(queued))
         admitted = max(0, row.totals.admitted - len(queued))
-        partition.parts.count_admitted(row.site, -len(queued))
-        partition.release_budgets(row.site, now)
+        share.parts.count_admitted(row.site, -len(queued))
+        share.release_budgets(row.site, now)
         partition.update(host, replace(row, totals=replace(row.totals, admitted=admitted)))
 
     def _exclude(
         self,
-        partition: Partition,
+        share: CrawlShare,
         row: HostRow,
         url: QueuedUrl,
         exclusion: Exclusion,
@@ -488,15 +393,21 @@ class CheckOut:
         if url.on_behalf_of:
             self._outputs.append(make_forbidden_answer(url, exclusion.reason, now))
             return False
-        self._refusals.refuse_queued(partition, row, url, exclusion, crawl, now)
+        self._refusals.refuse_queued(share, row, url, exclusion, crawl, now)
         if is_requisite(url):
             return False
         if url.earlier:
-            self._revisits.postpone_excluded(partition, row, url, now)
+            self._revisits.postpone_excluded(share, row, url, now)
         return not url.earlier
 
     def _batch_size(
-        self, partition: Partition, host: Host, delay: float, limit: int, now: float
+        self,
+        partition: Partition,
+        share: CrawlShare,
+        host: Host,
+        delay: float,
+        limit: int,
+        now: float,
     ) -> int:
         """Return the number of URLs in an order, at most *limit*."""
         row, sites = host.row, partition.sites
@@ -512,6 +423,7 @@ class CheckOut:
     def _make_order(
         self,
         partition: Partition,
+        share: CrawlShare,
         row: HostRow,
         queued: list[QueuedUrl],
         usage_urls: list[str],
@@ -519,9 +431,9 @@ class CheckOut:
         crawl: CrawlDefined,
         now: float,
     ) -> HostCheckedOut:
-        overrides, order = partition.sites.overrides, partition.next_order()
+        overrides, order = partition.overrides, partition.next_order()
         sent_to = self._balance.choose(partition, row.site, now)
-        visits = self._choose_visits(partition, order, row, queued, usage_urls, bool(rules.robots))
+        visits = self._choose_visits(share, order, row, queued, usage_urls, bool(rules.robots))
         visits = self._share(row, visits, queued, crawl, now)
         urls = [visit.url for visit in visits]
         max_seconds = sum(map(_max_requests, visits)) * (rules.delay + self._visit_limit)
@@ -535,7 +447,7 @@ class CheckOut:
             expires_at=now + self._settings.lease_slack + max_seconds,
             pause=rules.delay,
             pause_factor=overrides.factor(row.site, row.host, self._settings.delay_factor),
-            cookies=cookies_for(row.host, partition.cookies(row), now),
+            cookies=cookies_of_order(partition, row, now),
             signature=row.signature or NO_SIGNATURE,
             sign=is_signed_for(self._sign, row),
             site_gap=self._settings.site_gap
@@ -568,7 +480,7 @@ class CheckOut:
 
     def _choose_visits(
         self,
-        partition: Partition,
+        share: CrawlShare,
         order: OrderId,
         row: HostRow,
         queued: list[QueuedUrl],
@@ -583,28 +495,10 @@ class CheckOut:
             return make_usage_visits(order, usage_urls)
         if not queued:
             return (make_probe_visit(order, row.host),)
-        partition.plans.count_ordered(queued)
+        share.plans.count_ordered(queued)
         pages = ((url.url, url.origin.duplicates) for url in queued if not is_requisite(url))
-        partition.parts.count_orders(row.site, pages)
+        share.parts.count_orders(row.site, pages)
         return _make_visits(order, queued)
-
-
-def _examine_rank(
-    partition: Partition, row: HostRow, head: QueueHead, strategy: Strategy, explores: bool
-) -> QueueHead:
-    """Return whether the URL of *head* is moved: its rank is worse now, or has changed in any
-    direction while its queue is explored."""
-    url = head.url
-    if is_revisit(url) or is_urgent(url.number):
-        return head
-    before, rank = rank_of_number(url.number), partition.rank_again(row.site, url, strategy)
-    if rank > before or (explores and rank < before):
-        return QueueHead(Fate.MOVE, url, rank=rank)
-    return head
-
-
-def _is_first_visit(url: QueuedUrl) -> bool:
-    return not url.earlier and not url.on_behalf_of and url.origin.purpose is Purpose.PAGE
 
 
 def _max_requests(visit: Visit) -> int:

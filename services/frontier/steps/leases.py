@@ -20,17 +20,19 @@ isolate it. A URL at which `MAX_URL_LEASES` leases in a row expired is given up,
 
 from msgspec.structs import asdict, replace
 
-from gossamer.events import OrderId, Outcome, Purpose, Visit, VisitEnded
+from gossamer.events import DEFAULT_CRAWL, OrderId, Outcome, Purpose, Visit, VisitEnded
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.settings import FrontierSettings
 from gossamer.telemetry import count
 from gossamer.web.soft_404 import Signature
+from services.frontier.features.failures import add_failure
 from services.frontier.features.usage_files import give_up_usage_files
 from services.frontier.partition.partition import Partition
 from services.frontier.partition.politeness import LEASE_FAILURE, expired_wait, returned_order_delay
+from services.frontier.partition.share import CrawlShare
 from services.frontier.partition.workbench import Host
 from services.frontier.steps.checkin import CheckIn
-from services.frontier.steps.robots import add_failure, needs_probe
+from services.frontier.steps.robots import needs_probe
 from services.frontier.tables.conditions import Trigger
 from services.frontier.tables.hosts import HostRow, Suspect
 from services.frontier.tables.urls import QueuedUrl
@@ -51,18 +53,18 @@ class Leases:
     def end(self, partition: Partition, until: float, now: float) -> None:
         """Delay the hosts whose lease had expired at *until*, or back off from them."""
         for host in partition.bench.leases_over(until):
-            partition = partition.of(host.row.lease.crawl)
+            share = partition.share(host.row.lease.crawl or DEFAULT_CRAWL)
             count("gossamer_leases_expired_total")
             row, wait = host.row, 0.0
-            if row.is_erased or partition.is_removed or not self._settings.expired_wait:
+            if row.is_erased or share.is_removed or not self._settings.expired_wait:
                 pass
             elif row.lease.counts_if_expired:
-                row = self._count_lease(partition, row, now)
+                row = self._count_lease(share, row, now)
                 wait = expired_wait(
                     self._settings, row.host, row.politeness.failures[LEASE_FAILURE]
                 )
                 if row.suspect.leases >= MAX_URL_LEASES:
-                    row = self._give_up(partition, host, row, now)
+                    row = self._give_up(partition, share, host, row, now)
             else:
                 returned = row.politeness.returned_orders + 1
                 politeness = replace(row.politeness, returned_orders=returned)
@@ -76,21 +78,23 @@ class Leases:
             failures = row.politeness.failures.get(LEASE_FAILURE, 0)
             if row.lease.purpose is Purpose.USAGE and failures >= MAX_URL_LEASES:
                 give_up_usage_files(partition, host, now + wait, now)
-            self._release(partition, host, row, wait, now)
+            self._release(partition, share, host, row, wait, now)
 
-    def _count_lease(self, partition: Partition, row: HostRow, now: float) -> HostRow:
+    def _count_lease(self, share: CrawlShare, row: HostRow, now: float) -> HostRow:
         """Return *row* with one more expired lease."""
         before, url = row.suspect, None
-        if row.lease.purpose is Purpose.PAGE and (first := partition.queues.first(row, 1)):
+        if row.lease.purpose is Purpose.PAGE and (first := share.queues.first(row, 1)):
             url = first[0].url or None
         leases = before.leases + 1 if url and url == before.url else int(url is not None)
         politeness = replace(row.politeness, returned_orders=0)
         row = replace(row, politeness=politeness, suspect=Suspect(now, url, leases))
         return add_failure(row, LEASE_FAILURE)
 
-    def _give_up(self, partition: Partition, host: Host, row: HostRow, now: float) -> HostRow:
+    def _give_up(
+        self, partition: Partition, share: CrawlShare, host: Host, row: HostRow, now: float
+    ) -> HostRow:
         """Return *row* without the URL at which the leases expired."""
-        [first] = partition.queues.first(row, 1)
+        [first] = share.queues.first(row, 1)
         event = VisitEnded(
             crawl=first.crawl,
             at=now,
@@ -105,11 +109,11 @@ class Leases:
             reason=f"{row.suspect.leases} leases in a row expired while the URL was visited: it "
             "seems to stop the fetchers",
         )
-        row = self._check_in.end_unanswered(partition, host, row, event, now)
+        row = self._check_in.end_unanswered(partition, share, host, row, event, now)
         # A late outcome of the order must not move the queue again.
         lease = replace(row.lease, done=row.lease.ordered)
         suspect = Suspect(row.suspect.expired_at)
-        return partition.queues.update_number(replace(row, lease=lease, suspect=suspect))
+        return share.queues.update_number(replace(row, lease=lease, suspect=suspect))
 
     def _make_last_attempt(self, url: QueuedUrl) -> Visit:
         return Visit(
@@ -124,7 +128,13 @@ class Leases:
         )
 
     def _release(
-        self, partition: Partition, host: Host, row: HostRow, wait: float, now: float
+        self,
+        partition: Partition,
+        share: CrawlShare,
+        host: Host,
+        row: HostRow,
+        wait: float,
+        now: float,
     ) -> None:
         """Delay *host* with its new *row*, or back off from it for *wait* seconds."""
         times, delay = row.politeness.failures.get(LEASE_FAILURE, 0), row.politeness.delay
@@ -137,7 +147,7 @@ class Leases:
             if needs_probe(row, self._settings.probe_after) and row.lease.purpose is Purpose.PROBE:
                 row = replace(row, signature=Signature(at=now))
             count_hazards("frontier", [Hazard.EXPIRED_LEASES])
-            partition.tally.count_hazard(Hazard.EXPIRED_LEASES)
+            share.tally.count_hazard(Hazard.EXPIRED_LEASES)
             reason = f"{times} leases in a row expired: visits seem to stop the fetchers"
             row = replace(row, backoff_reason=reason, backoff_cause=LEASE_FAILURE)
         if not row.queued:

@@ -18,7 +18,8 @@ from services.frontier.partition.parked import PARKING_RULES, SITE_RULES, limit_
 from services.frontier.partition.partition import Partition
 from services.frontier.partition.partitions import Partitions
 from services.frontier.partition.parts import part_name
-from services.frontier.partition.sites import PERMANENT_RULES
+from services.frontier.partition.share import CrawlShare
+from services.frontier.partition.sites import NO_RECORD, PERMANENT_RULES, RecordAtSite
 from services.frontier.partition.workbench import Host
 from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.ordering import is_urgent
@@ -38,6 +39,9 @@ class AdmissionCandidate(NamedTuple):
     blocklist: Blocklist
     settings: FrontierSettings
     partition: Partition
+    share: CrawlShare
+    at_site: RecordAtSite
+    """The record of `urls.admitted` with the URL."""
     now: float
 
 
@@ -86,7 +90,7 @@ def _check_worth(one: AdmissionCandidate) -> str:
     if not one.settings.worth_parking or _is_free(one):
         return ""
     found = one.found
-    parts, site = one.partition.parts, one.host.row.site
+    parts, site = one.share.parts, one.host.row.site
     low_part = parts.estimate(site, found.url, found.duplicates).low_part
     if low_part is None or parts.may_admit(site, part_name(low_part, found.duplicates)):
         return ""
@@ -101,21 +105,21 @@ def _is_free(one: AdmissionCandidate) -> bool:
 
 def _check_budget(hazard: Hazard, one: AdmissionCandidate) -> str:
     row, found = one.host.row, one.found
-    is_host_counted = one.partition.crawl in row.crawls or one.ahead
+    is_host_counted = one.share.crawl in row.crawls or one.ahead
     if _is_free(one) or (hazard is Hazard.TRAP_HOSTS and is_host_counted):
         return ""
-    totals = one.partition.parts.worth(row.site).totals
-    sites, admitted = one.partition.sites, totals.admitted + one.ahead
+    totals = one.share.parts.worth(row.site).totals
+    sites, admitted = one.share.sites, totals.admitted + one.ahead
     usage = Usage(sites.hosts(row.site), admitted, found.depth, totals, sites.has_seed(row.site))
     reason = find_exceeded(hazard, usage, one.settings)
-    if reason and one.partition.parts.may_admit(row.site, hazard):
+    if reason and one.share.parts.may_admit(row.site, hazard):
         return ""
     return reason
 
 
 def _check_requisites(one: AdmissionCandidate) -> str:
-    limit, sites = one.settings.requisite_budget, one.partition.sites
-    if one.found.purpose is not Purpose.REQUISITE or not limit or sites.is_counted:
+    limit, sites = one.settings.requisite_budget, one.share.sites
+    if one.found.purpose is not Purpose.REQUISITE or not limit or one.at_site.is_counted:
         return ""
     used = sites.requisites(one.host.row.site, one.now) + one.ahead
     return f"the site's budget of {limit:,} requisites a day is used up" if used >= limit else ""
@@ -156,7 +160,7 @@ class Refusals:
 
     def find_exclusion(
         self,
-        partition: Partition,
+        share: CrawlShare,
         site: str,
         url: QueuedUrl,
         crawl: CrawlDefined,
@@ -172,10 +176,10 @@ class Refusals:
             return Exclusion(Hazard.BLACKLISTED, forbidden_by(rule)) if rule else None
         if found := exclusion_of(crawl, self.blocklist, url.origin.discovery(url.url)):
             return found
-        return self._find_low_worth(partition, site, url, probed)
+        return self._find_low_worth(share, site, url, probed)
 
     def _find_low_worth(
-        self, partition: Partition, site: str, url: QueuedUrl, probed: Counter[str]
+        self, share: CrawlShare, site: str, url: QueuedUrl, probed: Counter[str]
     ) -> Exclusion | None:
         """Return the reason why *url*, which was never visited, is parked; None if it is not."""
         origin = url.origin
@@ -183,11 +187,11 @@ class Refusals:
         is_new = not url.earlier and not url.attempt and origin.purpose is Purpose.PAGE
         if is_seed or not is_new or not self._settings.worth_parking:
             return None
-        low_part = partition.parts.estimate(site, url.url, origin.duplicates).low_part
+        low_part = share.parts.estimate(site, url.url, origin.duplicates).low_part
         if low_part is None:
             return None
         name = part_name(low_part, origin.duplicates)
-        granted = partition.parts.find_order_grant(site, name, probed)
+        granted = share.parts.find_order_grant(site, name, probed)
         if granted is not None:
             probed[granted] += 1
             return None
@@ -195,7 +199,7 @@ class Refusals:
 
     def refuse_queued(
         self,
-        partition: Partition,
+        share: CrawlShare,
         host: HostRow,
         url: QueuedUrl,
         exclusion: Exclusion,
@@ -204,11 +208,11 @@ class Refusals:
     ) -> None:
         """Refuse a queued URL. A URL that was never visited is parked."""
         found, refused = url.origin.discovery(url.url), Refusal(*exclusion)
-        self.record(partition, host.site, found, url.origin, url.earlier, refused, crawl, now)
+        self.record(share, host.site, found, url.origin, url.earlier, refused, crawl, now)
 
     def park(
         self,
-        partition: Partition,
+        share: CrawlShare,
         event: LinksParked,
         crawl: CrawlDefined | None,
         now: float,
@@ -225,9 +229,9 @@ class Refusals:
             fitting, excluded = split_by_limit(event.urls, crawl, self.blocklist)
         for limit, urls in excluded.items():
             state = limit_state(limit, crawl, self.blocklist)
-            partition.parked.add(event.site, event.via, urls, limit, state)
+            share.parked.add(event.site, event.via, urls, limit, state)
             if counts:
-                partition.count_parked(event.site, event.via, limit, [found.url for found in urls])
+                share.count_parked(event.site, event.via, limit, [found.url for found in urls])
         yield from group_by_site(fitting, event.via, event.crawl, now)
 
     def reset(self) -> None:
@@ -236,30 +240,30 @@ class Refusals:
 
     def unevaluated(self, crawls: Iterable[CrawlDefined]) -> Iterator[CrawlDefined]:
         """Yield the *crawls* with parked URLs that they and the blocklist are yet to evaluate."""
-        changed = {partition.crawl for partition in self._partitions.changed()}
+        changed = {share.crawl for _, share in self._partitions.changed()}
         for crawl in crawls:
             current = limits(crawl, self.blocklist)
             if crawl.crawl not in changed and self._evaluated.get(crawl.crawl) == current:
                 continue
-            partitions = self._partitions.read_crawl(crawl.crawl)
-            if any(one.parked.must_evaluate(crawl, self.blocklist) for one in partitions):
+            shares = [share for _, share in self._partitions.read_crawl(crawl.crawl)]
+            if any(one.parked.must_evaluate(crawl, self.blocklist) for one in shares):
                 yield crawl
             else:
                 self._evaluated[crawl.crawl] = current
 
     def evaluate_parked(self, crawl: CrawlDefined, now: float) -> Iterator[UrlsDiscovered]:
         """Evaluate some more of the parked URLs; yield the URLs that nothing excludes any more."""
-        for found in self._partitions.read_crawl(crawl.crawl):
+        for partition, found in self._partitions.read_crawl(crawl.crawl):
             if found.parked.must_evaluate(crawl, self.blocklist):
-                partition = found.of(crawl.crawl)
-                released = [*partition.parked.evaluate(crawl, self.blocklist, now)]
+                share = partition.share(crawl.crawl)
+                released = [*share.parked.evaluate(crawl, self.blocklist, now)]
                 yield from released
                 if released:
                     return
 
     def record(
         self,
-        partition: Partition,
+        share: CrawlShare,
         site: str,
         found: Discovery,
         origin: Origin,
@@ -268,35 +272,37 @@ class Refusals:
         crawl: CrawlDefined | None,
         now: float,
         is_again: bool = False,
+        at_site: RecordAtSite = NO_RECORD,
     ) -> None:
         """Record that *crawl* refuses *found*, a URL of *site*; *earlier*: visits to it that have
-        ended. *is_again*: the URL was parked at its site and counted before."""
-        if partition.sites.is_counted:
+        ended. *is_again*: the URL was parked at its site and counted before. *at_site*: the record
+        of `urls.admitted` with the URL."""
+        if at_site.is_counted:
             return
         rule, reason = refused
         if found.purpose is Purpose.REQUISITE:
-            self._record_requisite(partition, site, found, origin, earlier, refused, now)
+            self._record_requisite(share, site, found, origin, earlier, refused, now, at_site)
             return
         if rule in SITE_RULES and not earlier:
             name = str(rule)
             if rule is Hazard.LOW_WORTH:
-                low = partition.parts.estimate(site, found.url, found.duplicates).low_part or ""
+                low = share.parts.estimate(site, found.url, found.duplicates).low_part or ""
                 name = part_name(low, found.duplicates)
-            partition.parts.park(site, name, rule, origin.via, found, now)
+            share.parts.park(site, name, rule, origin.via, found, now)
         if is_again:
             return
-        count("gossamer_urls_refused_total", rule=rule, crawl=partition.crawl)
+        count("gossamer_urls_refused_total", rule=rule, crawl=share.crawl)
         count_hazards("frontier", [rule])
-        partition.count_refused(rule, site, found.url)
+        share.count_refused(rule, site, found.url)
         if rule in PARKING_RULES and rule not in SITE_RULES and not earlier:
             limit = limit_name(rule, found.url, self.blocklist)
             state = limit_state(limit, crawl, self.blocklist)
-            partition.parked.add(site, origin.via, [found], limit, state)
-        if not partition.sites.count_refusal(site, rule):
+            share.parked.add(site, origin.via, [found], limit, state)
+        if not share.sites.count_refusal(site, rule, at_site):
             return
         # The row has no attempts: a parked URL that is admitted later starts as a new one.
         row = UrlRow(
-            crawl=partition.crawl,
+            crawl=share.crawl,
             host=host_key(found.url),
             url=found.url,
             outcome=rule,
@@ -309,22 +315,23 @@ class Refusals:
 
     def _record_requisite(
         self,
-        partition: Partition,
+        share: CrawlShare,
         site: str,
         found: Discovery,
         origin: Origin,
         earlier: int,
         refused: Refusal,
         now: float,
+        at_site: RecordAtSite,
     ) -> None:
         """Record that a requisite is refused. It is not parked: its page finds it again."""
         rule, reason = refused
-        count("gossamer_urls_refused_total", rule=rule, crawl=partition.crawl)
+        count("gossamer_urls_refused_total", rule=rule, crawl=share.crawl)
         count_hazards("frontier", [rule])
-        partition.count_hazard(rule, site, found.url)
-        if rule in PERMANENT_RULES and partition.sites.count_refusal(site, rule):
+        share.count_hazard(rule, site, found.url)
+        if rule in PERMANENT_RULES and share.sites.count_refusal(site, rule, at_site):
             row = RequisiteRow(
-                crawl=partition.crawl,
+                crawl=share.crawl,
                 host=host_key(found.url),
                 url=found.url,
                 outcome=rule,

@@ -36,6 +36,8 @@ from gossamer.web.validators import (
 )
 from services.frontier.partition.partition import Partition
 from services.frontier.partition.partitions import Partitions
+from services.frontier.partition.share import CrawlShare
+from services.frontier.partition.sites import RecordAtSite
 from services.frontier.partition.workbench import Host
 from services.frontier.steps.refusals import AdmissionCandidate, Refusals, find_refusal
 from services.frontier.tables.hosts import (
@@ -66,6 +68,7 @@ class RequisiteAdmission:
     def admit(
         self,
         partition: Partition,
+        share: CrawlShare,
         event: UrlsAdmitted,
         crawl: CrawlDefined | None,
         now: float,
@@ -76,7 +79,7 @@ class RequisiteAdmission:
         *record* is the offset and the time of *event* on the log. Hosts that have applied it are
         not changed.
         """
-        partition.sites.begin(event.site, record)
+        at_site = partition.sites.begin(event.site, record)
         by_host, queued = defaultdict[str, list[Discovery]](list), 0
         for found in event.urls:
             by_host[host_key(found.url)].append(found)
@@ -84,19 +87,22 @@ class RequisiteAdmission:
             host = partition.find(event.site, key)
             if record and host.row.applied.covers(record):
                 continue
-            accepted = self._select(partition, host, event, group, queued, crawl, now)
+            accepted = self._select(
+                partition, share, at_site, host, event, group, queued, crawl, now
+            )
             if accepted:
-                applied = host.row.applied.through(record) if record else host.row.applied
-                partition.queue(host, replace(host.row, applied=applied), accepted, now)
+                row = replace(host.row, applied=at_site.included_in(host.row.applied))
+                partition.queue(share, host, row, accepted, now, at_site)
                 queued += len(accepted)
         if queued:
-            partition.sites.count_requisites(event.site, queued, now)
-        partition.sites.begin(event.site, None)
+            share.sites.count_requisites(event.site, queued, now, at_site)
         return queued
 
     def _select(
         self,
         partition: Partition,
+        share: CrawlShare,
+        at_site: RecordAtSite,
         host: Host,
         event: UrlsAdmitted,
         group: Sequence[Discovery],
@@ -115,13 +121,13 @@ class RequisiteAdmission:
                 continue
             candidate = AdmissionCandidate(
                 found, host, ahead + len(accepted), crawl, self._refusals.blocklist,
-                self._settings, partition, now,
+                self._settings, partition, share, at_site, now,
             )  # fmt: skip
             origin = Origin.of(found, event.via)
             if refused := find_refusal(candidate):
                 earlier = row.earlier if row else 0
                 self._refusals.record(
-                    partition, event.site, found, origin, earlier, refused, crawl, now
+                    share, event.site, found, origin, earlier, refused, crawl, now, at_site=at_site
                 )
             else:
                 accepted.append(self._make_entry(partition, event, found.url, origin, row, now))

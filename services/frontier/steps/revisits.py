@@ -35,6 +35,7 @@ from services.frontier.choice.pacing import BudgetAllocation
 from services.frontier.partition.partition import Partition
 from services.frontier.partition.partitions import Partitions
 from services.frontier.partition.plans import MAX_MOVED_BUCKETS
+from services.frontier.partition.share import CrawlShare
 from services.frontier.revisit import (
     Basis,
     Decision,
@@ -89,15 +90,15 @@ class Revisits:
             )
         return found
 
-    def _policy(self, partition: Partition) -> revisit.Policy:
-        return self._policy_of(partition.crawl).policy
+    def _policy(self, share: CrawlShare) -> revisit.Policy:
+        return self._policy_of(share.crawl).policy
 
     def allocation(self, crawl: str) -> BudgetAllocation:
         """Return the allocation of the budget of *crawl*."""
         return self._policy_of(crawl).allocation
 
     def plan_first_visit(
-        self, partition: Partition, host: HostRow, url: QueuedUrl, now: float
+        self, share: CrawlShare, host: HostRow, url: QueuedUrl, now: float
     ) -> None:
         """Plan the first visit to a URL, which waits for the budget."""
         row = PlanRow(
@@ -113,14 +114,14 @@ class Revisits:
             statistics=url.statistics,
         )
         self._rows.put(row)
-        self.enter_first_visit(partition, host.site, row)
+        self.enter_first_visit(share, host.site, row)
 
-    def enter_first_visit(self, partition: Partition, site: str, plan: PlanRow) -> None:
+    def enter_first_visit(self, share: CrawlShare, site: str, plan: PlanRow) -> None:
         """Add the plan of a first visit to the calendar, once."""
         if plan.at is not None and plan.number is not None:
             key = f"{plan.number:020d} {plan.url}"
             entry = DueRow("", key, plan.at, site, plan.host, plan.crawl, plan.url)
-            partition.plans.add_first_visit(entry)
+            share.plans.add_first_visit(entry)
 
     def retry(self, partition: Partition, event: VisitEnded, at: float) -> None:
         """Plan another attempt at *at* for a visit that failed."""
@@ -141,57 +142,61 @@ class Revisits:
         self._rows.put(row)
         partition.schedule_url(at, event.site, event.host, event.crawl, visit.url)
 
-    def postpone(self, partition: Partition, site: str, plan: PlanRow, at: float) -> None:
+    def postpone(
+        self, partition: Partition, share: CrawlShare, site: str, plan: PlanRow, at: float
+    ) -> None:
         """Move *plan*, whose entry was popped from its calendar, to *at*."""
         plan = replace(plan, at=at)
         self._rows.put(plan)
         if plan.number is not None:
-            self.enter_first_visit(partition, site, plan)
+            self.enter_first_visit(share, site, plan)
         elif plan.is_retry:
             partition.schedule_url(at, site, plan.host, plan.crawl, plan.url)
         else:
-            partition.plans.add(_entry(plan, at, site))
+            share.plans.add(_entry(plan, at, site))
 
-    def confirm_due_plan(self, partition: Partition, entry: DueRow, now: float) -> PlanRow | None:
+    def confirm_due_plan(self, share: CrawlShare, entry: DueRow, now: float) -> PlanRow | None:
         """Return the plan of a due *entry* if its visit is to be made.
 
         None if the entry is obsolete, or if the policy has planned another visit instead.
         """
-        plan, of_crawl = self.find_due_plan(partition, entry), self._policy_of(partition.crawl)
+        plan, of_crawl = self.find_due_plan(share, entry), self._policy_of(share.crawl)
         is_asked = uses_internal_links(of_crawl.name)
         if plan is None or not is_asked or not plan.basis or plan.number is not None:
             return plan
-        states = _states(partition, entry.site, plan.statistics)
+        states = _states(share, entry.site, plan.statistics)
         decision = of_crawl.policy.at_due(states, plan.url, now)
         if decision is None:
             return plan
-        self._store_decision(partition, entry.site, plan, states.page, decision)
+        self._store_decision(share, entry.site, plan, states.page, decision)
         return None
 
-    def find_due_plan(self, partition: Partition, entry: DueRow) -> PlanRow | None:
+    def find_due_plan(self, share: CrawlShare, entry: DueRow) -> PlanRow | None:
         """Return the plan of a due *entry*; None if the entry is obsolete."""
         plan = self._rows.get(*entry.plan) if entry.plan else None
         if plan is None or plan.waits_until == entry.at:
             return plan
         # After a crash between the writes of the plan and of its entry, the entry is missing.
-        self._enter(partition, entry.site, plan)
+        self._enter(share, entry.site, plan)
         return None
 
-    def _enter(self, partition: Partition, site: str, plan: PlanRow) -> None:
+    def _enter(self, share: CrawlShare, site: str, plan: PlanRow) -> None:
         """Add an entry for a revisit to the calendar, once.
 
         Under the policy `none` the entry is never due, but another policy may move it.
         """
         at, is_planned = plan.waits_until, plan.at is not None or plan.policy == NEVER
         if at is not None and is_planned and plan.number is None and not plan.is_retry:
-            partition.plans.add(_entry(plan, at, site))
+            share.plans.add(_entry(plan, at, site))
 
     def mark_queued(self, plan: PlanRow) -> None:
         """Record that the URL of *plan* is in its host's queue."""
         # Written last: after a crash before the queue is stored, the plan must be found due again.
         self._rows.put(replace(plan, queued=True), last=True)
 
-    def record_verdict(self, partition: Partition, event: PageDeduplicated) -> None:
+    def record_verdict(
+        self, partition: Partition, share: CrawlShare, event: PageDeduplicated
+    ) -> None:
         """Learn from a verdict, and plan the next visit."""
         if event.verdict in GONE_VERDICTS:
             # The outcome of the visit was recorded by `record_absence`.
@@ -199,17 +204,15 @@ class Revisits:
         if is_late(event) and self._has_begun(event):
             return
         at, visit, validators = event.fetched_at or event.at, event.visit, event.validators
-        states = _states(partition, event.site, visit.statistics)
+        states = _states(share, event.site, visit.statistics)
         if event.verdict is Verdict.UNREADABLE:
-            decision = self._policy(partition).record_absence(
-                states, visit.url, at, Absence.REFUSED
-            )
+            decision = self._policy(share).record_absence(states, visit.url, at, Absence.REFUSED)
             validators = NO_VALIDATORS
         else:
-            _update_trust(partition, event)
-            decision = self._policy(partition).record_visit(states, _visit_of(event, at))
+            _update_trust(partition, share, event)
+            decision = self._policy(share).record_visit(states, _visit_of(event, at))
         page = _plan_row(event, visit, at, validators)
-        self._store_decision(partition, event.site, page, states.page, decision)
+        self._store_decision(share, event.site, page, states.page, decision)
 
     def _has_begun(self, event: PageDeduplicated) -> bool:
         """Return whether the visit after the one in *event* has begun.
@@ -222,24 +225,24 @@ class Revisits:
 
     def record_absence(
         self,
-        partition: Partition,
+        share: CrawlShare,
         event: VisitEnded | RobotsAnswered,
         visit: Visit | QueuedUrl,
         at: float,
     ) -> None:
         """Plan a recheck of the URL of *visit*, which returned no document."""
         absence = OUTCOMES[event.outcome].absence or Absence.REFUSED
-        states = _states(partition, event.site, visit.statistics)
-        decision = self._policy(partition).record_absence(states, visit.url, at, absence)
+        states = _states(share, event.site, visit.statistics)
+        decision = self._policy(share).record_absence(states, visit.url, at, absence)
         page = _plan_row(event, visit, at, NO_VALIDATORS)
-        self._store_decision(partition, event.site, page, states.page, decision)
+        self._store_decision(share, event.site, page, states.page, decision)
 
     def postpone_excluded(
-        self, partition: Partition, host: HostRow, url: QueuedUrl, now: float
+        self, share: CrawlShare, host: HostRow, url: QueuedUrl, now: float
     ) -> None:
         """Plan the next check of a known page that was excluded when it was due."""
-        states = _states(partition, host.site, url.statistics)
-        decision = self._policy(partition).record_absence(states, url.url, now, Absence.EXCLUDED)
+        states = _states(share, host.site, url.statistics)
+        decision = self._policy(share).record_absence(states, url.url, now, Absence.EXCLUDED)
         page = PlanRow(
             url.crawl,
             host.host,
@@ -249,37 +252,39 @@ class Revisits:
             earlier=url.earlier,
             validators=url.validators,
         )
-        self._store_decision(partition, host.site, page, states.page, decision)
+        self._store_decision(share, host.site, page, states.page, decision)
 
-    def record_hints(self, partition: Partition, event: ChangesHinted, now: float) -> None:
+    def record_hints(
+        self, partition: Partition, share: CrawlShare, event: ChangesHinted, now: float
+    ) -> None:
         """Plan earlier visits to pages with announced changes, as far as announcements are
         trusted."""
         for hint in event.hints:
             row = self._rows.get((event.crawl, event.host), hint.url)
             is_planned = row and row.basis and not row.queued
             if row and is_planned and row.at is not None and row.at > now:
-                self._hint(partition, event, hint, row, row.at, now)
+                self._hint(share, event, hint, row, row.at, now)
 
     def _hint(
         self,
-        partition: Partition,
+        share: CrawlShare,
         event: ChangesHinted,
         hint: ChangeHint,
         row: PlanRow,
         planned_at: float,
         now: float,
     ) -> None:
-        states = _states(partition, event.site, row.statistics)
+        states = _states(share, event.site, row.statistics)
         evidence = Hint(hint.url, now, Evidence(hint.kind, hint.changed_at, hint.every))
-        (page, site, crawl), plan = self._policy(partition).record_hint(states, evidence)
+        (page, site, crawl), plan = self._policy(share).record_hint(states, evidence)
         if page == states.page or not plan.at:
             return
-        partition.sites.store_revisit_state(event.site, site)
-        partition.plans.crawl = crawl
+        share.sites.store_revisit_state(event.site, site)
+        share.plans.crawl = crawl
         row = replace(row, statistics=revisit.pack(page))
         if plan.at < planned_at:
             row = replace(row, at=plan.at, reason=plan.reason, basis=plan.basis or "")
-            partition.plans.add(_entry(row, plan.at, event.site))
+            share.plans.add(_entry(row, plan.at, event.site))
         self._rows.put(row)
 
     def find_plan(self, crawl: str, host: str, url: str) -> PlanRow | None:
@@ -291,76 +296,75 @@ class Revisits:
         return self._rows.get_many((crawl, host), urls)
 
     def _store_decision(
-        self, partition: Partition, site: str, page: PlanRow, before: PageState, decision: Decision
+        self, share: CrawlShare, site: str, page: PlanRow, before: PageState, decision: Decision
     ) -> None:
         """Store the plan of *decision* for *page*, and the updated states."""
         (state, site_state, crawl), plan = decision
-        partition.sites.store_revisit_state(site, site_state)
-        partition.plans.crawl = crawl
-        partition.plans.planned += bool(state.due_at) - bool(before.due_at)
+        share.sites.store_revisit_state(site, site_state)
+        share.plans.crawl = crawl
+        share.plans.planned += bool(state.due_at) - bool(before.due_at)
         row = replace(
             page,
             at=plan.at or None,
             reason=plan.reason,
             basis=plan.basis or "",
-            policy=self._policy_of(partition.crawl).name,
+            policy=self._policy_of(share.crawl).name,
             statistics=revisit.pack(state),
         )
         self._rows.put(row)
-        self._enter(partition, site, row)
+        self._enter(share, site, row)
 
     def due(self) -> float | None:
         """Return when a visit is due that the budget allows; 0 if visits must be replanned."""
         self.schedule()
-        found = (partition.shared.plans_due.first() for partition in self._partitions)
+        found = (partition.plans_due.first() for partition in self._partitions)
         return min((first[0] for first in found if first), default=None)
 
     def schedule(self) -> None:
         """Compute when the changed plans are due. It is called in each step before `changed` ends
         with the write."""
-        for partition in self._partitions.changed():
-            at = partition.plans.due()
-            if partition.plans.is_behind(self._policy_of(partition.crawl).name):
+        for partition, share in self._partitions.changed():
+            at = share.plans.due()
+            if share.plans.is_behind(self._policy_of(share.crawl).name):
                 at = 0.0
-            if at is None or partition.is_removed:
-                partition.shared.plans_due.remove(partition.crawl)
+            if at is None or share.is_removed:
+                partition.plans_due.remove(share.crawl)
             else:
-                partition.shared.plans_due.put(partition.crawl, at)
+                partition.plans_due.put(share.crawl, at)
 
-    def with_due_plans(self, now: float) -> list[Partition]:
-        """Return the partitions as each crawl sees them whose plans are due, for changes in this
-        step."""
+    def with_due_plans(self, now: float) -> list[tuple[Partition, CrawlShare]]:
+        """Return the partitions and shares whose plans are due, for changes in this step."""
         self.schedule()
         return [
-            partition.of(crawl)
+            (partition, partition.share(crawl))
             for partition in self._partitions
-            for crawl in partition.shared.plans_due.pop_until(now)
+            for crawl in partition.plans_due.pop_until(now)
         ]
 
     def follow(self, now: float, limit: int) -> None:
         """Allocate the budget, and replan at most *limit* visits that another policy planned."""
-        changed = {partition.crawl for partition in self._partitions.changed()}
+        changed = {share.crawl for _, share in self._partitions.changed()}
         for crawl, of_crawl in self._of_crawl.items():
             if crawl in changed or of_crawl.allocation.is_due(now):
                 of_crawl.allocation.allocate(now)
-        for partition in self.with_due_plans(now):
-            plans, name = partition.plans, self._policy_of(partition.crawl).name
+        for _, share in self.with_due_plans(now):
+            plans, name = share.plans, self._policy_of(share.crawl).name
             plans.follow(name, now)
             if limit > 0 and plans.is_behind(name):
                 moved = plans.pop_moved(limit)
                 limit -= max(len(moved), MAX_MOVED_BUCKETS)
                 read_ahead(self._store, [plans_of(moved)])
                 for entry in moved:
-                    if row := self.find_due_plan(partition, entry):
-                        self._replan(partition, entry.site, row, now)
+                    if row := self.find_due_plan(share, entry):
+                        self._replan(share, entry.site, row, now)
 
-    def _replan(self, partition: Partition, site: str, row: PlanRow, now: float) -> None:
-        before = _states(partition, site, row.statistics)
-        states, plan = self._policy(partition).replan(before, row.url)
+    def _replan(self, share: CrawlShare, site: str, row: PlanRow, now: float) -> None:
+        before = _states(share, site, row.statistics)
+        states, plan = self._policy(share).replan(before, row.url)
         if plan.at == 0:
             plan = plan._replace(at=now)
         row = replace(row, visited_at=states.page.at or now)
-        self._store_decision(partition, site, row, before.page, Decision(states, plan))
+        self._store_decision(share, site, row, before.page, Decision(states, plan))
 
 
 def _plan_row(
@@ -392,19 +396,19 @@ def _entry(plan: PlanRow, at: float, site: str) -> DueRow:
     return DueRow("", plan.url, at, site, plan.host, plan.crawl, plan.url)
 
 
-def _states(partition: Partition, site: str, statistics: bytes) -> States:
-    crawl = partition.plans.crawl
-    return States(revisit.unpack_page(statistics), partition.sites.revisit_state(site), crawl)
+def _states(share: CrawlShare, site: str, statistics: bytes) -> States:
+    crawl = share.plans.crawl
+    return States(revisit.unpack_page(statistics), share.sites.revisit_state(site), crawl)
 
 
-def _update_trust(partition: Partition, event: PageDeduplicated) -> None:
+def _update_trust(partition: Partition, share: CrawlShare, event: PageDeduplicated) -> None:
     """Update the trust in the validators of the host after a complete response."""
     if event.status != NOT_MODIFIED and event.change is not None:
         trust = partition.sites.validators(event.site, event.host)
         after = trust.after(event.visit.validators, event.validators, event.change)
         partition.sites.store_trust(event.site, event.host, after)
         if after.distrust_reason and not trust.distrust_reason:
-            partition.plans.count_distrusted()
+            share.plans.count_distrusted()
 
 
 def _visit_of(event: PageDeduplicated, at: float) -> revisit.Visit:

@@ -56,7 +56,7 @@ from gossamer.events import (
     Visit,
     VisitEnded,
 )
-from gossamer.events.outcomes import OUTCOMES, WALLED, Fate, Health
+from gossamer.events.outcomes import OUTCOMES, WALLED, Fate
 from gossamer.events.pages import group_by_site
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
@@ -64,9 +64,17 @@ from gossamer.web.robots import REDIRECTS, RobotsRules
 from gossamer.web.soft_404 import NO_SIGNATURE, Signature, missing_page
 from gossamer.web.url import fingerprint, host_key, site_of
 from gossamer.web.url_steps import without_default_document
+from services.frontier.features.failures import (
+    REDIRECTED_ROBOTS_FAILURE,
+    ROBOTS_FAILURE,
+    add_failure,
+    counts_as_failure,
+    reset_failures,
+)
 from services.frontier.partition.partition import Partition
 from services.frontier.partition.partitions import Partitions
 from services.frontier.partition.politeness import failure_wait, is_given_up, robots_redirect_wait
+from services.frontier.partition.share import CrawlShare
 from services.frontier.partition.workbench import Host
 from services.frontier.steps.revisits import Revisits
 from services.frontier.tables.conditions import Condition
@@ -77,9 +85,6 @@ DEFAULT_RULES_AGE = 86400.0
 """Seconds for which rules are valid that do not come from a file: allow all, or forbid all."""
 SITEMAP_DEPTH = 1
 """The depth of a sitemap, equal to the depth of a link on the start page."""
-ROBOTS_FAILURE, REDIRECTED_ROBOTS_FAILURE = "robots", "robots elsewhere"
-"""Kinds of failure. The first: the host answers, but its robots.txt cannot be fetched. The second:
-its robots.txt was requested at another host, and no answer has come."""
 RobotsEvent = VisitEnded | RobotsAnswered
 
 
@@ -92,7 +97,13 @@ class RobotsOutcomes:
         self._urls = store.table(UrlRow)
 
     def apply(
-        self, partition: Partition, host: Host, row: HostRow, event: RobotsEvent, now: float
+        self,
+        partition: Partition,
+        share: CrawlShare,
+        host: Host,
+        row: HostRow,
+        event: RobotsEvent,
+        now: float,
     ) -> tuple[HostRow, float | None]:
         """Return the row, and until when the host backs off; None if it does not back off."""
         if OUTCOMES[event.outcome].fate is Fate.STAY:
@@ -109,7 +120,7 @@ class RobotsOutcomes:
             return row, None
         if event.outcome is Outcome.BLACKLISTED:
             return row, now + self._failure_wait(row, event, "")
-        return self._record_unreachable(partition, host, row, event, now)
+        return self._record_unreachable(partition, share, host, row, event, now)
 
     def _disallow_until_answered(
         self, partition: Partition, host: Host, row: HostRow, event: VisitEnded, now: float
@@ -130,7 +141,13 @@ class RobotsOutcomes:
         return row, until
 
     def _record_unreachable(
-        self, partition: Partition, host: Host, row: HostRow, event: RobotsEvent, now: float
+        self,
+        partition: Partition,
+        share: CrawlShare,
+        host: Host,
+        row: HostRow,
+        event: RobotsEvent,
+        now: float,
     ) -> tuple[HostRow, float | None]:
         since = _unreachable_since(partition, host, now)
         if now - since >= self._settings.robots_unreachable_limit and event.robots:
@@ -151,7 +168,7 @@ class RobotsOutcomes:
             return row, None
         rules = _make_forbidding_rules(event, now, until)
         partition.learn_robots(host, RobotsRow(event.host, rules, since, copy=copy))
-        return self._give_up_first_url(partition, row, event, kind, now), until
+        return self._give_up_first_url(share, row, event, kind, now), until
 
     def _failure_wait(self, row: HostRow, event: RobotsEvent, kind: str) -> float:
         times = row.politeness.failures.get(kind, 0)
@@ -159,19 +176,19 @@ class RobotsOutcomes:
         return failure_wait(self._settings, row.host, outcome, times, event.retry_after)
 
     def _give_up_first_url(
-        self, partition: Partition, row: HostRow, event: RobotsEvent, kind: str, now: float
+        self, share: CrawlShare, row: HostRow, event: RobotsEvent, kind: str, now: float
     ) -> HostRow:
         """Return the row without the first URL of its queue, if that URL has no attempts left."""
         times = row.politeness.failures.get(kind, 0)
         given_up = is_given_up(self._settings, event.outcome, times, event.retry_after)
-        if not partition.queues.of(row).queued or event.robots or not given_up:
+        if not share.queues.of(row).queued or event.robots or not given_up:
             return row
-        [first] = partition.queues.first(row, 1)
+        [first] = share.queues.first(row, 1)
         if not first.url:
-            return partition.queues.advance(row)
+            return share.queues.advance(row)
         self._urls.put(_url_row(row, first, event, now))
-        self._revisits.record_absence(partition, event, first, now)
-        return partition.queues.advance(row)
+        self._revisits.record_absence(share, event, first, now)
+        return share.queues.advance(row)
 
 
 class RobotsOnBehalf:
@@ -181,7 +198,7 @@ class RobotsOnBehalf:
         self._partitions, self._reports = partitions, reports
 
     def handle_request(
-        self, partition: Partition, event: RobotsRequested, now: float
+        self, partition: Partition, share: CrawlShare, event: RobotsRequested, now: float
     ) -> Iterator[Event]:
         """Yield a cached answer, or the request for a third host; otherwise queue a visit.
 
@@ -197,9 +214,11 @@ class RobotsOnBehalf:
         elif answer := find_cached_answer(event, stored, now):
             yield answer
         else:
-            self._queue(partition, event, now)
+            self._queue(partition, share, event, now)
 
-    def _queue(self, partition: Partition, event: RobotsRequested, now: float) -> None:
+    def _queue(
+        self, partition: Partition, share: CrawlShare, event: RobotsRequested, now: float
+    ) -> None:
         host = partition.find(event.site, host_key(event.url))
         request = QueuedUrl(
             event.crawl,
@@ -210,16 +229,18 @@ class RobotsOnBehalf:
             Origin(hops=event.hops, purpose=Purpose.ROBOTS),
             on_behalf_of=event.on_behalf_of,
         )
-        partition.queue(host, host.row, [request], now)
+        partition.queue(share, host, host.row, [request], now)
 
-    def handle_answer(self, partition: Partition, event: RobotsAnswered, now: float) -> None:
+    def handle_answer(
+        self, partition: Partition, share: CrawlShare, event: RobotsAnswered, now: float
+    ) -> None:
         """Give a waiting host its rules. A late answer, for a host that no longer waits, is
         dropped."""
         host = partition.find(event.site, event.host)
         stored = partition.robots(host)
         if not stored or not stored.awaited_url or host.row.condition is not Condition.BACKING_OFF:
             return
-        row, until = self._reports.apply(partition, host, host.row, event, now)
+        row, until = self._reports.apply(partition, share, host, host.row, event, now)
         if until is not None:
             reason = event.reason or str(event.outcome)
             row = replace(row, backoff_reason=reason, backoff_cause=event.outcome)
@@ -322,31 +343,6 @@ def reason_for_backoff(event: RobotsEvent) -> str:
     return forbidden or event.reason or str(event.outcome)
 
 
-def counts_as_failure(event: VisitEnded) -> bool:
-    """Return whether *event* is a failure of its host. A robots.txt that the server answers with an
-    error or a challenge is not: the host backs off because of its rules. A usage file is not
-    either: the host's pages may still be fine."""
-    health = OUTCOMES[event.outcome].health
-    is_file = event.visit.purpose in (Purpose.ROBOTS, Purpose.USAGE)
-    return health.failed and not (is_file and health in (Health.SERVER, Health.CHALLENGE))
-
-
-def add_failure(row: HostRow, kind: str) -> HostRow:
-    """Return *row* with one more failure in a row of this *kind*."""
-    before = row.politeness.failures
-    return _with_failures(row, {**before, kind: before.get(kind, 0) + 1})
-
-
-def reset_failures(row: HostRow, *kinds: str) -> HostRow:
-    """Return *row* without failures of these *kinds*."""
-    before = row.politeness.failures
-    return _with_failures(row, {k: n for k, n in before.items() if k not in kinds})
-
-
-def _with_failures(row: HostRow, failures: dict[str, int]) -> HostRow:
-    return replace(row, politeness=replace(row.politeness, failures=failures))
-
-
 def _redirects_elsewhere(event: VisitEnded) -> bool:
     return event.outcome is Outcome.REDIRECT and event.robots is None
 
@@ -388,6 +384,12 @@ def make_probe_visit(order: OrderId, host: str) -> Visit:
     """Return the visit of *order* to a page that *host* does not have."""
     url = missing_page(host, order)
     return Visit(id=f"{order}.0@{url}", url=url, purpose=Purpose.PROBE)
+
+
+def make_entry_for_probe(row: HostRow, crawl: str) -> QueuedUrl:
+    """Return an entry of the queue that makes a host ready for its probe. It has no URL, so it is
+    skipped afterwards."""
+    return QueuedUrl(crawl, "", 0, "", row.number)
 
 
 def record_probe(row: HostRow, event: VisitEnded, now: float) -> HostRow:

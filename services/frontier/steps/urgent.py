@@ -29,6 +29,7 @@ from gossamer.store import Store
 from gossamer.web.url import fingerprint
 from services.frontier.partition.partition import Partition
 from services.frontier.partition.partitions import Partitions
+from services.frontier.partition.share import CrawlShare
 from services.frontier.partition.workbench import Host
 from services.frontier.revisit import Basis
 from services.frontier.steps.admission import (
@@ -67,6 +68,7 @@ class UrgentRequests:
     def fetch(
         self,
         partition: Partition,
+        share: CrawlShare,
         event: FetchRequested,
         now: float,
         record: OffsetAndTime | None = None,
@@ -79,25 +81,26 @@ class UrgentRequests:
         changed.
         """
         host = partition.find(event.site, event.host)
-        if record and partition.queues.of(host.row).requests.covers(record):
+        if record and share.queues.of(host.row).requests.covers(record):
             return []
-        present = partition.queues.urgent_urls(host.row)
+        present = share.queues.urgent_urls(host.row)
         wanted = [
             url
             for url in dict.fromkeys(event.urls)
             if url not in present and not partition.erasures.is_pending(url)
         ]
-        found = [self._find(partition, event, host, url, now) for url in wanted]
+        found = [self._find(partition, share, event, host, url, now) for url in wanted]
         if not found:
             return []
-        partition.sites.enter(event.site)
-        self._queue(partition, host, found, now, record)
+        share.sites.enter(event.site)
+        self._queue(partition, share, host, found, now, record)
         unseen = [_requested(one.entry) for one in found if one.plan is None]
         return group_by_site(unseen, VIA, event.crawl, now)
 
     def _queue(
         self,
         partition: Partition,
+        share: CrawlShare,
         host: Host,
         found: list[UrgentUrl],
         now: float,
@@ -105,23 +108,29 @@ class UrgentRequests:
     ) -> None:
         row, admitted = host.row, [one.entry for one in found if not (one.plan or one.may_wait)]
         if admitted:
-            partition.count_admitted([_requested(entry) for entry in admitted], now)
-            partition.parts.count_admitted(row.site, len(admitted), 0)
+            share.count_admitted([_requested(entry) for entry in admitted], now)
+            share.parts.count_admitted(row.site, len(admitted), 0)
             totals = replace(row.totals, admitted=row.totals.admitted + len(admitted))
             row = replace(row, totals=totals)
         if record:
-            own = row.of(partition.crawl)
+            own = row.of(share.crawl)
             own = replace(own, requests=own.requests.through(record))
-            row = row.with_crawl(partition.crawl, own)
+            row = row.with_crawl(share.crawl, own)
         if waiting := sum(one.may_wait for one in found):
-            row = partition.queues.add_surplus(row, waiting)
-        partition.queue_urgently(host, row, [one.entry for one in found], now)
+            row = share.queues.add_surplus(row, waiting)
+        partition.queue_urgently(share, host, row, [one.entry for one in found], now)
         for one in found:
             if one.plan:
                 self._revisits.mark_queued(one.plan)
 
     def _find(
-        self, partition: Partition, event: FetchRequested, host: Host, url: str, now: float
+        self,
+        partition: Partition,
+        share: CrawlShare,
+        event: FetchRequested,
+        host: Host,
+        url: str,
+        now: float,
     ) -> UrgentUrl:
         number = self._partitions.next_number(partition, now, URGENT_RANK)
         keys = event.crawl, event.host, url
@@ -141,7 +150,7 @@ class UrgentRequests:
             Origin(via=VIA, trace=fingerprint(url)),
             statistics=pack_new_page(0, 0, 0, 0.0),
         )
-        return UrgentUrl(entry, None, _may_wait(partition, host.row, url))
+        return UrgentUrl(entry, None, _may_wait(share, host.row, url))
 
 
 def _known(
@@ -155,12 +164,12 @@ def _known(
     return UrgentUrl(make_planned_url(partition, site, plan, number), plan, waits)
 
 
-def _may_wait(partition: Partition, row: HostRow, url: str) -> bool:
+def _may_wait(share: CrawlShare, row: HostRow, url: str) -> bool:
     """Return whether *url*, which was never visited, waits in a queue; True if the queues are too
     long for a search."""
-    if partition.queues.of(row).new.queued > MAX_SEARCHED_URLS:
+    if share.queues.of(row).new.queued > MAX_SEARCHED_URLS:
         return True
-    return url in partition.queues.new_urls(row)
+    return url in share.queues.new_urls(row)
 
 
 def _requested(entry: QueuedUrl) -> Discovery:

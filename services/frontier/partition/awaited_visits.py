@@ -1,15 +1,7 @@
-"""Slow start: few visits to a part of a site at once, until their verdicts show what it is worth.
+"""The visits of a partition whose verdicts are awaited, and the hosts that wait for them.
 
-An order cannot be called back, and the verdict on a visit comes some time after its outcome. A
-wildcard zone, or a part whose pages are fast, could be visited fifty times by then. So the visits
-to a part whose verdicts have not come yet are limited to one, and one more for each new text that
-the part has brought lately: 1, 2, 4, 8, … as in TCP (RFC 5681). The part is the smallest one that
-was visited before, or the part for new children (`*`) of a directory, site or zone. So the first
-hosts of a zone are judged before its other hosts are visited.
-
-A host whose next URL must wait is delayed. A verdict wakes the hosts that waited longest. A verdict
-may never come: a crash or a dead letter may lose it. So each visit is awaited for at most
-`MAX_VERDICT_WAIT` seconds after it was due.
+`features/slow_start.py` says what they are for. A verdict may never come: a crash or a dead letter
+may lose it. So each visit is awaited for at most `MAX_VERDICT_WAIT` seconds after it was due.
 
 All of this is in memory only. After a restart no visit is awaited.
 """

@@ -1,0 +1,156 @@
+"""What one crawl has in a partition: its queues, plans, parked URLs, sites and totals.
+
+A handler of an event gets the claimed `Partition`, which has what all crawls share, and the
+`CrawlShare` of the event's crawl. Nothing in a share belongs to another crawl.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from gossamer.erasures import Erasures
+from gossamer.events import Discovery, PageDeduplicated
+from gossamer.events.hazards import HAZARDS, Hazard
+from gossamer.settings import FrontierSettings
+from gossamer.web.links import linking_site
+from gossamer.web.url import site_of
+from services.frontier.partition.awaited_visits import SlowStart
+from services.frontier.partition.directory import Directory
+from services.frontier.partition.parked import ParkedUrls
+from services.frontier.partition.parts import Parts
+from services.frontier.partition.plans import Plans
+from services.frontier.partition.queue import HostQueues
+from services.frontier.partition.sites import CrawlSites
+from services.frontier.tables.hosts import OffsetAndTime
+from services.frontier.tables.ordering import Prospect, Strategy, rank_of, rank_of_number
+from services.frontier.tables.urls import Origin, QueuedUrl
+from services.frontier.totals.daily import HazardExample
+from services.frontier.totals.tally import Tally
+
+
+@dataclass
+class CrawlShare:
+    """What *crawl* has in a partition."""
+
+    crawl: str
+    settings: FrontierSettings
+    erasures: Erasures
+    """The erasures of the partition, which concern all crawls."""
+    sites: CrawlSites
+    directory: Directory
+    """The hosts with URLs of the crawl that wait for the workbench."""
+    queues: HostQueues
+    parts: Parts
+    parked: ParkedUrls
+    plans: Plans
+    tally: Tally
+    slow_start: SlowStart = field(default_factory=SlowStart)
+    is_removed: bool = False
+    """Whether the crawl is removed."""
+
+    def __repr__(self) -> str:
+        return f"<CrawlShare of {self.crawl}>"
+
+    def close(self) -> None:
+        """Store nothing more about the sites of the crawl, which is removed. Outcomes of visits in
+        flight still change the hosts."""
+        self.is_removed = True
+        self.sites.is_closed = self.parts.is_closed = self.tally.daily.is_closed = True
+
+    # The rank of URLs that were never visited.
+
+    def rank(
+        self,
+        site: str,
+        url: str,
+        origin: Origin,
+        strategy: Strategy,
+        is_linked: bool,
+        is_next: bool = False,
+        good_links: int = 0,
+    ) -> int:
+        """Return the rank of a URL of *site*.
+
+        *is_linked*: a page of another site linked to it; *is_next*: the random walk goes on with
+        it; *good_links*: the links of good pages that promoted it.
+        """
+        if not strategy.predicts:
+            return rank_of(strategy, url, origin, Prospect())
+        worth = self.parts.rank_worth(site, url, origin) if strategy.worth else 1.0
+        has_seed = not strategy.expansion or self.sites.has_seed(site)
+        prospect = Prospect(worth, is_linked, has_seed, is_next, good_links)
+        return rank_of(strategy, url, origin, prospect)
+
+    def rank_again(self, site: str, url: QueuedUrl, strategy: Strategy) -> int:
+        """Return the present rank of a queued URL. A random walk does not change it."""
+        if strategy.is_walk or url.on_behalf_of:
+            return rank_of_number(url.number)
+        is_linked = bool(strategy.in_links and linking_site(url.origin.via, site))
+        return self.rank(site, url.url, url.origin, strategy, is_linked, good_links=url.good_links)
+
+    def release_budgets(self, site: str, now: float) -> None:
+        """Release URLs of the budgets of *site* that have room.
+
+        It is called when the site may have earned more, and when URLs that were released are not
+        visited: no verdict follows then.
+        """
+        hosts, has_seed = self.sites.hosts(site), self.sites.has_seed(site)
+        self.parts.release_budgets(site, hosts, has_seed, self.settings, now)
+
+    # Totals.
+
+    def count_admitted(self, urls: Sequence[Discovery], now: float) -> None:
+        """Count *urls* that were admitted."""
+        self.tally.count_admitted(urls, now)
+        self.tally.daily.count_admitted(len(urls))
+
+    def count_refused(self, rule: Hazard, site: str, url: str) -> None:
+        """Count a *url* of *site* that *rule* refuses."""
+        self.count_hazards(site, url, self.tally.count_refused(rule))
+
+    def count_hazard(self, hazard: Hazard, site: str, url: str) -> None:
+        """Count a *hazard* that the frontier counts, and that *url* of *site* met."""
+        self.count_hazards(site, url, self.tally.count_hazard(hazard))
+
+    def count_verdict(self, event: PageDeduplicated, record: OffsetAndTime | None) -> bool:
+        """Count a verdict; return False if it was counted before, from the same *record*."""
+        hazards = self.tally.count_verdict(event, record)
+        if hazards is None:
+            return False
+        self.count_hazards(event.site, event.visit.url, sorted(hazards))
+        self.sites.note_page(event)
+        return True
+
+    def count_parked(self, site: str, via: str, limit: str, urls: Sequence[str]) -> None:
+        """Count the links to *urls* of a page of *site*, the visit *via*, which are parked because
+        of *limit*."""
+        hazard = Hazard(limit) if limit in HAZARDS else Hazard.BLACKLISTED
+        first = bool(self._add_hazards(site, [hazard]))
+        productive = self.sites.is_productive(site)
+        self.tally.daily.count_parked(hazard, len(urls), first, productive)
+        # An example of another site would not be erased with its site, in another partition.
+        page = via.partition("@")[2]
+        example = next((url for url in urls if site_of(url) == site), page)
+        if example and not self.erasures.of_link(via, example):
+            self.tally.daily.add_example(hazard, HazardExample(example, site))
+
+    def count_hazards(self, site: str, url: str, hazards: Sequence[str]) -> None:
+        """Count the *hazards* that *url* of *site* met."""
+        if hazards:
+            first = self._add_hazards(site, hazards)
+            productive = self.sites.is_productive(site)
+            self.tally.daily.count_hazards(url, site, hazards, first, productive)
+
+    def _add_hazards(self, site: str, hazards: Sequence[str]) -> list[str]:
+        """Return the *hazards* that *site* meets for the first time."""
+        if self.sites.is_new(site):
+            self.tally.daily.count_site()
+        return self.sites.add_hazards(site, hazards)
+
+    def write(self) -> bool:
+        """Put changed totals and cursors of the crawl into the store; return whether the plans have
+        changed, whose next row may be without buckets that were dropped."""
+        has_changed = self.plans.write()
+        self.parked.write()
+        self.tally.daily.set_freshness(self.plans.crawl, self.plans.planned)
+        self.tally.write()
+        return has_changed

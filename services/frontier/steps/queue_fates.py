@@ -1,0 +1,210 @@
+"""What happens to the URLs at the head of a queue when their host is checked out.
+
+The URLs are examined one after another. The first row of `QUEUE_FATES` that has a fate for a URL
+decides; a URL for which no row has one is visited.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from gossamer.bounds import Exclusion
+from gossamer.events import (
+    CrawlDefined,
+    RobotsAnswered,
+)
+from services.frontier.features.replicas import (
+    find_target,
+)
+from services.frontier.features.slow_start import find_full_part
+from services.frontier.partition.awaited_visits import PartKey
+from services.frontier.partition.partition import Partition
+from services.frontier.partition.queue import is_revisit, is_surplus
+from services.frontier.partition.share import CrawlShare
+from services.frontier.partition.workbench import Host
+from services.frontier.steps.refusals import Refusals
+from services.frontier.steps.robots import (
+    find_cached_answer,
+)
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.ordering import (
+    Strategy,
+    is_urgent,
+    rank_of_number,
+    strategy_row,
+    with_rank,
+)
+from services.frontier.tables.urls import QueuedUrl, UrlRow
+
+MAX_MOVED = 200
+"""URLs that one check-out moves to the queue of another rank."""
+
+
+class Fate(Enum):
+    """What a check-out does with a URL at the head of a queue."""
+
+    VISIT = auto()
+    SKIP = auto()
+    DROP = auto()
+    """Skip it as surplus: another entry of the URL is or was visited."""
+    MOVE = auto()
+    """Move it to the queue of its rank, which has changed."""
+    FORWARD = auto()
+    """Send it to the original of its host, a replica, or without its session id."""
+    WAIT = auto()
+    """Delay the host until the verdicts on other visits have come."""
+
+
+class QueueHead(NamedTuple):
+    """A URL at the head of a queue, and its fate."""
+
+    fate: Fate
+    url: QueuedUrl
+    answer: RobotsAnswered | None = None
+    """The cached answer for which a robots.txt is not visited."""
+    exclusion: Exclusion | None = None
+    """Why the URL is skipped; None if nothing excludes it."""
+    rank: int = 0
+    """The new rank of a URL that is moved."""
+    target: str = ""
+    """The URL at the original of the host that is visited instead."""
+    part: PartKey | None = None
+    """The part whose verdicts the URL waits for."""
+
+    @property
+    def ranked_url(self) -> QueuedUrl:
+        """The URL with its new rank, and its age."""
+        return replace(self.url, number=with_rank(self.url.number, self.rank))
+
+
+@dataclass(slots=True)
+class QueueWalk:
+    """A check-out of *host* for *crawl*, while the URLs at the head of its queues are examined."""
+
+    partition: Partition
+    share: CrawlShare
+    host: Host
+    crawl: CrawlDefined
+    refusals: Refusals
+    now: float
+    row: HostRow
+    """The row so far, without the URLs that were skipped and moved."""
+    explores: bool = False
+    """Whether the URLs are of a worse rank than the best one."""
+    moved: int = 0
+    """URLs that were moved."""
+    promoted: Mapping[str, UrlRow] = field(default_factory=dict)
+    """URL → its row, of the URLs at the head, if the host has surplus entries."""
+    probed: Counter[str] = field(default_factory=Counter)
+    """Parked part → the URLs at the head that are visited nevertheless, as probes."""
+    ordered: Counter[PartKey] = field(default_factory=Counter)
+    """Part → the URLs at the head that are visited, and whose verdicts are then awaited."""
+
+    @property
+    def strategy(self) -> Strategy:
+        """The strategy of the crawl."""
+        return strategy_row(self.crawl)
+
+    def begin(self, promoted: Mapping[str, UrlRow]) -> None:
+        """Begin with the URLs that are now at the head."""
+        self.promoted, self.probed, self.ordered = promoted, Counter(), Counter()
+
+    def examine(self, url: QueuedUrl) -> QueueHead:
+        """Return *url*, at the head of the queue, with its fate."""
+        for row in QUEUE_FATES:
+            if head := row.examine(self, url):
+                # An entry that promotes a URL is dropped: the entry of its admission follows.
+                is_promotion = url.good_links and head.fate in (Fate.SKIP, Fate.FORWARD)
+                return QueueHead(Fate.DROP, url) if is_promotion else head
+        return QueueHead(Fate.VISIT, url)
+
+
+class QueueFate(NamedTuple):
+    """One reason not to visit a URL at the head of a queue now."""
+
+    name: str
+    text: str
+    """What happens to the URL, for people."""
+    examine: Callable[[QueueWalk, QueuedUrl], QueueHead | None]
+    """Returns the URL with its fate; None if this is not its fate."""
+
+
+def _find_surplus(walk: QueueWalk, url: QueuedUrl) -> QueueHead | None:
+    is_one = is_surplus(url, walk.promoted.get(url.url))
+    return QueueHead(Fate.DROP, url) if is_one else None
+
+
+def _find_erased(walk: QueueWalk, url: QueuedUrl) -> QueueHead | None:
+    return None if url.url else QueueHead(Fate.SKIP, url)
+
+
+def _find_target(walk: QueueWalk, url: QueuedUrl) -> QueueHead | None:
+    target = find_target(walk.host.row, url, walk.crawl, walk.refusals.blocklist)
+    return QueueHead(Fate.FORWARD, url, target=target) if target else None
+
+
+def _find_answer(walk: QueueWalk, url: QueuedUrl) -> QueueHead | None:
+    if not url.on_behalf_of:
+        return None
+    answer = find_cached_answer(url, walk.partition.robots(walk.host), walk.now)
+    return QueueHead(Fate.SKIP, url, answer=answer) if answer else None
+
+
+def _find_exclusion(walk: QueueWalk, url: QueuedUrl) -> QueueHead | None:
+    exclusion = walk.refusals.find_exclusion(
+        walk.share, walk.host.row.site, url, walk.crawl, walk.probed
+    )
+    return QueueHead(Fate.SKIP, url, exclusion=exclusion) if exclusion else None
+
+
+def _find_other_rank(walk: QueueWalk, url: QueuedUrl) -> QueueHead | None:
+    """Return a URL whose rank is worse now, or has changed in any direction while its queue is
+    explored."""
+    if walk.moved >= MAX_MOVED or is_revisit(url) or is_urgent(url.number):
+        return None
+    before = rank_of_number(url.number)
+    rank = walk.share.rank_again(walk.row.site, url, walk.strategy)
+    is_moved = rank > before or (walk.explores and rank < before)
+    return QueueHead(Fate.MOVE, url, rank=rank) if is_moved else None
+
+
+def _find_wait(walk: QueueWalk, url: QueuedUrl) -> QueueHead | None:
+    part = find_full_part(walk.share, walk.row.site, url, walk.ordered)
+    return QueueHead(Fate.WAIT, url, part=part) if part else None
+
+
+QUEUE_FATES = (
+    QueueFate(
+        "surplus", "is skipped, because another entry of the URL is or was visited", _find_surplus
+    ),
+    QueueFate("erased", "is skipped, because the URL was erased on demand", _find_erased),
+    QueueFate(
+        "forwarded",
+        "is sent to the original of its host, or without its session id, and parked",
+        # Before the exclusion: at the original, the URL may not be excluded.
+        _find_target,
+    ),
+    QueueFate(
+        "answered",
+        "is a robots.txt on behalf of another host, and is answered from the cached rules",
+        _find_answer,
+    ),
+    QueueFate(
+        "excluded",
+        "is parked, because the scope, the blocklist or the worth of its part excludes it now",
+        _find_exclusion,
+    ),
+    QueueFate("moved", "is moved to the queue of its rank, which has changed", _find_other_rank),
+    QueueFate(
+        "slow start",
+        "waits with its host for the verdicts on earlier visits to its part of the site",
+        # Last: only a URL that would be visited counts among the visits to its part.
+        _find_wait,
+    ),
+)
+"""The reasons not to visit a URL at the head of a queue now, in the order in which they are
+examined. A comment says why the place of a row matters."""

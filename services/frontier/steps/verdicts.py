@@ -1,0 +1,180 @@
+"""Verdicts of dedup on the texts of pages, and what they say about hosts and parts of sites.
+
+The last verdict of each URL is stored, and each visit is in the history of its page. A verdict may
+come before the outcome of its visit, because it comes on another topic.
+"""
+
+from msgspec.structs import replace
+
+from gossamer.events import Imported, Outcome, PageDeduplicated, Verdict
+from gossamer.events.outcomes import (
+    GONE_VERDICTS,
+)
+from gossamer.settings import FrontierSettings
+from gossamer.store import Store
+from gossamer.web.http import GONE, NOT_MODIFIED
+from services.frontier.features.replicas import without_own_session
+from services.frontier.partition.partition import Partition
+from services.frontier.partition.parts import may_be_repeated, new_texts_of
+from services.frontier.partition.politeness import (
+    count_unreadable,
+)
+from services.frontier.partition.share import CrawlShare
+from services.frontier.steps.revisits import Revisits
+from services.frontier.steps.robots import (
+    are_copies,
+    make_entry_for_probe,
+)
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.harvest import HarvestPoint
+from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.urls import (
+    HistoryRow,
+    Origin,
+    UrlRow,
+    VerdictRow,
+)
+
+IMPORTED = "imported from a WARC file"
+"""The reason in the rows of a capture that another crawl made."""
+
+
+class Verdicts:
+    """Applies the verdicts of dedup."""
+
+    def __init__(self, settings: FrontierSettings, revisits: Revisits, store: Store) -> None:
+        self._settings, self._revisits = settings, revisits
+        self._urls, self._history = store.table(UrlRow), store.table(HistoryRow)
+        self._verdicts = store.table(VerdictRow)
+
+    def record(
+        self, partition: Partition, share: CrawlShare, event: PageDeduplicated, now: float
+    ) -> None:
+        """Store a verdict, and count consecutive unreadable pages and the worth of the visit."""
+        site, row = event.site, partition.find(event.site, event.host).row
+        if event.in_links:
+            share.parts.record_page_in_links(site, event.in_links)
+        is_repeated = self._is_repeated(event)
+        counts = not is_repeated and not _is_other_session(row, event)
+        if counts and (new := new_texts_of(event)) is not None:
+            share.parts.count_harvest(site, HarvestPoint(event.at, links=event.links))
+            share.parts.record_visit(site, event.visit, new, event.size, now)
+            share.release_budgets(site, now)
+        partition.end_wait(share, event.visit.url, now)
+        if event.verdict not in GONE_VERDICTS and not is_repeated:
+            sites = partition.sites
+            before = sites.unreadable(event.site, event.host)
+            sites.store_unreadable(
+                event.site, event.host, count_unreadable(before, event, self._settings)
+            )
+        if are_copies(event):
+            self._note_copies(partition, share, event, now)
+        self._verdicts.put(_verdict_row(event))
+        self._history.put(_history_row_of_verdict(event))
+
+    def _is_repeated(self, event: PageDeduplicated) -> bool:
+        """Return whether the first visit of *event*, which brought no new text or part of one, was
+        made before: after a crash. Its words are known from then, so it says nothing about the
+        site."""
+        if not may_be_repeated(event):
+            return False
+        return self._verdicts.get((event.crawl, event.host), event.visit.url) is not None
+
+    def record_imported(
+        self, partition: Partition, share: CrawlShare, event: PageDeduplicated
+    ) -> None:
+        """Add the capture of another crawl to the history of its page.
+
+        If it counts as a visit, and the URL has no plan, it is planned again.
+        """
+        history = _history_row_of_verdict(event)
+        reason = "; ".join(filter(None, (IMPORTED, history.reason)))
+        self._history.put(replace(history, reason=reason))
+        is_visit = event.visit.imported is Imported.VISITED
+        plan = self._revisits.find_plan(event.crawl, event.host, event.visit.url)
+        if is_visit and plan is None and event.verdict not in GONE_VERDICTS:
+            self._urls.put(_url_row_of_imported(event))
+            self._verdicts.put(_verdict_row(event))
+            self._revisits.record_verdict(partition, share, event)
+
+    def _note_copies(
+        self, partition: Partition, share: CrawlShare, event: PageDeduplicated, now: float
+    ) -> None:
+        """Note that two URLs of the host have the same text, so that the host is probed."""
+        host = partition.find(event.site, event.host)
+        row = host.row
+        if not host.stored or row.is_erased or row.has_copies or row.signature:
+            return
+        row = replace(row, has_copies=True)
+        if row.condition is Condition.IDLE and self._settings.probe_after:
+            partition.queue(share, host, row, [make_entry_for_probe(row, event.crawl)], now)
+        else:
+            partition.update(host, row)
+
+
+def _verdict_row(event: PageDeduplicated) -> VerdictRow:
+    return VerdictRow(
+        crawl=event.crawl,
+        host=event.host,
+        url=event.visit.url,
+        verdict=event.verdict,
+        at=event.at,
+        digest=event.digest,
+        duplicate_of=event.duplicate_of or event.near_duplicate_of,
+        redirects_to=event.redirects_to,
+        links=event.links,
+        reason=event.reason,
+        change=event.change,
+    )
+
+
+def _url_row_of_imported(event: PageDeduplicated) -> UrlRow:
+    """Return the row of a URL that another crawl has visited."""
+    return UrlRow(
+        crawl=event.crawl,
+        host=event.host,
+        url=event.visit.url,
+        outcome=_outcome_of(event),
+        at=event.fetched_at or event.at,
+        status=event.status,
+        reason=IMPORTED,
+        origin=Origin.of(event.visit, event.visit.via),
+        earlier=1,
+    )
+
+
+def _history_row_of_verdict(event: PageDeduplicated) -> HistoryRow:
+    shared = event.visit.shared
+    return HistoryRow(
+        crawl=event.crawl,
+        url=event.visit.url,
+        at=event.fetched_at or event.at,
+        outcome=_outcome_of(event),
+        status=event.status,
+        reason="; ".join(filter(None, (shared.reason if shared else "", event.reason))),
+        size=event.size,
+        verdict=event.verdict,
+        digest=event.digest,
+        duplicate_of=event.duplicate_of or event.near_duplicate_of,
+        redirects_to=event.redirects_to,
+        change=event.change,
+    )
+
+
+def _outcome_of(event: PageDeduplicated) -> Outcome:
+    """Return the outcome of the visit that *event* is about, by its verdict and status."""
+    if event.verdict is Verdict.REDIRECT:
+        return Outcome.REDIRECT
+    if event.verdict is Verdict.GONE:
+        return Outcome.GONE if event.status in GONE else Outcome.CLIENT_ERROR
+    return Outcome.NOT_MODIFIED if event.status == NOT_MODIFIED else Outcome.PAGE
+
+
+def _is_other_session(row: HostRow, event: PageDeduplicated) -> bool:
+    """Return whether the visit of *event* had another session id than the URLs that are left, or
+    found a page again that was visited under another one. It says nothing about those URLs."""
+    url = without_own_session(row, event.visit.url)
+    copied = event.duplicate_of or event.near_duplicate_of
+    return url != event.visit.url or (
+        bool(row.url_rules) and without_own_session(row, copied) == url
+    )
