@@ -11,7 +11,7 @@ from pathlib import Path
 
 from changes.crawls import plan_apply, plan_state
 from console.cli.changing import add_change, carry_out, is_confirmed
-from console.cli.options import DEFAULT_FLEET_POLICY, add_place, open_from
+from console.cli.options import add_place, open_from
 from console.cli.status import print_crawls
 from console.output import YELLOW, print_items, say
 from gossamer import clock
@@ -19,7 +19,7 @@ from gossamer.crawl import seeds_applied
 from gossamer.crawl_file import CrawlFile, parse_crawl_file, write_crawl_file
 from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined
-from gossamer.policies import NEVER
+from gossamer.policies import DEFAULT_FLEET_POLICY, NEVER
 from gossamer.relevance import check_classifiers
 from gossamer.terminal import escape_controls
 from inspection.crawls.crawl import OpenCrawl
