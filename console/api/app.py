@@ -23,11 +23,12 @@ from console.api.identity import Forbidden, Identities, Unidentified
 from console.api.lags import LagSampler
 from console.api.live import Live
 from console.api.parameters import provide_reader
-from console.api.readers import Busy, Opening, Readers
+from console.api.readers import Busy, Readers
 from console.api.routes import ROUTES
 from console.api.slow_clients import BodyTimeout
 from console.api.tokens import Tokens
 from console.notifications.runner import Notifier
+from console.reader import Opening
 from gossamer.errors import BadSettings, GossamerError, Unavailable
 from gossamer.settings.api import ApiSettings
 from gossamer.settings.notify import NotifySettings

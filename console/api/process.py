@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import uvicorn
 
     from console.api.hosts_index import Place
-    from console.api.readers import Opening
+    from console.reader import Opening
     from inspection.basics.folder import Opened
     from standalone.processes import ChildConfig
 

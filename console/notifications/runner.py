@@ -8,7 +8,6 @@ from pathlib import Path
 
 import structlog
 
-from console.api.readers import Opening, Reader
 from console.notifications.channels import NotDelivered, open_channels
 from console.notifications.digest import due_period, report_content, report_notice
 from console.notifications.lease import FleetLease, FolderLease, Lease
@@ -16,6 +15,7 @@ from console.notifications.memory import Delivery, Memory
 from console.notifications.messages import Content, content_of
 from console.notifications.rules import REPORT, evaluate
 from console.notifications.sampling import Sampler, measure
+from console.reader import Opening, Reader
 from gossamer import clock
 from gossamer.errors import GossamerError
 from gossamer.events import FLEET, NoticeRaised, NoticeSent
