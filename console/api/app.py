@@ -35,7 +35,7 @@ from gossamer.settings.notify import NotifySettings
 from inspection.archive.captures import NotArchived
 from inspection.crawls.crawl import NotFound
 
-log = structlog.get_logger()
+logger = structlog.get_logger()
 MAX_BODY_BYTES = 1 << 20
 HEADERS: dict[str, str] = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
@@ -158,7 +158,7 @@ def _choices_of(annotation: Any) -> Iterator[str]:
 
 async def _log_error(error: Exception, scope: Scope) -> None:
     if not isinstance(error, HTTPException | GossamerError | RecursionError | UnicodeDecodeError):
-        log.error("request_failed", path=scope["path"], exc_info=error)
+        logger.error("request failed with an internal error", path=scope["path"], exc_info=error)
 
 
 async def _add_headers(message: Message, scope: Scope) -> None:

@@ -199,7 +199,7 @@ def run(options: argparse.Namespace) -> int:
         failed = failed_seeds(opened, request.crawl, request.seeds)
     if not options.quiet:
         if settings.logs.json_lines:
-            structlog.get_logger().info("report", end=end.value, pages=progress.pages)
+            structlog.get_logger().info("crawl ended", end=end.value, pages=progress.pages)
         backing_off = progress.conditions[Condition.BACKING_OFF]
         waiting = read_waiting(opened.store, backing_off, progress.due_count)
         ended = Ended(

@@ -229,7 +229,12 @@ class Archive(Processor):
             return MAX_POLL_RECORDS
         was_paused, self._left = self._is_paused(), self._buffer.left(self._unfinished_bytes())
         if self._is_paused() != was_paused:
-            logger.warning("paused" if self._is_paused() else "continues", reason=self.limitation())
+            if self._is_paused():
+                logger.warning(
+                    "archive paused: its disk or buffer is full", reason=self.limitation()
+                )
+            else:
+                logger.warning("archive continues: its disk and buffer have space")
             set_gauge("gossamer_archive_paused", self._is_paused())
         return (
             0 if self._left <= 0 else min(1 + self._left // TYPICAL_CAPTURE_BYTES, MAX_POLL_RECORDS)
