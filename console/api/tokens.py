@@ -149,7 +149,7 @@ def add_token(file: Path, name: str, grant: Grant, expires_at: float | None) -> 
 
 
 @contextmanager
-def published(file: Path, token: str) -> Iterator[bool]:
+def keep_token(file: Path, token: str) -> Iterator[bool]:
     """Keep *token* in *file*, readable for its owner alone, within the block.
 
     If another process has its token there, that file is left alone. Yield whether *token* is in the
