@@ -30,7 +30,7 @@ class Committed(Struct, frozen=True, kw_only=True):
 
 def preview(plan: Plan) -> Effect:
     """Return the effect of *plan*, counted, without carrying it out: a dry run."""
-    effect = _counted(plan.effect, sum(map(units_in, plan.items)))
+    effect = _set_count(plan.effect, sum(map(units_in, plan.items)))
     return replace(effect, estimate=tuple(plan.estimate()))
 
 
@@ -40,7 +40,7 @@ def commit(log: Log, plan: Plan, request: ChangeRequest, now: float) -> Committe
     A plan without events changes nothing, and is not recorded. If the log fails, the caller may
     plan and commit again: changes are idempotent.
     """
-    items = (_signed(item, request) for item in plan.items)
+    items = (_sign(item, request) for item in plan.items)
     first = next(items, None)
     if first is None:
         return Committed(id=None, effect=replace(plan.effect, count=0))
@@ -55,10 +55,10 @@ def commit(log: Log, plan: Plan, request: ChangeRequest, now: float) -> Committe
                 create_own_topic(log, item)
         log.append(map(_message, batch))
         count += sum(map(units_in, batch))
-    return Committed(id=change, effect=_counted(plan.effect, count))
+    return Committed(id=change, effect=_set_count(plan.effect, count))
 
 
-def _signed(item: Item, request: ChangeRequest) -> Item:
+def _sign(item: Item, request: ChangeRequest) -> Item:
     """Return *item* with the actor and the reason, if it is a rule of the blocklist: the list shows
     them, and does not search all changes."""
     if isinstance(item, BlocklistChanged):
@@ -111,7 +111,7 @@ def record_change(log: Log, plan: Plan, request: ChangeRequest, now: float) -> s
     return recorded.id
 
 
-def _counted(effect: Effect, count: int) -> Effect:
+def _set_count(effect: Effect, count: int) -> Effect:
     return effect if effect.count is not None else replace(effect, count=count)
 
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from changes.plan import Action, Effect, Plan
 from changes.seeds import plan_definition
 from gossamer.crawl import check_not_removed, check_number, definitions_and_seeds
-from gossamer.crawl_file import CrawlFile, Difference, compare, new_seeds, shown
+from gossamer.crawl_file import CrawlFile, Difference, compare, format_value, new_seeds
 from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined, SeedAdded, SeedsApplied
 from inspection.basics.figures import plural
@@ -56,21 +56,23 @@ def plan_apply(place: OpenCrawl, file: CrawlFile, now: float) -> Plan:
 def _difference_line(difference: Difference) -> str:
     key, before, after = difference
     return (
-        f"{key}: {shown(after)}" if before is None else f"{key}: {shown(before)} → {shown(after)}"
+        f"{key}: {format_value(after)}"
+        if before is None
+        else f"{key}: {format_value(before)} → {format_value(after)}"
     )
 
 
 def _seed_lines(before: SeedsApplied | None, after: SeedsApplied) -> Iterator[str]:
     """Yield a line for each new seed, and for each seed of *before* that is gone."""
-    yield from _listed("new seed", new_seeds(before, after))
+    yield from _list_seeds("new seed", new_seeds(before, after))
     if before:
         gone = "seed no longer in the file (its pages stay)"
-        yield from _listed(gone, new_seeds(after, before))
+        yield from _list_seeds(gone, new_seeds(after, before))
         if before.priority != after.priority:
             yield f"priority of new seeds: {before.priority} → {after.priority}"
 
 
-def _listed(what: str, seeds: Sequence[tuple[str, str]]) -> Iterator[str]:
+def _list_seeds(what: str, seeds: Sequence[tuple[str, str]]) -> Iterator[str]:
     for party, url in seeds[:MAX_LISTED_SEEDS]:
         yield f"{what}: {url}" + (f", party {party}" if party else "")
     if (more := len(seeds) - MAX_LISTED_SEEDS) > 0:

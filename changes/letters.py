@@ -22,7 +22,7 @@ def plan_replay(
     the replay are not replayed again. Raise NotFound if a name is unknown.
     """
     found, refused = dict[str, None](), list[str]()
-    for one in _chosen(crawl, names, service):
+    for one in _choose_letters(crawl, names, service):
         try:
             message_of_letter(one.letter)
             found[one.name] = None
@@ -40,7 +40,7 @@ def plan_discard(
     crawl: OpenCrawl, names: Collection[str] | None = None, service: str | None = None
 ) -> Plan:
     """Return the plan that erases dead letters, chosen as by `plan_replay`."""
-    found = dict.fromkeys(one.name for one in _chosen(crawl, names, service))
+    found = dict.fromkeys(one.name for one in _choose_letters(crawl, names, service))
     effect = Effect(text=f"{plural(len(found), 'dead letter')} discarded.", count=len(found))
     return _plan("discard", crawl, found, service, effect, _tombstone)
 
@@ -62,7 +62,7 @@ def _plan(
     )
 
 
-def _chosen(
+def _choose_letters(
     crawl: OpenCrawl, names: Collection[str] | None, service: str | None
 ) -> Iterator[NamedLetter]:
     unknown = set(names or ())

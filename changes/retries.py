@@ -110,7 +110,9 @@ def plan_retry_of(crawl: OpenCrawl, chosen: OutcomeFilter, now: float) -> Plan:
         action="retry",
         subject=f"outcome {chosen.text}",
         crawl=crawl.id,
-        requests=_batched(crawl, RetryRequested, matching_urls(crawl, chosen, FAILURES, inf), now),
+        requests=_batch_requests(
+            crawl, RetryRequested, matching_urls(crawl, chosen, FAILURES, inf), now
+        ),
         effect=Effect(text=f"URLs with the last outcome {chosen.text} are retried."),
     )
 
@@ -126,7 +128,7 @@ def plan_refetch(crawl: OpenCrawl, urls: Sequence[str], now: float) -> Plan:
         action="refetch",
         subject=first_few(names),
         crawl=crawl.id,
-        requests=tuple(_batched(crawl, RefetchRequested, visited, now)),
+        requests=tuple(_batch_requests(crawl, RefetchRequested, visited, now)),
         effect=Effect(
             text=f"{plural(len(visited), 'URL')} to be fetched again, {when_fetched(crawl)}.",
             refused=tuple(
@@ -155,7 +157,7 @@ def plan_refetch_of(
         action="refetch",
         subject=", ".join(by),
         crawl=crawl.id,
-        requests=_batched(crawl, RefetchRequested, visited, now),
+        requests=_batch_requests(crawl, RefetchRequested, visited, now),
         effect=Effect(
             text=f"URLs ({', '.join(by) or 'all'}) are fetched again, {when_fetched(crawl)}."
         ),
@@ -215,7 +217,7 @@ def _retry_url(url: str, crawl: OpenCrawl, now: float) -> Answer:
 Request = Callable[..., RetryRequested | RefetchRequested | FetchRequested]
 
 
-def _batched(
+def _batch_requests(
     crawl: OpenCrawl, kind: Request, chosen: Iterable[LastOutcome], now: float
 ) -> Iterator[Event]:
     """Yield requests for *chosen*, which are grouped by host, each for MAX_EVENT_URLS at most."""

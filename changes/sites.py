@@ -31,7 +31,7 @@ def plan_site(crawl: OpenCrawl, site: str, values: Mapping[str, Any], now: float
     All other settings of the site stay. Raise BadSettings for an invalid value.
     """
     before = overrides_of(crawl.log).get(site) or SiteOverridden(at=0.0, site=site)
-    return _plan(crawl, "site", site, before, _changed(before, values, now))
+    return _plan(crawl, "site", site, before, _change(before, values, now))
 
 
 def plan_host(
@@ -47,10 +47,10 @@ def plan_host(
     start = HostOverridden(at=0.0, host=host) if as_site else before
     if values.get("delay", 0.0) is None:
         values = {**values, "ours": False}
-    return _plan(crawl, "host", host, before, _changed(start, values, now))
+    return _plan(crawl, "host", host, before, _change(start, values, now))
 
 
-def _changed(before: Override, values: Mapping[str, Any], now: float) -> Override:
+def _change(before: Override, values: Mapping[str, Any], now: float) -> Override:
     if unknown := [name for name in values if name in FIXED or not hasattr(before, name)]:
         raise BadSettings(f"{unknown[0]} is not a setting of a site or a host")
     after = replace(before, at=now, **values)

@@ -179,25 +179,25 @@ def _check_load(settings: Settings) -> Check:
 def _check_ranges(url: str, page: Response, get: Get) -> tuple[Check, list[Network]]:
     remedy = "Publish client-ranges.json (gossamer identity write --range) and link it."
 
-    def failed(found: str) -> tuple[Check, list[Network]]:
+    def fail(found: str) -> tuple[Check, list[Network]]:
         return Check("addresses", False, found, remedy, must=5), []
 
     if page.problem:
-        return failed(f"the page about the crawler cannot be read: {page.problem}")
+        return fail(f"the page about the crawler cannot be read: {page.problem}")
     if not (target := _find_ranges_link(page)):
-        return failed(f"the page has no link with rel={RANGES_REL}")
+        return fail(f"the page has no link with rel={RANGES_REL}")
     target = urljoin(url, target)
     response = get(target)
     if response.problem:
-        return failed(f"{target}: {response.problem}")
+        return fail(f"{target}: {response.problem}")
     try:
         found = json.loads(response.body)
         networks = [_network(prefix) for prefix in found["prefixes"]]
         created = str(found["creationTime"])
     except (ValueError, TypeError, KeyError):
-        return failed(f"{target} is not a list of prefixes with a creationTime")
+        return fail(f"{target} is not a list of prefixes with a creationTime")
     if not networks:
-        return failed(f"{target} has no prefix")
+        return fail(f"{target} has no prefix")
     text = f"{target}: {len(networks)} prefixes, written at {created}"
     return Check("addresses", True, text, must=5), networks
 

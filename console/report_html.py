@@ -6,16 +6,10 @@ URLs, media types and texts come from the Web. All of them pass `escape`.
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape as escape_markup
 
-from console.cli.report import (
-    MAX_DAYS,
-    MAX_DOWNLOADS,
-    download_label,
-    overview,
-    share_text,
-    summary,
-)
+from console.report_text import MAX_DAYS, MAX_DOWNLOADS, overview, summary
 from gossamer.terminal import escape_controls
-from inspection.basics.figures import duration, number, plural, size
+from inspection.basics.figures import duration, number, plural, share_text, size
+from inspection.basics.labels import download_label
 from inspection.progress.report import DownloadReport, HazardReport, Report
 
 STYLE = """

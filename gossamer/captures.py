@@ -186,7 +186,7 @@ def _gunzip(packed: bytes) -> bytes:
         found = member.decompress(packed, MAX_RECORD_BYTES + 1)
     except zlib.error as error:
         raise BadCapture(f"the gzip member is damaged: {error}") from error
-    return _checked(found, member.eof, MAX_RECORD_BYTES)
+    return _check_size(found, member.eof, MAX_RECORD_BYTES)
 
 
 def _inflate(packed: bytes, most: int, dictionary: Callable[[], bytes] | None = None) -> bytes:
@@ -197,10 +197,10 @@ def _inflate(packed: bytes, most: int, dictionary: Callable[[], bytes] | None = 
         found = frame.decompress(packed, most + 1)
     except (zstd.ZstdError, ValueError) as error:
         raise BadCapture(f"the zstd frame is damaged: {error}") from error
-    return _checked(found, frame.eof, most)
+    return _check_size(found, frame.eof, most)
 
 
-def _checked(found: bytes, is_whole: bool, most: int) -> bytes:
+def _check_size(found: bytes, is_whole: bool, most: int) -> bytes:
     if len(found) > most:
         raise BadCapture(f"the record has more than {most} bytes")
     if not is_whole:

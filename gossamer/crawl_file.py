@@ -238,7 +238,7 @@ class _Reader:
             name: self._convert(one, PartyTable, f"parties.{name}.")
             for name, one in found.parties.items()
         }
-        seeds = {"": (*self._seeds("seeds", found.seeds), *self._listed(found.seeds_file))}
+        seeds = {"": (*self._seeds("seeds", found.seeds), *self._read_seeds_file(found.seeds_file))}
         seeds |= {
             name: self._seeds(f"parties.{name}.seeds", party.seeds)
             for name, party in parties.items()
@@ -343,7 +343,7 @@ class _Reader:
                 self._refuse(key, str(error), self._line_with(text))
         return tuple(seeds)
 
-    def _listed(self, name: str) -> tuple[str, ...]:
+    def _read_seeds_file(self, name: str) -> tuple[str, ...]:
         if not name:
             return ()
         path = self._path.parent / name
@@ -464,7 +464,7 @@ def _check_immutable(crawl: CrawlDefined, before: CrawlDefined | None) -> None:
         if difference.key in [KEYS[field] for field in IMMUTABLE]:
             raise BadSettings(
                 f"{difference.key} cannot change during a crawl: it is "
-                f"{shown(difference.before)}. Define another crawl, with another id"
+                f"{format_value(difference.before)}. Define another crawl, with another id"
             )
 
 
@@ -511,7 +511,7 @@ def new_seeds(before: SeedsApplied | None, after: SeedsApplied) -> list[tuple[st
     ]
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return a value as the file has it; "not set" for None."""
     return "not set" if value is None else _toml(value)
 

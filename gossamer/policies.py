@@ -5,6 +5,8 @@ import re
 
 DAY = 86400.0
 NEVER = "none"
+DEFAULT_FLEET_POLICY = "optimal"
+"""The revisit policy of a fleet whose settings name none."""
 USE_HINTS = frozenset({"optimal"})
 """Policies that visit a page sooner when a sitemap, a feed or a link indicates a change."""
 USE_INTERNAL_LINKS = frozenset({"selective-incremental"})

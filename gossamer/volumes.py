@@ -129,7 +129,7 @@ class Volume:
             try:
                 self.remove(name)
             except VolumeUnavailable as error:
-                logger.warning("file not removed", reason=str(error))
+                logger.warning("file not removed from its volume", reason=str(error))
 
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"

@@ -222,7 +222,7 @@ def _child(
     except GossamerError as error:
         _report(parent, str(error))
     except Exception as error:
-        logger.exception("unexpected", process=kind)
+        logger.exception("process ends after an internal error", process=kind)
         _report(
             parent,
             f"the {kind} process failed with an unexpected error ({type(error).__name__}: "

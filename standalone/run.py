@@ -108,7 +108,7 @@ class Run:
                 or any(has_rows_to_drop(self.opened, crawl) for crawl in definitions.values())
                 or any(has_parked_to_evaluate(self.opened, crawl) for crawl in self.crawls.values())
             )
-            unlimited = [crawl.crawl for crawl in self._unlimited()]
+            unlimited = [crawl.crawl for crawl in self._unlimited_crawls()]
             self.next_at = None if self.has_more else next_visit_at(self.opened, unlimited, now)
         if self.interrupts > 1:
             return End.KILLED
@@ -143,7 +143,7 @@ class Run:
         is_old = abs((now := clock.now()) - self.workload_at) >= WORKLOAD_INTERVAL
         if is_old and self.workload_version != self.version:
             self.workload_at, self.workload_version = now, self.version
-            crawls = [crawl.crawl for crawl in self._unlimited()]
+            crawls = [crawl.crawl for crawl in self._unlimited_crawls()]
             self.workload = read_workload(self.opened, now, crawls)
         return self.workload
 
@@ -152,7 +152,7 @@ class Run:
             return None
         if not self.crawls and self.has_paused_crawls and self.has_console:
             return None
-        unlimited = self._unlimited()
+        unlimited = self._unlimited_crawls()
         if any(map(self._has_revisits, unlimited)):
             return None
         patience = self.settings.standalone.patience
@@ -162,7 +162,7 @@ class Run:
             return End.PAGES
         return End.DONE if self.next_at is None else End.WAITING
 
-    def _unlimited(self) -> list[CrawlDefined]:
+    def _unlimited_crawls(self) -> list[CrawlDefined]:
         """Return the active crawls that have not reached their page limits."""
         return [crawl for crawl in self.crawls.values() if not self._is_at_limit(crawl)]
 

@@ -23,18 +23,19 @@ from console.api.identity import Forbidden, Identities, Unidentified
 from console.api.lags import LagSampler
 from console.api.live import Live
 from console.api.parameters import provide_reader
-from console.api.readers import Busy, Opening, Readers
+from console.api.readers import Busy, Readers
 from console.api.routes import ROUTES
 from console.api.slow_clients import BodyTimeout
 from console.api.tokens import Tokens
 from console.notifications.runner import Notifier
+from console.reader import Opening
 from gossamer.errors import BadSettings, GossamerError, Unavailable
 from gossamer.settings.api import ApiSettings
 from gossamer.settings.notify import NotifySettings
 from inspection.archive.captures import NotArchived
 from inspection.crawls.crawl import NotFound
 
-log = structlog.get_logger()
+logger = structlog.get_logger()
 MAX_BODY_BYTES = 1 << 20
 HEADERS: dict[str, str] = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
@@ -157,7 +158,7 @@ def _choices_of(annotation: Any) -> Iterator[str]:
 
 async def _log_error(error: Exception, scope: Scope) -> None:
     if not isinstance(error, HTTPException | GossamerError | RecursionError | UnicodeDecodeError):
-        log.error("request_failed", path=scope["path"], exc_info=error)
+        logger.error("request failed with an internal error", path=scope["path"], exc_info=error)
 
 
 async def _add_headers(message: Message, scope: Scope) -> None:

@@ -41,7 +41,7 @@ SAFE = ("GET", "HEAD", "OPTIONS")
 ACTOR = "gossamer_actor"
 MAX_URL_LENGTH = 8192
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
-log = structlog.get_logger()
+logger = structlog.get_logger()
 Connection = ASGIConnection[Any, Any, Any, Any]
 
 
@@ -123,7 +123,7 @@ class Gate:
         """
         if self._logins.wait(peer, self._steady()):
             raise TooManyRequestsException("too many failed logins", headers={"Retry-After": "12"})
-        log.warning("login_failed", address=peer)
+        logger.warning("login failed: invalid token", address=peer)
 
     def log_in(self, peer: str, token: str) -> tuple[str, Actor]:
         """Begin a session with a token; return its id and its actor."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from litestar import Litestar
 
-from console.api.readers import THREAD_NAME, Busy, CrawlReader, stop_thread
+from console.api.readers import Busy, CrawlReader
+from console.reader import THREAD_NAME, stop_thread
 from gossamer import clock
 from gossamer.errors import Unavailable
 from inspection.hosts.host_index import HostIndex, IndexPage

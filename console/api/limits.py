@@ -28,7 +28,7 @@ class RateLimit:
 
         *now* is in seconds of a steady clock.
         """
-        left = self._left(key, now)
+        left = self._tokens_left(key, now)
         if left < 1.0:
             return (1.0 - left) / self._rate.per_second
         self._buckets[key] = (left - 1.0, now)
@@ -37,6 +37,6 @@ class RateLimit:
             self._buckets.popitem(last=False)
         return 0.0
 
-    def _left(self, key: str, now: float) -> float:
+    def _tokens_left(self, key: str, now: float) -> float:
         left, at = self._buckets.get(key, (self._rate.burst, now))
         return min(self._rate.burst, left + max(0.0, now - at) * self._rate.per_second)

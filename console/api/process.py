@@ -12,7 +12,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from console.api.tokens import Tokens, new_secret, published
+from console.api.tokens import Tokens, keep_token, new_secret
 from console.listening import listen
 from gossamer.settings.api import ApiSettings
 from inspection.crawls.crawl import open_crawl
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import uvicorn
 
     from console.api.hosts_index import Place
-    from console.api.readers import Opening
+    from console.reader import Opening
     from inspection.basics.folder import Opened
     from standalone.processes import ChildConfig
 
@@ -73,7 +73,7 @@ def listening(settings: ApiSettings, port: int, token_file: Path | None) -> Iter
             yield Site(listener, settings, port, None)
             return
         token = new_secret()
-        with published(token_file, token) if token_file else nullcontext(False) as is_in_file:
+        with keep_token(token_file, token) if token_file else nullcontext(False) as is_in_file:
             yield Site(listener, settings, port, token, token_file if is_in_file else None)
 
 
@@ -92,7 +92,7 @@ def serve_beside(
     """
     folder = opened.folder.path
     token_file = folder / TOKEN_FILE
-    with published(token_file, site.token) if site.token else nullcontext():
+    with keep_token(token_file, site.token) if site.token else nullcontext():
         is_needed = config.settings.notify.is_enabled
         while not (is_needed or select.select([site.listener], [], [], STOP_INTERVAL)[0]):
             if stop.is_set():

@@ -22,7 +22,7 @@ from gossamer.errors import BadSettings
 from gossamer.settings.api import Grant, Role
 
 PRIVATE_MODE = 0o600
-log = structlog.get_logger()
+logger = structlog.get_logger()
 
 
 class Token(Struct, frozen=True, forbid_unknown_fields=True):
@@ -93,7 +93,9 @@ class Tokens:
         except BadSettings as error:
             # An old copy could contain a token that was just revoked.
             self._tokens = {}
-            log.error("tokens_unreadable", reason=str(error))
+            logger.error(
+                "file of tokens cannot be read: refusing all of its tokens", reason=str(error)
+            )
 
 
 def _is_valid(token: Token, now: float) -> bool:
@@ -147,7 +149,7 @@ def add_token(file: Path, name: str, grant: Grant, expires_at: float | None) -> 
 
 
 @contextmanager
-def published(file: Path, token: str) -> Iterator[bool]:
+def keep_token(file: Path, token: str) -> Iterator[bool]:
     """Keep *token* in *file*, readable for its owner alone, within the block.
 
     If another process has its token there, that file is left alone. Yield whether *token* is in the

@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     # Imported here, because it needs an optional extra.
     from console.api.hosts_index import Place
     from console.api.process import TOKEN_FILE, listening, serve
-    from console.api.readers import exit_if_reading
+    from console.reader import exit_if_reading
 
     # The server ends by the signal that stopped it; the file with the token must be removed then.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

@@ -199,7 +199,7 @@ def run(options: argparse.Namespace) -> int:
         failed = failed_seeds(opened, request.crawl, request.seeds)
     if not options.quiet:
         if settings.logs.json_lines:
-            structlog.get_logger().info("report", end=end.value, pages=progress.pages)
+            structlog.get_logger().info("crawl ended", end=end.value, pages=progress.pages)
         backing_off = progress.conditions[Condition.BACKING_OFF]
         waiting = read_waiting(opened.store, backing_off, progress.due_count)
         ended = Ended(
@@ -212,7 +212,7 @@ def run(options: argparse.Namespace) -> int:
             _failures(opened, progress, waiting),
             failed,
             options.verbose,
-            _chosen(opened, progress),
+            _crawl_option(opened, progress),
         )
         say(*summary(ended))
         print_lines(report(ended))
@@ -245,7 +245,7 @@ def _pages_of_crawls(opened: Opened) -> dict[str, int]:
     return {crawl: totals.pages for crawl, totals in crawls.items()}
 
 
-def _chosen(opened: Opened, progress: Progress) -> str:
+def _crawl_option(opened: Opened, progress: Progress) -> str:
     """Return the value of `--crawl` that commands about a crawl of the run need."""
     if sum(not crawl.removed for crawl in definitions_of(opened.log).values()) <= 1:
         return ""

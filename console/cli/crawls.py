@@ -11,7 +11,7 @@ from pathlib import Path
 
 from changes.crawls import plan_apply, plan_state
 from console.cli.changing import add_change, carry_out, is_confirmed
-from console.cli.options import DEFAULT_FLEET_POLICY, add_place, open_from
+from console.cli.options import add_place, open_from
 from console.cli.status import print_crawls
 from console.output import YELLOW, print_items, say
 from gossamer import clock
@@ -19,7 +19,7 @@ from gossamer.crawl import seeds_applied
 from gossamer.crawl_file import CrawlFile, parse_crawl_file, write_crawl_file
 from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined
-from gossamer.policies import NEVER
+from gossamer.policies import DEFAULT_FLEET_POLICY, NEVER
 from gossamer.relevance import check_classifiers
 from gossamer.terminal import escape_controls
 from inspection.crawls.crawl import OpenCrawl
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
         # An invalid file is refused before a folder is created, or another file is applied.
         texts = {path: _read_text(path) for path in dict.fromkeys(options.files)}
         for path, text in texts.items():
-            parse_crawl_file(text, _named(path), NEVER)
+            parse_crawl_file(text, _display_path(path), NEVER)
     with open_from(options, create=options.action in ("apply", "diff")) as place:
         files = [_parse(place, text, path) for path, text in texts.items()]
         match options.action:
@@ -104,22 +104,22 @@ def _read_text(path: Path) -> str:
         with source as file:
             text = file.read(MAX_FILE_CHARACTERS + 1)
     except (OSError, UnicodeError) as error:
-        raise BadSettings(f"{_named(path)} cannot be read: {error}") from error
+        raise BadSettings(f"{_display_path(path)} cannot be read: {error}") from error
     if len(text) > MAX_FILE_CHARACTERS:
         raise BadSettings(
-            f"{_named(path)} is too long: it has more than {MAX_FILE_CHARACTERS:,} "
+            f"{_display_path(path)} is too long: it has more than {MAX_FILE_CHARACTERS:,} "
             "characters. Add long lists of seeds with gossamer seed --crawl ID --file FILE"
         )
     return text
 
 
-def _named(path: Path) -> Path:
+def _display_path(path: Path) -> Path:
     return Path("standard input") if path == STANDARD_INPUT else path
 
 
 def _parse(place: OpenCrawl, text: str, path: Path) -> CrawlFile:
     default = DEFAULT_FLEET_POLICY if place.fleet else NEVER
-    file = parse_crawl_file(text, _named(path), default)
+    file = parse_crawl_file(text, _display_path(path), default)
     if file.definition.relevant:
         check_classifiers(file.definition.relevant)
     return file

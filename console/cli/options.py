@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 SETTINGS_PREFIX = "GOSSAMER_"
 """The prefix of environment variables that are settings."""
-DEFAULT_FLEET_POLICY = "optimal"
-"""The revisit policy of a fleet whose settings name none."""
 
 
 def names(text: str) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
             while True:
                 with suppress(subprocess.TimeoutExpired):
                     server.wait(REFRESH_SECONDS)
-                    raise _ended(folder)
+                    raise _explain_end(folder)
                 renew()
 
 
@@ -102,7 +102,7 @@ def _serving(number: int, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     try:
         while not _accepts(number):
             if server.poll() is not None:
-                raise _ended(folder)
+                raise _explain_end(folder)
             clock.pause(POLL_SECONDS)
         yield server
     finally:
@@ -118,7 +118,7 @@ def _accepts(number: int) -> bool:
     return True
 
 
-def _ended(folder: Path) -> GossamerError:
+def _explain_end(folder: Path) -> GossamerError:
     lines = (folder / LOG).read_text("utf-8", "replace").splitlines()
     return GossamerError(f"pywb has ended: {lines[-1] if lines else 'without a message'}")
 

@@ -4,18 +4,15 @@ import argparse
 from collections.abc import Iterable, Iterator
 
 from console.cli.options import add_crawl, open_from, positive
-from console.output import BOLD, YELLOW, Line, print_items, print_json, print_lines, say
+from console.output import BOLD, YELLOW, print_items, print_json, print_lines, say
+from console.report_html import report_page
+from console.report_text import MAX_DAYS, MAX_DOWNLOADS, overview, period_text, summary
 from gossamer.terminal import printable
-from inspection.basics.figures import duration, number, plural, size
-from inspection.basics.labels import LABELS, status_label
+from inspection.basics.figures import duration, plural, share_text, size
+from inspection.basics.labels import download_label
 from inspection.progress.report import DownloadReport, HazardReport, Report, read_report
 
-MAX_DOWNLOADS = 12
-"""Rows in the tables of statuses and of media types."""
-MAX_DAYS = 14
-"""Rows in the table of days."""
 MAX_URL_LENGTH = 400
-MIN_SHOWN_SHARE = 0.0005
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -40,9 +37,6 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json(report, is_indented=True)
     elif options.html:
-        # Imported here, because it uses the texts of this module.
-        from console.report_html import report_page
-
         print(report_page([report], f"Report of {report.crawl}"), end="")
     elif not report.first_day:
         say(f"{report.crawl}: nothing was counted{f' on {options.day}' * bool(options.day)}.")
@@ -55,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _print_advice(report: Report) -> None:
     found = plural(len(report.advice), "limit") if report.advice else "no limit"
-    say(f"{report.crawl}: advice on {found}, from {_period(report)}.")
+    say(f"{report.crawl}: advice on {found}, from {period_text(report)}.")
     print_items(advice.text for advice in report.advice)
 
 
@@ -87,46 +81,6 @@ def _print_report(report: Report) -> None:
         say("")
         advice = plural(len(report.advice), "piece")
         say(f"{advice} of advice: gossamer report --advice", YELLOW)
-
-
-def summary(report: Report) -> str:
-    """Return the first sentence: pages, sites, and what each new text cost."""
-    totals = report.totals
-    parts = [f"{plural(totals.pages, 'page')} of {plural(totals.sites, 'site')}"]
-    if totals.pages_per_new_text is not None:
-        parts.append(f"{number(totals.pages_per_new_text)} downloads for each new text")
-    if totals.duplicate_share is not None:
-        parts.append(f"{share_text(totals.duplicate_share)} copies")
-    return f"{report.crawl}: {', '.join(parts)}."
-
-
-def overview(report: Report) -> Iterator[Line]:
-    """Yield the lines about all visits."""
-    totals = report.totals
-    yield Line("period", _period(report))
-    yield Line("urls", f"{totals.admitted:,} admitted, {totals.refused:,} refused")
-    yield Line("requests", f"{totals.visits:,}, {size(totals.received)} received")
-    if totals.shared:
-        taken = f"{plural(totals.shared, 'page')} of other crawls, without a request (share_for)"
-        yield Line("taken", taken)
-    if totals.requisites:
-        received = size(totals.requisites_received)
-        yield Line("requisites", f"{totals.requisites:,} further requests, {received} received")
-    new_texts = f"{totals.new_texts:,}"
-    if (visits := totals.visits_per_new_text or 0.0) >= 1:
-        new_texts += f", one in {number(visits)} requests"
-    yield Line("new texts", new_texts)
-    copies = f"{totals.duplicates:,} exact, {totals.near_duplicates:,} near"
-    if totals.unchanged:
-        copies += f"; {plural(totals.unchanged, 'page')} unchanged at a later visit"
-    yield Line("copies", copies)
-    waited, visited = totals.delay_seconds, totals.visit_seconds
-    if waited + visited > 0:
-        share = share_text(waited / (waited + visited))
-        yield Line(
-            "politeness",
-            f"{duration(waited)} waiting for delays ({share}), {duration(visited)} visiting",
-        )
 
 
 def hazard_lines(hazard: HazardReport) -> Iterator[str]:
@@ -167,19 +121,3 @@ def day_lines(report: Report) -> Iterable[str]:
         )
     if len(report.days) > MAX_DAYS:
         yield f"and {plural(len(report.days) - MAX_DAYS, 'earlier day')}: --json"
-
-
-def _period(report: Report) -> str:
-    if report.first_day == report.last_day:
-        return report.first_day
-    return f"{report.first_day} to {report.last_day}"
-
-
-def share_text(share: float) -> str:
-    """Return a share from 0 to 1 as `83.2 %`, with one decimal; `< 0.1 %` if that would be 0."""
-    return "< 0.1 %" if 0 < share < MIN_SHOWN_SHARE else f"{100 * share:.1f} %"
-
-
-def download_label(name: str) -> str:
-    """Return a status code with its phrase, an outcome in words, or a media type."""
-    return status_label(int(name)) if name.isdecimal() else LABELS.get(name, name)

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 from changes.seeds import plan_seeds
 from console.cli.changing import add_change, carry_out
 from console.cli.options import (
-    DEFAULT_FLEET_POLICY,
     PAGE_OPTIONS,
     REVISIT_OPTIONS,
     add_crawl,
@@ -36,7 +35,7 @@ from gossamer.crawl import (
 )
 from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined
-from gossamer.policies import NEVER
+from gossamer.policies import DEFAULT_FLEET_POLICY, NEVER
 from gossamer.relevance import check_classifiers
 from gossamer.settings import CrawlSettings, Nested
 from inspection.basics.figures import number, percent, plural

@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Iterator
 from contextlib import closing
 
-from console.cli.options import DEFAULT_FLEET_POLICY, add_config, positive, settings_of
+from console.cli.options import add_config, positive, settings_of
 from console.output import print_error, say
 from console.preconditions import FLEET_REMEDY, check_drained, check_stopped
 from gossamer import clock
@@ -21,6 +21,7 @@ from gossamer.log import KEY_GROUPS, Log
 from gossamer.log.codec import encode
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
+from gossamer.policies import DEFAULT_FLEET_POLICY
 from gossamer.runtime.backends import open_store
 from gossamer.runtime.checkpoints import forget_checkpoints
 from gossamer.runtime.identity import STORE, IdentityRow, set_partitions

@@ -94,7 +94,9 @@ class Lines(NoView):
         self._printed_at = now
         if self._as_json:
             figures = {"pages": progress.pages, "queued": progress.queued, "notice": notice}
-            structlog.get_logger().info("progress", pages_per_second=round(rate, 1), **figures)
+            structlog.get_logger().info(
+                "crawl in progress", pages_per_second=round(rate, 1), **figures
+            )
         else:
             line = progress_line(progress, rate, workload())
             print(escape_controls(line + (f" ({notice})" if notice else "")), flush=True)

@@ -20,7 +20,7 @@ from gossamer.settings import NotifySettings
 from gossamer.settings.notify import MAIL
 from services.fetcher.addresses import Network, may_connect
 
-log = structlog.get_logger()
+logger = structlog.get_logger()
 TIMEOUT = 15.0
 """Seconds of a delivery."""
 
@@ -183,7 +183,7 @@ class Mail:
             raise NotDelivered(f"{server}: {error}") from error
         if refused:
             # Repeated, the mail would reach the other receivers twice.
-            log.warning("mail_receivers_refused", receivers=sorted(refused))
+            logger.warning("mail server refused some receivers", receivers=sorted(refused))
 
     def _connect(self) -> smtplib.SMTP:
         settings = self._settings

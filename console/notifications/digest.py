@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from console.cli.report import overview, summary
 from console.notifications.messages import Attachment, Content
 from console.notifications.rules import REPORT, channels_of, notice_id
 from console.report_html import report_page
+from console.report_text import overview, summary
 from gossamer.events import FLEET, NoticeRaised
 from gossamer.settings import NotifySettings
 from inspection.answers.overview import read_overview

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import structlog
 
-from console.api.readers import Opening, Reader
 from console.notifications.channels import NotDelivered, open_channels
 from console.notifications.digest import due_period, report_content, report_notice
 from console.notifications.lease import FleetLease, FolderLease, Lease
@@ -16,6 +15,7 @@ from console.notifications.memory import Delivery, Memory
 from console.notifications.messages import Content, content_of
 from console.notifications.rules import REPORT, evaluate
 from console.notifications.sampling import Sampler, measure
+from console.reader import Opening, Reader
 from gossamer import clock
 from gossamer.errors import GossamerError
 from gossamer.events import FLEET, NoticeRaised, NoticeSent
@@ -25,7 +25,7 @@ from gossamer.log.codec import encode
 from gossamer.settings import NotifySettings
 from inspection.crawls.crawl import OpenCrawl
 
-log = structlog.get_logger()
+logger = structlog.get_logger()
 TICK = 2.0
 """Seconds between two readings of the topic. The claim in a fleet is renewed as often."""
 RETRY_WAITS = (60.0, 3600.0)
@@ -107,10 +107,10 @@ class Notifier:
         try:
             pending = await asyncio.shield(self._reader.start(self._work))
         except GossamerError as error:
-            log.warning("notifications_wait", reason=str(error))
+            logger.warning("notices cannot be evaluated now: trying again", reason=str(error))
             return
         except Exception as error:
-            log.error("notifications_failed", exc_info=error)
+            logger.error("notices failed with an internal error: trying again", exc_info=error)
             return
         for notice, channel, content in pending:
             delivery = (notice.id, channel)
@@ -217,10 +217,17 @@ class Notifier:
         tries, _ = self._failed.pop(delivery, (0, 0.0))
         if error and channel in self.channels and tries < len(self._retry_waits):
             self._failed[delivery] = tries + 1, self._now() + self._retry_waits[tries]
-            log.warning("notice_delayed", notice=notice.id, channel=channel, reason=error)
+            logger.warning(
+                "notice not delivered: trying again later",
+                notice=notice.id,
+                channel=channel,
+                reason=error,
+            )
             return
         if error:
-            log.error("notice_not_sent", notice=notice.id, channel=channel, reason=error)
+            logger.error(
+                "notice not delivered: giving up", notice=notice.id, channel=channel, reason=error
+            )
         # Not awaited in between: what was sent is recorded, also if this task is cancelled.
         self._unrecorded[delivery] = NoticeSent(
             at=self._now(), crawl=notice.crawl, id=notice.id, channel=channel, error=error
@@ -228,7 +235,12 @@ class Notifier:
         try:
             await self._reader.start(self._record)
         except GossamerError as fault:
-            log.warning("notifications_wait", reason=str(fault))
+            logger.warning(
+                "result of a delivery cannot be recorded now: trying again",
+                notice=notice.id,
+                channel=channel,
+                reason=str(fault),
+            )
 
     async def _try(self, notice: NoticeRaised, channel: str, content: Content) -> str:
         """Send the notice; return why it failed, or ""."""
@@ -239,6 +251,11 @@ class Notifier:
         except NotDelivered as error:
             return str(error)
         except Exception as error:
-            log.error("notice_failed", notice=notice.id, channel=channel, exc_info=error)
+            logger.error(
+                "delivery of a notice failed with an internal error",
+                notice=notice.id,
+                channel=channel,
+                exc_info=error,
+            )
             return f"internal error: {type(error).__name__}"
         return ""

@@ -124,15 +124,18 @@ def state_of(
 
 def measure(situation: Situation, settings: NotifySettings, last: Last) -> Iterator[Sample]:
     """Yield a sample for each condition whose rule is on."""
-    found: list[Sample | None] = [_lost(situation), _letters(situation, settings, last)]
+    found: list[Sample | None] = [
+        _measure_lost_hosts(situation),
+        _letters(situation, settings, last),
+    ]
     for state in situation.crawls:
-        found.append(_finished(state))
+        found.append(_measure_end(state))
         found.append(_freshness(state, settings, last("freshness_dropped", state.crawl)))
         found.append(_budget(state))
     yield from (sample for sample in found if sample and sample.rule in settings.rules)
 
 
-def _finished(state: CrawlState) -> Sample:
+def _measure_end(state: CrawlState) -> Sample:
     waits = ""
     if state.due_at is not None:
         waits = f" Hosts or URLs wait; the first is due at {instant(state.due_at)}."
@@ -147,7 +150,7 @@ def _finished(state: CrawlState) -> Sample:
     )
 
 
-def _lost(situation: Situation) -> Sample:
+def _measure_lost_hosts(situation: Situation) -> Sample:
     lost = situation.lost
     named = ", ".join(lost[:MAX_NAMED_HOSTS])
     if len(lost) > MAX_NAMED_HOSTS:

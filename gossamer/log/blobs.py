@@ -158,14 +158,14 @@ def remove_leftovers(log: Log, before: float) -> int:
     if not old:
         return 0
     # Read after the list was made: a record that is deleted in between has no blob any more.
-    leftovers = old - _referenced(log)
+    leftovers = old - _find_referenced(log)
     log.blobs.remove_all(sorted(leftovers))
     if leftovers:
         logger.info("removed blobs without a record", count=len(leftovers))
     return len(leftovers)
 
 
-def _referenced(log: Log) -> set[str]:
+def _find_referenced(log: Log) -> set[str]:
     found = set[str]()
     with closing(log.tail([TOPIC_OF[kind].name for kind in WITH_BLOBS])) as tail:
         while records := tail.poll(1.0):

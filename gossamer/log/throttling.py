@@ -76,9 +76,16 @@ class Throttle:
                 held |= numbers
                 causes.add((topic, group))
         for topic, group in sorted(causes - self._causes):
-            logger.info("throttled", topic=topic, group=group, limit=self._limits[topic])
+            logger.info(
+                "throttled: a consumer group lags",
+                topic=topic,
+                group=group,
+                limit=self._limits[topic],
+            )
         for topic, group in sorted(self._causes - causes):
-            logger.info("not throttled any more", topic=topic, group=group)
+            logger.info(
+                "not throttled any more: the consumer group has caught up", topic=topic, group=group
+            )
         self._causes = causes
         return held
 

@@ -306,7 +306,11 @@ class ConcurrentRunner:
                 if fenced := isinstance(error, Fenced):
                     # Work in progress belongs to no other member, and continues.
                     await self._loop.rejoin_in(self._thread)
-                logger.warning("waiting", reason=str(error), in_progress=strategy.in_progress)
+                logger.warning(
+                    "log or store unavailable: keeping work in progress",
+                    reason=str(error),
+                    in_progress=strategy.in_progress,
+                )
                 if strategy.waiting_bytes > MAX_WAITING_BYTES:
                     await strategy.cancel()
                 await _wait_for(stop, next(growing))
@@ -323,7 +327,11 @@ class ConcurrentRunner:
                 await self._loop.flush_in(self._thread)
             except GossamerError as error:
                 if not isinstance(error, Unavailable) or clock.steady() > until:
-                    logger.error("messages lost", count=self._strategy.unsent, reason=str(error))
+                    logger.error(
+                        "log unavailable at the end: messages lost",
+                        count=self._strategy.unsent,
+                        reason=str(error),
+                    )
                     return
                 await asyncio.sleep(next(growing))
 

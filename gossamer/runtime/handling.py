@@ -40,7 +40,7 @@ def reads_of(processor: Processor, events: Sequence[Event]) -> Iterator[list[Key
     except GossamerError:
         raise
     except Exception:
-        logger.warning("read-ahead failed", exc_info=True)
+        logger.warning("read-ahead failed: handlers read the missing rows", exc_info=True)
 
 
 def read_ahead(store: Store, groups: Iterable[Iterable[Key]]) -> None:
@@ -112,7 +112,7 @@ def dead_letter_for(record: Record, service: str, error: Exception, now: float) 
     reason = str(error) if isinstance(error, Poison) else f"{type(error).__name__}: {error}"
     count("gossamer_dead_letters_total", service=service)
     logger.warning(
-        "dead letter",
+        "record became a dead letter",
         service=service,
         topic=record.topic,
         offset=record.offset,
@@ -145,5 +145,5 @@ def handling(event: Event) -> Iterator[None]:
         return
     fields = {"trace": found[0]} if len(found) == 1 else {"traces": found}
     with structlog.contextvars.bound_contextvars(**fields):
-        logger.debug("handling", event_type=event.__struct_config__.tag)
+        logger.debug("handling an event", event_type=event.__struct_config__.tag)
         yield

@@ -81,7 +81,7 @@ class Health:
         """Report that the process works."""
         self.beat()
         if self._not_ready_reason:
-            logger.info("ready")
+            logger.info("service ready")
         self._not_ready_reason = ""
 
     def waiting(self, reason: str) -> None:
@@ -100,7 +100,7 @@ class Health:
     def note(self, what: str) -> None:
         """Report a note about the working process, or "" for none."""
         if what and what != self._note:
-            logger.warning(what)
+            logger.warning("service works, with a note", note=what)
         self._note = what
 
     def watch(self, ask: LagQuery) -> None:
@@ -341,7 +341,7 @@ class ObservedReader:
         if before != self._partitions:
             gained, lost = self._partitions - before, before - self._partitions
             logger.info(
-                "rebalance",
+                "partitions assigned by a rebalance",
                 partitions=len(self._partitions),
                 gained=sorted(gained),
                 lost=sorted(lost),

@@ -245,7 +245,7 @@ class Loop:
         checkpoints.note_quiesced(asked)
         yield partial(self._reader.advance, (), ())
         self._paused_by = asked
-        logger.info("quiesced", service=self._strategy.name)
+        logger.info("service quiesced: writing nothing more", service=self._strategy.name)
 
     def _stay_paused(self) -> Blocking[bool]:
         """Only poll while the fleet is quiesced, and return whether it is.
@@ -278,7 +278,7 @@ class Loop:
             assert self._strategy.checkpoints
             self._strategy.checkpoints.note_quiesced(None)
             yield partial(self._reader.advance, (), ())
-            logger.info("not quiesced any more", service=self._strategy.name)
+            logger.info("service not quiesced any more", service=self._strategy.name)
 
     def _assign(self) -> Blocking[None]:
         partitions = self._reader.partitions - self._waiting.keys()

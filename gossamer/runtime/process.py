@@ -112,7 +112,7 @@ def start_process(service: str) -> Process:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: process.stop.set())
     port = process.health.listen(settings.service)
-    logger.info("started", address=settings.service.address, port=port)
+    logger.info("service started", address=settings.service.address, port=port)
     return process
 
 
@@ -132,16 +132,18 @@ def retry(process: Process, attempt: Callable[[], None]) -> int:
                 lasted = clock.steady() - began
                 growing = retry_waits() if lasted > 2 * MAX_RETRY_WAIT else growing
                 wait = next(growing)
-                logger.warning("waiting", reason=str(error), seconds=wait)
+                logger.warning(
+                    "log or store unavailable: starting again", reason=str(error), seconds=wait
+                )
                 process.health.waiting(str(error))
                 process.stop.wait(wait)
     except GossamerError as error:
-        logger.error("failed", reason=str(error))
+        logger.error("service ends after a failure", reason=str(error))
         return 2 if isinstance(error, BadSettings) else 1
     except Exception:
-        logger.exception("internal error")
+        logger.exception("service ends after an internal error")
         return 1
-    logger.info("stopped")
+    logger.info("service stopped")
     return 0
 
 

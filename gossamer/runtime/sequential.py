@@ -92,7 +92,7 @@ class Sequential:
         Its memory is reloaded if the clock was set, and it catches up if it must.
         """
         if self._clock_was_set():
-            logger.warning("the clock was set", service=self.name)
+            logger.warning("clock was set: reloading the memory", service=self.name)
             self._was_set = False
             self._go_back(self._processor.reload_after_clock_set)
         if self._partitions.assigned and self._processor.must_catch_up(self._clock()):
@@ -184,7 +184,9 @@ class Sequential:
                 # There is no record to make a dead letter of. If the event is an order, its lease
                 # expires, as after the loss of an order.
                 count("gossamer_dead_letters_total", service=self.name)
-                logger.error("event dropped", service=self.name, reason=str(error))
+                logger.error(
+                    "event dropped: it cannot be encoded", service=self.name, reason=str(error)
+                )
 
 
 class StepSize:

@@ -15,6 +15,8 @@ MIN_WHOLE_NUMBER = 100
 """Numbers from here on are shown without decimals."""
 MAX_SHOWN_SHARE = 0.999
 """Shares between this one and 1 are shown as `over 99.9 %`."""
+MIN_SHOWN_SHARE = 0.0005
+"""Shares between 0 and this one are shown as `< 0.1 %`."""
 MAX_INSTANT = 250_000_000_000.0
 """The last instant that has a year of four digits."""
 DAY = 86400.0
@@ -107,6 +109,11 @@ def percent(share: float) -> str:
         if share == 1 or share < MAX_SHOWN_SHARE
         else f"over {100 * MAX_SHOWN_SHARE:.3g} %"
     )
+
+
+def share_text(share: float) -> str:
+    """Return a share from 0 to 1 as `83.2 %`, with one decimal; `< 0.1 %` if that would be 0."""
+    return "< 0.1 %" if 0 < share < MIN_SHOWN_SHARE else f"{100 * share:.1f} %"
 
 
 def whole_percent(share: float) -> str:

@@ -208,6 +208,11 @@ def status_label(status: int) -> str:
         return str(status)
 
 
+def download_label(name: str) -> str:
+    """Return a status code with its phrase, an outcome in words, or a media type."""
+    return status_label(int(name)) if name.isdecimal() else LABELS.get(name, name)
+
+
 def hazard_text(rule: str) -> str:
     """Return the sentence about the hazard that a refusing *rule* is named after; "" for others."""
     return HAZARDS[Hazard(rule)].text if rule in HAZARDS else ""

@@ -55,7 +55,7 @@ def remove_leftovers_daily(backends: Backends) -> None:
         try:
             remove_leftovers(backends.log, clock.now() - LEFTOVER_AGE)
         except GossamerError as error:
-            logger.warning("blobs without a record not removed", reason=str(error))
+            logger.warning("blobs without a record cannot be removed now", reason=str(error))
         if backends.stop.wait(DAY):
             return
 
@@ -67,7 +67,9 @@ def remove_kept_hourly(backends: Backends) -> None:
             if volume := backends.log.blobs:
                 remove_kept(volume, clock.now() - longest_share(backends.log))
         except GossamerError as error:
-            logger.warning("captures of crawls not removed", reason=str(error))
+            logger.warning(
+                "captures too old for every crawl cannot be removed now", reason=str(error)
+            )
         if backends.stop.wait(HOUR):
             return
 

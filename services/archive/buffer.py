@@ -121,7 +121,7 @@ class Buffer:
         row = UnpublishedRow(capture.file, capture.offset, msgspec.json.encode(capture))
         self._unpublished.put(row)
 
-    def left(self, unfinished: int) -> int:
+    def measure_space(self, unfinished: int) -> int:
         """Return the bytes that may still be written, with *unfinished* bytes in segments that are
         not complete."""
         free = free_bytes(self._folder) - MIN_FREE_BYTES

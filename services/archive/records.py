@@ -151,7 +151,7 @@ def dns(page: PageFetched, file: str) -> bytes:
         ("WARC-Warcinfo-ID", _warcinfo_id(file)),
     ]
     block = f"{at:%Y%m%d%H%M%S}\n{host}.\t\tIN\t{kind}\t{address}\n"
-    return _compressed(about, block.encode(), "text/dns", file)
+    return _compress_record(about, block.encode(), "text/dns", file)
 
 
 def warcinfo(
@@ -179,7 +179,7 @@ def warcinfo(
         ("WARC-Date", date(now)),
         ("WARC-Filename", file),
     ]
-    return _compressed(about, _fields(fields), FIELDS, file)
+    return _compress_record(about, _fields(fields), FIELDS, file)
 
 
 def _definition(crawl: CrawlDefined) -> Fields:
@@ -284,7 +284,7 @@ def _record(
     if is_address(page.address):
         common.append(("WARC-IP-Address", page.address.strip("[]")))
     common += _protocol(page)
-    return _compressed(common + about, block, content_type, file)
+    return _compress_record(common + about, block, content_type, file)
 
 
 def _protocol(page: PageFetched) -> Fields:
@@ -294,7 +294,7 @@ def _protocol(page: PageFetched) -> Fields:
     return [*found, ("WARC-Cipher-Suite", page.cipher_suite)] if page.cipher_suite else found
 
 
-def _compressed(about: Fields, block: bytes, content_type: str, file: str) -> bytes:
+def _compress_record(about: Fields, block: bytes, content_type: str, file: str) -> bytes:
     headers = StatusAndHeaders("", [(name, _line(value)) for name, value in about], WARC)
     # The block is passed as bytes, since warcio rewrites HTTP headers that are not ASCII. For a
     # revisit record warcio would write only parsed headers, so it is told another type. The header

@@ -104,7 +104,7 @@ class Archive(Processor):
         """Crawl → its open segment."""
         self._full: list[Segment] = []
         self._retention = Retention(
-            self._folder, self._prefix, self._writer, store, settings, self._unfinished
+            self._folder, self._prefix, self._writer, store, settings, self._unfinished_files
         )
         self._addresses = dict[str, set[tuple[str, str]]]()
         """Crawl → host keys with their addresses, as recorded in its open segment."""
@@ -227,9 +227,15 @@ class Archive(Processor):
             return 0
         if not self._may_pause:
             return MAX_POLL_RECORDS
-        was_paused, self._left = self._is_paused(), self._buffer.left(self._unfinished_bytes())
+        was_paused = self._is_paused()
+        self._left = self._buffer.measure_space(self._unfinished_bytes())
         if self._is_paused() != was_paused:
-            logger.warning("paused" if self._is_paused() else "continues", reason=self.limitation())
+            if self._is_paused():
+                logger.warning(
+                    "archive paused: its disk or buffer is full", reason=self.limitation()
+                )
+            else:
+                logger.warning("archive continues: its disk and buffer have space")
             set_gauge("gossamer_archive_paused", self._is_paused())
         return (
             0 if self._left <= 0 else min(1 + self._left // TYPICAL_CAPTURE_BYTES, MAX_POLL_RECORDS)
@@ -275,7 +281,7 @@ class Archive(Processor):
         self._full += self._open.values()
         self._open = {}
 
-    def _unfinished(self) -> set[str]:
+    def _unfinished_files(self) -> set[str]:
         """Return the names of all segments that are not complete, or not in a volume yet."""
         files = {segment.file for segment in (*self._full, *self._open.values())}
         return files | {*self._settled.full, *self._settled.open, *self._buffer.waiting}

@@ -85,7 +85,7 @@ class Uploader:
                 except (GossamerError, OSError) as error:
                     faults[volume.url] = str(error)
         for url, fault in faults.items():
-            logger.warning("volume takes no file", volume=url, file=file, reason=fault)
+            logger.warning("file not stored on a volume", volume=url, file=file, reason=fault)
             count("gossamer_archive_uploads_total", volume=url, result="failed")
         return Upload(file, fault="; ".join(faults.values()))
 

@@ -142,7 +142,7 @@ class ReplicatedSeen(SeenSet):
         """See `SeenSet`."""
         keys = [_key(crawl, site, url) for url in urls]
         changed, findings = self._changes.rows, list[Finding]()
-        for key, url, stored in zip(keys, urls, self._stored(crawl, site, keys), strict=True):
+        for key, url, stored in zip(keys, urls, self._read_finders(crawl, site, keys), strict=True):
             first = changed.get(key, stored)
             if first is None:
                 changed[key] = bytes.fromhex(finder)
@@ -155,9 +155,9 @@ class ReplicatedSeen(SeenSet):
         key = _key(crawl, site, url)
         if key in self._changes.rows:
             return self._changes.rows[key] is not None
-        return self._stored(crawl, site, [key]) != [None]
+        return self._read_finders(crawl, site, [key]) != [None]
 
-    def _stored(self, crawl: str, site: str, keys: list[bytes]) -> list[bytes | None]:
+    def _read_finders(self, crawl: str, site: str, keys: list[bytes]) -> list[bytes | None]:
         """Return the finder on disk of each of *keys*, all of *site*, or None."""
         is_dropped = _prefix(crawl, site) in self._changes.dropped
         return [None] * len(keys) if is_dropped else self._disk.get_many(keys)

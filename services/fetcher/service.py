@@ -99,7 +99,7 @@ class BlobStore:
             else:
                 self._limitations.report(LARGE_BODIES, "")
                 return found
-        raise AssertionError("waits never end")
+        raise AssertionError("retry_waits has no end")
 
     async def keep(self, page: PageFetched) -> str:
         """Store the capture *page* for other crawls; return the name of its blob, or "" if it
@@ -213,7 +213,9 @@ class Fetcher:
             # An error that needs a person stops the process. Any other error ends only the order.
             if isinstance(error, GossamerError) and not isinstance(error, Poison):
                 raise
-            logger.exception("visit failed", order=event.order, host=event.host)
+            logger.exception(
+                "visit failed with an internal error", order=event.order, host=event.host
+            )
             run.fail_order(error)
         finally:
             set_gauge("gossamer_fetches_open", self._count_open(-1))
@@ -255,9 +257,14 @@ class Fetcher:
             except Unavailable as error:
                 if wait > run.remaining_seconds():
                     return f"nothing says in time whether epoch {order.epoch} is in force: {error}"
-                logger.warning("order waits", order=order.order, reason=str(error), seconds=wait)
+                logger.warning(
+                    "store unavailable: order waits",
+                    order=order.order,
+                    reason=str(error),
+                    seconds=wait,
+                )
                 await asyncio.sleep(wait)
-        raise AssertionError("waits never end")
+        raise AssertionError("retry_waits has no end")
 
     async def _refusal_now(self, run: "OrderRun") -> str:
         """Return why the order of *run* must not be begun, or "".

@@ -88,12 +88,12 @@ def read_display(page: PageFetched, options: Options) -> Display:
     whole = decode_text(body.data, header, is_html=True).text
     markup = xhtml_to_html(whole) if kind == XHTML else whole
     html = truncate_costly(markup)
-    nodes = [*_limited(_nodes(LexborHTMLParser(html)))]
+    nodes = [*_limit(_nodes(LexborHTMLParser(html)))]
     is_whole = not body.cut and len(html) == len(markup) and len(nodes) < MAX_NODES
     return Display(kind, tuple(nodes), is_whole)
 
 
-def _limited(nodes: Iterator[DisplayNode]) -> Iterator[DisplayNode]:
+def _limit(nodes: Iterator[DisplayNode]) -> Iterator[DisplayNode]:
     return (node for _, node in zip(range(MAX_NODES), nodes, strict=False))
 
 

@@ -96,7 +96,7 @@ class Parser:
                 emit(report_unreadable(event, str(error), self._clock()))
                 if self._dead_letters.allow(event.host):
                     raise
-                logger.warning("unreadable page", url=event.visit.url, reason=str(error))
+                logger.warning("page cannot be read", url=event.visit.url, reason=str(error))
 
     async def _read(self, page: PageFetched) -> PageParsed:
         parsed = await self._pool.parse(Request(page, self._options, self._clock()))

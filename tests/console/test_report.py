@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from console.cli.main import main
-from console.cli.report import share_text
 from gossamer.events import DEFAULT_CRAWL
+from inspection.basics.figures import share_text
 from inspection.basics.folder import Folder
 from services.frontier.totals.daily import (
     DAY,

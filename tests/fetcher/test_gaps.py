@@ -62,7 +62,7 @@ def test_broken_delay_is_logged_with_its_host(clock: Clock) -> None:
         visit(gaps, clock, 1.0)
     assert gauge_value() == 0.9
     (line,) = lines
-    assert (line["event"], line["log_level"]) == ("delay not kept", "warning")
+    assert (line["event"], line["log_level"]) == ("delay between requests not kept", "warning")
     assert (line["host"], line["gap"], line["delay"]) == ("http://a.test", 9.0, 10.0)
 
 

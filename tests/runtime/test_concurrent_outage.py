@@ -193,7 +193,11 @@ async def test_stop_gives_up_after_long_log_outage(
         async with start(processor):
             await until(lambda: processor.in_progress() == {"a"})
             log.down = True
-    assert [line["count"] for line in lines if line["event"] == "messages lost"] == [1]
+    assert [
+        line["count"]
+        for line in lines
+        if line["event"] == "log unavailable at the end: messages lost"
+    ] == [1]
 
 
 @pytest.mark.parametrize("kind", [Manual, ManualOnce])

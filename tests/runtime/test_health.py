@@ -77,7 +77,7 @@ def test_note_is_shown_and_logged_once(endpoint: HealthEndpoint) -> None:
         for _ in range(3):
             endpoint.health.note("no crawl is defined")
     assert endpoint.get("/readyz") == (200, "ready; no crawl is defined")
-    assert [(line["event"], line["log_level"]) for line in lines] == [
+    assert [(line["note"], line["log_level"]) for line in lines] == [
         ("no crawl is defined", "warning")
     ]
     endpoint.health.note("")

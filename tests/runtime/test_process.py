@@ -25,6 +25,7 @@ from tests.support.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 PROCESS_TIMEOUT = 60.0
+UNAVAILABLE = "log or store unavailable: starting again"
 pytestmark = pytest.mark.slow
 FLEET = {
     "GOSSAMER_KAFKA__SERVERS": "kafka:9092",
@@ -58,8 +59,8 @@ class FleetProcess:
         return [line for line in map(json.loads, whole) if line["event"] == event]
 
     def get(self, path: str) -> tuple[int, str]:
-        until(lambda: self.lines("started") or self.popen.poll() is not None, "a port")
-        port = self.lines("started")[0]["port"]
+        until(lambda: self.lines("service started") or self.popen.poll() is not None, "a port")
+        port = self.lines("service started")[0]["port"]
         connection = HTTPConnection("127.0.0.1", port, timeout=PROCESS_TIMEOUT)
         with suppress(ConnectionError):
             connection.request("GET", path)
@@ -110,9 +111,14 @@ def test_process_works_and_stops_at_sigterm(start: Start, tmp_path: Path, kind: 
     process.popen.send_signal(signal.SIGTERM)
     assert process.wait() == 0
     said = [json.loads(line)["event"] for line in process.stderr().splitlines()]
-    assert said == ["started", "ready", "rebalance", "stopped"], "and no line for the event"
-    assert {line["service"] for line in process.lines("started")} == {"test"}
-    assert {line["instance"] for line in process.lines("started")} == {"one"}
+    assert said == [
+        "service started",
+        "service ready",
+        "partitions assigned by a rebalance",
+        "service stopped",
+    ], "and no line for the event"
+    assert {line["service"] for line in process.lines("service started")} == {"test"}
+    assert {line["instance"] for line in process.lines("service started")} == {"one"}
     database.close()
 
 
@@ -134,8 +140,8 @@ def test_process_waits_for_unavailable_servers(start: Start, kind: str) -> None:
         assert process.get("/healthz") == (200, "ok"), "no reason to restart it"
         (process.folder / "absent").unlink()
         process.await_ready()
-    assert {line["reason"] for line in process.lines("waiting")} == {why}
-    assert len(process.lines("ready")) == 3
+    assert {line["reason"] for line in process.lines(UNAVAILABLE)} == {why}
+    assert len(process.lines("service ready")) == 3
     process.servers("absent")
     process.await_ready(503, why)
     process.popen.send_signal(signal.SIGTERM)
@@ -145,8 +151,8 @@ def test_process_waits_for_unavailable_servers(start: Start, kind: str) -> None:
 def test_process_waits_for_servers_at_startup(start: Start, tmp_path: Path) -> None:
     (tmp_path / "absent").touch()
     process = start()
-    until(lambda: len(process.lines("waiting")) > 3, "patience")
-    waits = [line["seconds"] for line in process.lines("waiting")]
+    until(lambda: len(process.lines(UNAVAILABLE)) > 3, "patience")
+    waits = [line["seconds"] for line in process.lines(UNAVAILABLE)]
     assert waits[:4] == sorted(waits[:4]) and waits[0] < 1
     assert process.get("/readyz")[0] == 503
     (tmp_path / "absent").unlink()
@@ -165,7 +171,7 @@ def test_permanent_error_ends_the_process(
         process.await_ready()
         process.servers(answer)
     assert process.wait() == status
-    (said,) = process.lines("failed")
+    (said,) = process.lines("service ends after a failure")
     assert said["level"] == "error" and "Traceback" not in process.stderr()
     assert said["reason"] in ("the password is wrong", "settings: there is no such keyspace")
 

@@ -8,15 +8,17 @@ from tests.simulation.run import Result, simulate
 MAX_LINES = 20
 """Lines of a story in addition to the harms and the broken promises."""
 WIDTH = 180
-EXPLAINING_WORDS = (
-    "rebalance",
-    "waiting",
-    "failed",
-    "dead letter",
-    "the clock was set",
-    "stopped",
+EXPLAINING_EVENTS = (
+    "partitions assigned by a rebalance",
+    "log or store unavailable: starting again",
+    "log or store unavailable: keeping work in progress",
+    "service ends after a failure",
+    "service ends after an internal error",
+    "record became a dead letter",
+    "clock was set: reloading the memory",
+    "service stopped",
 )
-"""Words of log lines that explain the course of a run."""
+"""Log lines that explain the course of a run."""
 
 
 def kind_of(line: str) -> str:
@@ -47,7 +49,7 @@ def story(result: Result) -> str:
     lines: deque[str] = deque(maxlen=MAX_LINES)
 
     def note(line: str) -> None:
-        if any(repr(word) in line for word in EXPLAINING_WORDS):
+        if any(repr(event) in line for event in EXPLAINING_EVENTS):
             lines.append(f"  {line[:WIDTH]}")
 
     simulate(result.seed, log=note, chosen=result.chosen)

@@ -205,7 +205,7 @@ def end(one: ByHand) -> str:
     assert not [m for m in one.status().values() if m["health"] != "stopped"]
     assert one.down() == ""
     for member in ("dedup-1", "frontier-1", "fetcher-1", "parser-1", "archive-1"):
-        assert one.log_lines(member)[-1]["event"] == "stopped", member
+        assert one.log_lines(member)[-1]["event"] == "service stopped", member
     return output
 
 
@@ -340,7 +340,7 @@ def test_service_waits_for_absent_servers(
         nodes.open()
         until(lambda: one.ready()[0] == 200, f"ready: {one.ready()}")
         assert one.end() == 0
-        assert one.log_lines()[-1]["event"] == "stopped"
+        assert one.log_lines()[-1]["event"] == "service stopped"
 
 
 @pytest.mark.slow

@@ -231,6 +231,6 @@ def test_quiet_prints_nothing_and_json_prints_only_json(tmp_path: Path) -> None:
         assert done.code == 0
         entries = [json.loads(line) for line in done.err.splitlines()]
         assert entries and all(isinstance(entry, dict) for entry in entries)
-        assert {"progress", "report"} <= {entry["event"] for entry in entries}
-        (report,) = [entry for entry in entries if entry["event"] == "report"]
+        assert {"crawl in progress", "crawl ended"} <= {entry["event"] for entry in entries}
+        (report,) = [entry for entry in entries if entry["event"] == "crawl ended"]
         assert report["pages"] == len(readable(web.truth))

@@ -24,13 +24,12 @@ from console.api.parameters import (
     Limit,
     reading,
 )
-from console.cli.options import DEFAULT_FLEET_POLICY
 from console.report_html import POLICY, report_page
 from gossamer.crawl import seeds_applied
 from gossamer.crawl_file import CrawlFile, parse_crawl_file, write_crawl_file
 from gossamer.errors import BadSettings
 from gossamer.events import ChangeRecorded
-from gossamer.policies import NEVER
+from gossamer.policies import DEFAULT_FLEET_POLICY, NEVER
 from gossamer.relevance import check_classifiers
 from inspection.answers.failures import FailureGroup, read_failure_groups
 from inspection.answers.overview import Overview, read_overview

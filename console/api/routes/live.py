@@ -51,10 +51,10 @@ async def get_live(
     stream = live.follow(actor, key, topics, sample, interval, is_valid)
     # Awaited here, so that an error becomes the status of the response.
     first = await anext(stream, None)
-    return ServerSentEvent(_continued(first, stream))
+    return ServerSentEvent(_prepend(first, stream))
 
 
-async def _continued(
+async def _prepend(
     first: ServerSentEventMessage | None, stream: AsyncGenerator[ServerSentEventMessage, None]
 ) -> AsyncIterator[ServerSentEventMessage]:
     async with aclosing(stream):

@@ -107,7 +107,7 @@ class Target(Change, kw_only=True):
 @changing(post, f"{CRAWL}/seeds", "Add seeds")
 async def add_seeds(changer: FromRequest, data: JSONBody[Seeds]) -> Committed:
     """Add seeds within the scope of the crawl."""
-    seeds = read_seeds(_named(data.urls))
+    seeds = read_seeds(_check_urls(data.urls))
     return await changer.carry_out(
         data,
         lambda crawl, now: plan_seeds(crawl, seeds, now, priority=data.priority, party=data.party),
@@ -129,7 +129,7 @@ async def retry(changer: FromRequest, data: JSONBody[Targets]) -> Committed:
 @changing(post, f"{CRAWL}/refetch", "Fetch again")
 async def refetch(changer: FromRequest, data: JSONBody[Urls]) -> Committed:
     """Fetch URLs again before their next planned visit."""
-    urls = _named(data.urls)
+    urls = _check_urls(data.urls)
     return await changer.carry_out(data, lambda crawl, now: plan_refetch(crawl, urls, now))
 
 
@@ -219,7 +219,7 @@ def _letters(data: Letters) -> set[str] | None:
     return None if data.all else set(data.letters)
 
 
-def _named(urls: tuple[str, ...]) -> tuple[str, ...]:
+def _check_urls(urls: tuple[str, ...]) -> tuple[str, ...]:
     if not urls:
         raise BadSettings("name a URL")
     return urls

@@ -320,7 +320,7 @@ class GroupConsumer(confluent_kafka.Consumer):
     def close(self) -> None:
         """Leave the group."""
         if not finishes_within(self._close_limit, super().close):
-            logger.warning("leaving the group timed out", seconds=self._close_limit)
+            logger.warning("leaving the consumer group timed out", seconds=self._close_limit)
 
 
 def finishes_within(seconds: float, call: Callable[[], None]) -> bool:

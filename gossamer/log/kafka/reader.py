@@ -306,7 +306,13 @@ class KafkaReader:
         """
         self._check({at: position})
         position.jumped_to = found
-        logger.info("offsets jump", topic=at[0], partition=at[1], first=position.next, end=found)
+        logger.info(
+            "offsets jump: going back to the skipped ones",
+            topic=at[0],
+            partition=at[1],
+            first=position.next,
+            end=found,
+        )
         self._seek(at, position.next)
 
     def _seek(self, at: At, offset: int) -> None:
@@ -400,7 +406,7 @@ class KafkaReader:
             if offsets := [one for one in committed if one.offset >= 0]:
                 self._consumer.commit(offsets=offsets)
         except KafkaException as failure:
-            logger.info("offsets not committed again", reason=error_of(failure).str())
+            logger.info("committed offsets cannot be renewed now", reason=error_of(failure).str())
 
     def advance(self, records: Iterable[Record], messages: Iterable[Message]) -> bool:
         """Flush the store's writes, append *messages*, and commit past *records*, in this order."""

@@ -106,7 +106,7 @@ class Trimmer:
                 ends[at] = min(offset, ends.get(at, offset))
         self._remove_blobs(ends)
         fresh = {at: end for at, end in ends.items() if end > self._deleted.get(at, 0)}
-        for at, offset in self._replayed_from([at for at in fresh if TOPICS[at[0]].replayed]):
+        for at, offset in self._replay_starts([at for at in fresh if TOPICS[at[0]].replayed]):
             if (end := min(offset, fresh[at])) > self._deleted.get(at, 0):
                 fresh[at] = end
             else:
@@ -143,7 +143,7 @@ class Trimmer:
             self._removing.shutdown()
             self._removing = None
 
-    def _replayed_from(
+    def _replay_starts(
         self, partitions: list[tuple[str, int]]
     ) -> Iterator[tuple[tuple[str, int], int]]:
         """Yield the first offset of the replay window in each of *partitions* that has one."""

@@ -219,7 +219,7 @@ class Topics:
             config = configs[topic.name]
             for name, value in _differing(topic, config).items():
                 appliable.append(f"{topic.name}: {name} is {_value(config, name)}, not {value}")
-            kept += _kept_by_operator(topic, config)
+            kept += _find_kept_values(topic, config)
         for name in {topic.name for topic in topics} & found.keys():
             if not _is_usable(found[name]):
                 refused.append(f"{name}: has no usable partitions: see the logs of the brokers")
@@ -314,7 +314,7 @@ class Topics:
         return {resource.name: answer.result() for resource, answer in asked.items()}
 
     def _config(self, topic: TopicSpec, found: dict[str, Any]) -> Iterator[str]:
-        yield from _kept_by_operator(topic, found)
+        yield from _find_kept_values(topic, found)
         differs = _differing(topic, found)
         if not differs:
             return
@@ -370,7 +370,7 @@ def _may_grow(topic: TopicSpec, count: int) -> bool:
     return topic.grows and _counts(topic) and count < topic.partitions
 
 
-def _kept_by_operator(topic: TopicSpec, found: dict[str, Any]) -> Iterator[str]:
+def _find_kept_values(topic: TopicSpec, found: dict[str, Any]) -> Iterator[str]:
     for name, value in topic.kept.items():
         if _is_set(found.get(name)) and found[name].value != value:
             yield f"{topic.name}: {name} stays {found[name].value}, not {value}"

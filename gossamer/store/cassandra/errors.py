@@ -151,6 +151,8 @@ class RetryBudget:
                 self._left -= clock.steady() - began + wait
                 if self._left < 0:
                     raise
-                logger.warning("waiting", reason=str(error), seconds=wait)
+                logger.warning(
+                    "store unavailable: repeating the request", reason=str(error), seconds=wait
+                )
                 clock.pause(wait)
-        raise AssertionError("waits never end")
+        raise AssertionError("retry_waits has no end")

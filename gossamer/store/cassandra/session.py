@@ -130,19 +130,19 @@ class Cassandra:
     def query(self, cql: str, values: Values = ()) -> list[tuple[Any, ...]]:
         """Return all rows of the result."""
         with self._errors():
-            return list(self._session.execute(self._bound(cql, values)))
+            return list(self._session.execute(self._bind(cql, values)))
 
     def query_each_node(self, cql: str) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
         """Yield the address and the result of each connected node."""
         with self._errors():
-            bound = self._bound(cql, ())
+            bound = self._bind(cql, ())
             for host in sorted((pool.host for pool in self._session.get_pools()), key=str):
                 yield str(host.address), list(self._session.execute(bound, host=host))
 
     def query_whole(self, cql: str) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of the result, which the driver reads page by page."""
         with self._errors():
-            yield from self._session.execute(self._bound(cql, ()))
+            yield from self._session.execute(self._bind(cql, ()))
 
     def query_all(self, cql: str, each: Sequence[Values]) -> list[tuple[Any, ...]]:
         """Return all rows of the results of *cql* for each of these values, with concurrent
@@ -233,11 +233,11 @@ class Cassandra:
         return [_existing_row(one.result_or_exc) if one.success else None for one in answers]
 
     def _insert(self, insert: str, values: Values) -> dict[str, Any]:
-        bound = self._bound(insert, values)
+        bound = self._bind(insert, values)
         return _existing_row(self._session.execute(bound, execution_profile=CONDITIONAL))
 
     def _serial_read(self, select: str, keys: Values) -> dict[str, Any]:
-        bound = self._bound(select, keys)
+        bound = self._bind(select, keys)
         return dict(self._session.execute(bound, execution_profile=SERIAL_READ).one() or {})
 
     def change(self, cql: str) -> None:
@@ -254,7 +254,7 @@ class Cassandra:
             self._prepared[cql] = self._session.prepare(cql)
         return self._prepared[cql]
 
-    def _bound(self, cql: str, values: Values) -> BoundStatement:
+    def _bind(self, cql: str, values: Values) -> BoundStatement:
         return self._prepare(cql).bind(values)
 
 

@@ -282,10 +282,10 @@ class CassandraTable(Generic[R]):
         concurrently."""
         pages = self._pages(partitions, after, limit + len(self.overlay.erased))
 
-        def stored(partition: Partition, _: Sort | None, most: int) -> list[R]:
+        def first_rows(partition: Partition, _: Sort | None, most: int) -> list[R]:
             return pages.get(partition, [])[:most]
 
-        found = (self.overlay.scan(one, after, limit, stored) for one in partitions)
+        found = (self.overlay.scan(one, after, limit, first_rows) for one in partitions)
         return [row for rows in found for row in rows]
 
     def scan_ahead(self, partitions: Iterable[Partition], limit: int = 1000) -> None:

@@ -3,7 +3,7 @@
 The fetcher parses a file once (`reader.py`) and keeps only the groups that apply to us. Every URL
 of the host is checked against these rules (`rules.py`). Parsing is tolerant: 64 % of the files have
 mistakes, and an invalid line does not affect the next line (`reader.py`). Patterns are indexed,
-so that a URL costs about the same with ten rules as with 40,000 (`matcher.py`).
+so that a URL costs about the same with ten rules as with 40,000 (`gossamer/web/path_patterns.py`).
 """
 
 from gossamer.web.robots.reader import LIMIT, RobotsFile, is_text, is_token, parse_robots

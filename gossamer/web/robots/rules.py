@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gossamer.cache import ByteCache
-from gossamer.web.robots.matcher import (
+from gossamer.web.path_patterns import (
     Matcher,
     TooManyPatterns,
     compile_pattern,

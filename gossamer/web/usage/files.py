@@ -11,7 +11,7 @@ from functools import lru_cache
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gossamer.web.robots.matcher import Pattern, compile_pattern, url_octets
+from gossamer.web.path_patterns import Pattern, compile_pattern, url_octets
 from gossamer.web.usage.statements import Statement
 
 TDMREP_PATH = "/.well-known/tdmrep.json"

@@ -58,12 +58,12 @@ class _Terms:
     def permitted(self) -> set[Category]:
         """Return the permitted categories, paid or not."""
         words = self.permits.get(USAGE)
-        named = set(Category) if words is None else _covered(words)
+        named = set(Category) if words is None else _categories_of(words)
         return named - self.prohibited()
 
     def prohibited(self) -> set[Category]:
         """Return the categories that the license prohibits by name."""
-        return _covered(self.prohibits.get(USAGE, ()))
+        return _categories_of(self.prohibits.get(USAGE, ()))
 
     def excluded(self) -> set[Category]:
         """Return the categories that the license does not permit."""
@@ -151,7 +151,7 @@ def _words(terms: Mapping[str, list[str]]) -> tuple[str, ...]:
     )
 
 
-def _covered(words: Iterator[str] | list[str] | tuple[str, ...]) -> set[Category]:
+def _categories_of(words: Iterator[str] | list[str] | tuple[str, ...]) -> set[Category]:
     return {category for word in words for category in COVERED.get(word.lower(), ())}
 
 

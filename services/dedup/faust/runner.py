@@ -171,7 +171,7 @@ class FaustRunner:
             try:
                 return work()
             except Unavailable as error:
-                logger.warning("store unavailable, waiting", reason=str(error))
+                logger.warning("store unavailable: repeating the work", reason=str(error))
                 if self._stopped.wait(RETRY_INTERVAL):
                     raise
 

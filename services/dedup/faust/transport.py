@@ -202,7 +202,12 @@ class Restorer(Service):
         source = {self._source}
         ours, gained = _partitions_of(source, assigned), _partitions_of(source, newly_assigned)
         lost = _partitions_of(source, revoked) - ours
-        logger.info("rebalance", partitions=len(ours), gained=sorted(gained), lost=sorted(lost))
+        logger.info(
+            "partitions assigned by a rebalance",
+            partitions=len(ours),
+            gained=sorted(gained),
+            lost=sorted(lost),
+        )
         if generation_id == self._app.consumer_generation_id:
             self._halt.set()
             self._halt = threading.Event()

@@ -395,4 +395,4 @@ class GapMeter:
             self._smallest = gap / delay
             set_gauge("gossamer_smallest_gap_ratio", self._smallest)
         if gap < delay:
-            logger.warning("delay not kept", host=host, gap=gap, delay=delay)
+            logger.warning("delay between requests not kept", host=host, gap=gap, delay=delay)

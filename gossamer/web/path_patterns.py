@@ -1,5 +1,7 @@
 """Finds the pattern that decides about a path: the one with the most octets (RFC 9309, 2.2.2).
 
+The rules of robots.txt and the statements of usage files have such patterns.
+
 A robots.txt may have 40,000 rules, and a page 10,000 links to their host. Nearly all patterns have
 no star before their end and match as prefixes. They are sorted, and each stores the heaviest of its
 own prefixes, so that one bisection finds the rule. Any other pattern is indexed by its rarest four
