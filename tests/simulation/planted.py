@@ -1,19 +1,22 @@
 """Planted faults: faults that once broke a promise, to check that the simulation still detects
 them.
 
-A fault replaces functions of the services, its seams, by faulty versions. A seam that was renamed
-or has other parameters is an error, so that a refactoring cannot disable a fault.
+A fault replaces functions of the services, its seams, by faulty versions. It names a seam by the
+imported function itself: the type check finds a renamed one. A seam with other parameters than its
+faulty version is an error when the fault is planted. So a refactoring cannot disable a fault.
 """
 
 import inspect
 import pkgutil
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from heapq import heappush
+from itertools import islice
 from typing import Any
 from unittest import mock
 
@@ -36,30 +39,39 @@ from gossamer.events import (
     UrlsDiscovered,
 )
 from gossamer.log import At, GroupOffsets, Headers, Log, Record
-from gossamer.log.codec import E, _headers_of_page, decode, decode_valid
+from gossamer.log.codec import E, _headers_of_page, decode, decode_valid, try_decode
+from gossamer.log.kafka.reader import KafkaReader
 from gossamer.log.kafka.retention import GapCheck
 from gossamer.log.throttling import far_behind
-from gossamer.runtime.checkpoints import Alignment, CheckpointRow, Checkpoints
+from gossamer.runtime.checkpoints import Alignment, CheckpointRow, Checkpoints, align
+from gossamer.runtime.handling import read_ahead
 from gossamer.runtime.loop import Blocking, Loop
 from gossamer.runtime.processor import Key
 from gossamer.store import Sort, Store
 from gossamer.store.cassandra.errors import is_temporary
-from gossamer.store.cassandra.store import CassandraStore
+from gossamer.store.cassandra.store import CassandraStore, _by_partition
+from services.dedup.documents import is_overtaken
 from services.dedup.erasing import Erasing
 from services.dedup.rows import DocumentRow
 from services.dedup.service import Dedup
 from services.fetcher.service import Fetcher, OrderRun
+from services.fetcher.visit import leaves_host
 from services.frontier.checkout import _charge
 from services.frontier.dispatch import Balance
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
+from services.frontier.politeness import returned_order_delay
 from services.frontier.refusals import Refusals
 from services.frontier.removal import CrawlRemoval
 from services.frontier.rows import HostRow, OffsetAndTime, QueuedUrl, QueueEnds
 from services.frontier.service import Frontier
-from services.frontier.urgent import UrgentRequests
+from services.frontier.urgent import UrgentRequests, _may_wait
 from services.frontier.workbench import Host, Schedule
+from tests.simulation.run import simulate
+from tests.simulation.scenarios import seeds_of
 
+Seam = Callable[..., Any] | property
+PACKAGES = frozenset({"gossamer", "services"})
 PRIORITY = re.compile(rb'"priority": ?(-?\d+)')
 
 
@@ -72,31 +84,57 @@ class Fault:
     scenario: str
     """The scenario whose seeds are run."""
     seeds: int
-    """The maximum number of seeds that are run."""
+    """The maximum number of seeds that are run, three to five times the number that was needed."""
     report: str
     """A pattern of the line that reports the broken promise."""
-    seams: Mapping[str, Callable[..., Any] | property]
-    """Dotted name of a function of the services → its faulty version."""
-    first: int = 0
-    """The first seed that is run. It detected the fault when this was written."""
+    seams: Mapping[Seam, Seam]
+    """Function or property of the services → its faulty version."""
+    nightly: bool = False
+    """Whether the search takes too long for every change."""
 
 
 @contextmanager
 def plant(fault: Fault) -> Iterator[None]:
     """Replace the seams of *fault*; raise TypeError if one has other parameters than it expects."""
     with ExitStack() as stack:
-        for seam, faulty in fault.seams.items():
-            original = pkgutil.resolve_name(seam)
+        for original, faulty in fault.seams.items():
             if _shape(original) != _shape(faulty):
                 raise TypeError(
-                    f"{seam} is {_shape(original)}, and is replaced by {_shape(faulty)}"
+                    f"{original} is {_shape(original)}, and is replaced by {_shape(faulty)}"
                 )
-            stack.enter_context(mock.patch(seam, faulty))
+            for owner, name in _owners(original):
+                stack.enter_context(mock.patch.object(owner, name, faulty))
         yield
 
 
-def _shape(function: Any) -> tuple[object, ...]:
+def _owners(seam: Seam) -> list[tuple[object, str]]:
+    """Return the class of a method or property, or all modules that define or import a function;
+    each with the name that the seam has there."""
+    function: Any = seam.fget if isinstance(seam, property) else seam
+    if owner := function.__qualname__.rpartition(".")[0]:
+        return [(pkgutil.resolve_name(f"{function.__module__}:{owner}"), function.__name__)]
+    return [
+        (module, name)
+        for module in [*sys.modules.values()]
+        if module.__name__.partition(".")[0] in PACKAGES
+        for name, value in vars(module).items()
+        if value is seam
+    ]
+
+
+def detect(fault: Fault) -> int | None:
+    """Return the number of seeds that were run until *fault* was detected; None if it was not
+    detected within its seeds."""
+    with plant(fault):
+        for number, seed in enumerate(islice(seeds_of(fault.scenario), fault.seeds), 1):
+            if any(re.search(fault.report, line) for line in simulate(seed).broken):
+                return number
+    return None
+
+
+def _shape(function: Seam) -> tuple[object, ...]:
     if isinstance(function, property):
+        assert function.fget
         return ("property", *_shape(function.fget))
     parameters = inspect.signature(function).parameters.values()
     kinds = [(parameter.name, parameter.kind, parameter.default) for parameter in parameters]
@@ -322,18 +360,17 @@ FAULTS = (
         scenario="anything",
         seeds=3,
         report="has no dead letter",
-        seams={"gossamer.log.codec.decode_valid": _any_priority},
+        seams={decode_valid: _any_priority},
     ),
     Fault(
         "torn flush",
         "URLs beyond the end of a queue, left by a torn flush, are ordered.",
         scenario="torn flushes",
         seeds=100,
-        first=50733,
         report="admitted and has no outcome|did not finish|for URLs that were answered before",
         seams={
-            "services.frontier.rows.QueueEnds.readable": _beyond_the_end,
-            "services.frontier.partition.Partition.was_visited_before": _never_before,
+            QueueEnds.readable: _beyond_the_end,
+            Partition.was_visited_before: _never_before,
         },
     ),
     Fault(
@@ -341,14 +378,13 @@ FAULTS = (
         "Leases end before outcomes that arrived in time are consumed.",
         scenario="outcomes not consumed",
         seeds=10,
-        first=20925,
         report="Retry-After of .* broken|for URLs that were answered before",
         seams={
-            "services.frontier.partitions.Partitions.caught_up": property(_always_caught_up),
-            "services.frontier.partition.Partition._adjust_times": _as_written,
-            "services.frontier.service.Frontier.must_catch_up": _never_catches_up,
-            "services.frontier.service.Frontier._leases_may_end_until": _until_now,
-            "services.frontier.dispatch.Balance.answers_since_expiry": _always_answers,
+            Partitions.caught_up: property(_always_caught_up),
+            Partition._adjust_times: _as_written,
+            Frontier.must_catch_up: _never_catches_up,
+            Frontier._leases_may_end_until: _until_now,
+            Balance.answers_since_expiry: _always_answers,
         },
     ),
     Fault(
@@ -356,11 +392,10 @@ FAULTS = (
         "Owners stamp writes by their own clocks, and no flush checks claims.",
         scenario="frontiers' clocks",
         seeds=80,
-        first=457,
         report="admitted and has no outcome|did not finish",
         seams={
-            "gossamer.store.cassandra.store.CassandraStore.stamp": _by_its_own_clock,
-            "gossamer.store.cassandra.store.CassandraStore.guard": _skip_guard,
+            CassandraStore.stamp: _by_its_own_clock,
+            CassandraStore.guard: _skip_guard,
         },
     ),
     Fault(
@@ -370,8 +405,8 @@ FAULTS = (
         seeds=5,
         report="was evicted for not polling",
         seams={
-            "services.frontier.partition.Partition.read_all": _one_by_one,
-            "services.frontier.dispatch.read_ahead": _not_read,
+            Partition.read_all: _one_by_one,
+            read_ahead: _not_read,
         },
     ),
     Fault(
@@ -379,36 +414,32 @@ FAULTS = (
         "A visit follows a redirect of robots.txt to any host.",
         scenario="anything",
         seeds=10,
-        first=93,
         report="s between two requests|two requests at once",
-        seams={"services.fetcher.visit.leaves_host": _never_leaves},
+        seams={leaves_host: _never_leaves},
     ),
     Fault(
         "growing heap",
         "A heap grows by one entry with every change of a host.",
         scenario="many links",
         seeds=16,
-        first=183,
         report="entries for . hosts in memory",
-        seams={"services.frontier.workbench.Schedule.put": _heap_only_grows},
+        seams={Schedule.put: _heap_only_grows},
     ),
     Fault(
         "short outage",
         "A short outage of the store ends the fetcher's order.",
         scenario="short store outages",
         seeds=10,
-        first=669,
         report="was never answered: its lease expired|fetcher-. ended with status",
-        seams={"services.fetcher.service.Fetcher._refusal": _ends_at_once},
+        seams={Fetcher._refusal: _ends_at_once},
     ),
     Fault(
         "hot loop",
         "An order that a fetcher refuses by its clock is repeated every two seconds.",
         scenario="fetchers' clocks",
         seeds=8,
-        first=189,
         report="times in a row until",
-        seams={"services.frontier.checkin.returned_order_delay": _short_wait},
+        seams={returned_order_delay: _short_wait},
     ),
     Fault(
         "long step",
@@ -416,7 +447,7 @@ FAULTS = (
         scenario="listings",
         seeds=3,
         report="was evicted for not polling",
-        seams={"gossamer.runtime.sequential.read_ahead": _not_read},
+        seams={read_ahead: _not_read},
     ),
     Fault(
         "small requests",
@@ -424,16 +455,15 @@ FAULTS = (
         scenario="listings",
         seeds=3,
         report="a step of .* took",
-        seams={"gossamer.store.cassandra.store._by_partition": _row_by_row},
+        seams={_by_partition: _row_by_row},
     ),
     Fault(
         "slow archive",
         "A slow archive stops the hosts of all partitions.",
         scenario="one slow archive",
         seeds=10,
-        first=33,
         report="which does not read its pages",
-        seams={"gossamer.log.throttling.far_behind": _all_if_any},
+        seams={far_behind: _all_if_any},
     ),
     Fault(
         "overloaded",
@@ -441,7 +471,7 @@ FAULTS = (
         scenario="short store outages",
         seeds=3,
         report="ended with status 1",
-        seams={"gossamer.store.cassandra.errors.is_temporary": _not_if_overloaded},
+        seams={is_temporary: _not_if_overloaded},
     ),
     Fault(
         "gap",
@@ -449,18 +479,17 @@ FAULTS = (
         scenario="records deleted",
         seeds=3,
         report="has skipped records",
-        seams={"gossamer.log.kafka.retention.GapCheck.check": _never_missing},
+        seams={GapCheck.check: _never_missing},
     ),
     Fault(
         "not aligned",
         "A group continues at its offsets although an older store was restored.",
         scenario="store restored",
         seeds=5,
-        first=162,
         report="admitted and has no outcome|has no verdict|was not archived",
         seams={
-            "gossamer.runtime.checkpoints.align": _in_step,
-            "gossamer.runtime.checkpoints.Checkpoints._compare": _never_compares,
+            align: _in_step,
+            Checkpoints._compare: _never_compares,
         },
     ),
     Fault(
@@ -468,9 +497,8 @@ FAULTS = (
         "A record that only a newer version can read becomes a dead letter.",
         scenario="upgraded",
         seeds=5,
-        first=420,
         report="dead letter: ",
-        seams={"gossamer.log.codec.try_decode": _dead_letter_newer},
+        seams={try_decode: _dead_letter_newer},
     ),
     Fault(
         "skipped records",
@@ -478,7 +506,7 @@ FAULTS = (
         scenario="records skipped",
         seeds=5,
         report="admitted and has no outcome|did not finish|has no verdict|was not archived",
-        seams={"gossamer.log.kafka.reader.KafkaReader._go_back": _goes_on},
+        seams={KafkaReader._go_back: _goes_on},
     ),
     Fault(
         "older document",
@@ -486,16 +514,15 @@ FAULTS = (
         scenario="late pages",
         seeds=10,
         report="on `pages` goes back",
-        seams={"services.dedup.documents.is_overtaken": _never_overtaken},
+        seams={is_overtaken: _never_overtaken},
     ),
     Fault(
         "early quiesce",
         "A service reports that it is quiesced before it has written its last step.",
         scenario="quiesced",
         seeds=10,
-        first=54,
         report="no snapshot: services continued|half written|has no outcome|did not finish",
-        seams={"gossamer.runtime.loop.Loop._read_control": _noted_at_once},
+        seams={Loop._read_control: _noted_at_once},
     ),
     Fault(
         "two fetchers",
@@ -503,7 +530,7 @@ FAULTS = (
         scenario="wide",
         seeds=3,
         report="had orders at two partitions at once",
-        seams={"services.frontier.dispatch.Balance._current_partition": _bound_after_a_visit},
+        seams={Balance._current_partition: _bound_after_a_visit},
     ),
     Fault(
         "equal shares",
@@ -511,7 +538,7 @@ FAULTS = (
         scenario="two crawls",
         seeds=3,
         report="did not follow the weights",
-        seams={"services.frontier.checkout._charge": _without_weight},
+        seams={_charge: _without_weight},
     ),
     Fault(
         "saved visits",
@@ -519,7 +546,7 @@ FAULTS = (
         scenario="two crawls",
         seeds=5,
         report="did not follow the weights",
-        seams={"services.frontier.checkout._charge": _as_if_all_were_open},
+        seams={_charge: _as_if_all_were_open},
     ),
     Fault(
         "header of another crawl",
@@ -527,7 +554,7 @@ FAULTS = (
         scenario="two crawls",
         seeds=1,
         report="has the header crawl: default",
-        seams={"gossamer.log.codec._headers_of_page": _of_default_crawl},
+        seams={_headers_of_page: _of_default_crawl},
     ),
     Fault(
         "rows of a removed crawl",
@@ -535,7 +562,7 @@ FAULTS = (
         scenario="crawl removed",
         seeds=1,
         report="was removed and has a row in",
-        seams={"services.frontier.removal.CrawlRemoval._find_partitions": _no_partitions},
+        seams={CrawlRemoval._find_partitions: _no_partitions},
     ),
     Fault(
         "documents of a removed crawl",
@@ -543,16 +570,15 @@ FAULTS = (
         scenario="crawl removed",
         seeds=3,
         report="was removed and .* is published",
-        seams={"services.dedup.erasing.Erasing.begin": _without_tombstones},
+        seams={Erasing.begin: _without_tombstones},
     ),
     Fault(
         "pages of a removed crawl",
         "Pages of a removed crawl in flight are published.",
         scenario="crawl removed",
         seeds=2,
-        first=4800,
         report="was removed and .* was published later",
-        seams={"services.dedup.service.Dedup._is_dropped": _as_if_present},
+        seams={Dedup._is_dropped: _as_if_present},
     ),
     Fault(
         "narrower scope",
@@ -560,7 +586,7 @@ FAULTS = (
         scenario="crawls changed",
         seeds=5,
         report="requested .* s after: default without",
-        seams={"services.frontier.refusals.Refusals.find_exclusion": _never_excluded},
+        seams={Refusals.find_exclusion: _never_excluded},
     ),
     Fault(
         "parked for good",
@@ -568,7 +594,7 @@ FAULTS = (
         scenario="crawls changed",
         seeds=3,
         report="is still excluded by an earlier scope",
-        seams={"services.frontier.refusals.Refusals.unevaluated": _never_again},
+        seams={Refusals.unevaluated: _never_again},
     ),
     Fault(
         "known pages",
@@ -576,7 +602,7 @@ FAULTS = (
         scenario="fetched",
         seeds=3,
         report="was requested at .* and was not visited since",
-        seams={"services.frontier.urgent.UrgentRequests.fetch": _without_known},
+        seams={UrgentRequests.fetch: _without_known},
     ),
     Fault(
         "two entries",
@@ -584,6 +610,6 @@ FAULTS = (
         scenario="fetched",
         seeds=3,
         report="for URLs that were answered before",
-        seams={"services.frontier.urgent._may_wait": _never_waits},
+        seams={_may_wait: _never_waits},
     ),
 )
