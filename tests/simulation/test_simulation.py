@@ -80,7 +80,7 @@ def test_seed_is_the_same_run_in_every_process(capsys: pytest.CaptureFixture[str
 
 @pytest.mark.slow
 def test_failing_seed_is_shrunk_to_the_harms_that_break_the_promise() -> None:
-    fault = next(one for one in FAULTS if one.name == "outcomes not consumed")
+    fault = next(one for one in FAULTS if one.name == "timestamps")
     with plant(fault):
         failing = (simulate(seed) for seed in seeds_of(fault.scenario))
         result = next(one for one in failing if one.broken)
