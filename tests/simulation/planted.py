@@ -32,6 +32,7 @@ from gossamer.events import (
     Event,
     FetchRequested,
     HostCheckedOut,
+    Outcome,
     Page,
     SeedAdded,
     Tombstone,
@@ -60,7 +61,7 @@ from services.frontier.checkout import _charge
 from services.frontier.dispatch import Balance
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
-from services.frontier.politeness import returned_order_delay
+from services.frontier.politeness import _has_retry_after, returned_order_delay
 from services.frontier.refusals import Refusals
 from services.frontier.removal import CrawlRemoval
 from services.frontier.rows import HostRow, OffsetAndTime, QueuedUrl, QueueEnds
@@ -178,6 +179,10 @@ def _never_catches_up(self: Frontier, now: float) -> bool:
 
 def _until_now(self: Frontier, now: float) -> float:
     return now
+
+
+def _never_announced(outcome: Outcome, retry_after: float) -> bool:
+    return False
 
 
 def _always_answers(self: Balance, row: HostRow) -> bool:
@@ -388,6 +393,14 @@ FAULTS = (
             Balance.answers_since_expiry: _always_answers,
         },
         nightly=True,
+    ),
+    Fault(
+        "Retry-After",
+        "A host is visited after its backoff, whatever its Retry-After is.",
+        scenario="outcomes not consumed",
+        seeds=5,
+        report="Retry-After of .* broken",
+        seams={_has_retry_after: _never_announced},
     ),
     Fault(
         "timestamps",
