@@ -1,7 +1,7 @@
 """Promises that are known to be broken, each with its cause.
 
 A run fails for a broken promise that is not listed here. It also fails if a listed seed keeps the
-promise: whoever cures a cause removes its row.
+promise, so that the row is removed when its cause is cured.
 """
 
 import re

@@ -15,12 +15,11 @@ from tests.simulation.planted import FAULTS, Fault, detect, plant
 
 def faults() -> Iterator[ParameterSet]:
     for fault in FAULTS:
-        marks = [pytest.mark.long] if fault.nightly else []
+        marks = [pytest.mark.long, pytest.mark.timeout(3600)] if fault.nightly else []
         yield pytest.param(fault, marks=marks, id=fault.name)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("fault", [*faults()])
 def test_planted_fault_is_found(fault: Fault) -> None:
     assert detect(fault) is not None, f"{fault.sentence} Not found in {fault.seeds} seeds."
