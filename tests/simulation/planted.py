@@ -1,19 +1,22 @@
 """Planted faults: faults that once broke a promise, to check that the simulation still detects
 them.
 
-A fault replaces functions of the services, its seams, by faulty versions. A seam that was renamed
-or has other parameters is an error, so that a refactoring cannot disable a fault.
+A fault replaces functions of the services, its seams, by faulty versions. It names a seam by the
+imported function itself: the type check finds a renamed one. A seam with other parameters than its
+faulty version is an error when the fault is planted. So a refactoring cannot disable a fault.
 """
 
 import inspect
 import pkgutil
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from heapq import heappush
+from itertools import islice
 from typing import Any
 from unittest import mock
 
@@ -29,6 +32,7 @@ from gossamer.events import (
     Event,
     FetchRequested,
     HostCheckedOut,
+    Outcome,
     Page,
     SeedAdded,
     Tombstone,
@@ -36,31 +40,39 @@ from gossamer.events import (
     UrlsDiscovered,
 )
 from gossamer.log import At, GroupOffsets, Headers, Log, Record
-from gossamer.log.codec import E, _headers_of_page, decode, decode_valid
+from gossamer.log.codec import E, _headers_of_page, decode, decode_valid, try_decode
+from gossamer.log.kafka.reader import KafkaReader
 from gossamer.log.kafka.retention import GapCheck
 from gossamer.log.throttling import far_behind
-from gossamer.runtime.checkpoints import Alignment, CheckpointRow, Checkpoints
+from gossamer.runtime.checkpoints import Alignment, CheckpointRow, Checkpoints, align
+from gossamer.runtime.handling import read_ahead
 from gossamer.runtime.loop import Blocking, Loop
 from gossamer.runtime.processor import Key
 from gossamer.store import Sort, Store
 from gossamer.store.cassandra.errors import is_temporary
-from gossamer.store.cassandra.store import CassandraStore
+from gossamer.store.cassandra.store import CassandraStore, _by_partition
+from services.dedup.documents import is_overtaken
 from services.dedup.erasing import Erasing
 from services.dedup.rows import DocumentRow
 from services.dedup.service import Dedup
 from services.fetcher.service import Fetcher, OrderRun
+from services.fetcher.visit import leaves_host
 from services.frontier.choice.dispatch import Balance
 from services.frontier.partition.partition import Partition
-from services.frontier.partition.partitions import Partitions
+from services.frontier.partition.politeness import _has_retry_after, returned_order_delay
+from services.frontier.partition.share import CrawlShare
 from services.frontier.partition.workbench import Host, Schedule
 from services.frontier.procedures.removal import CrawlRemoval
-from services.frontier.service import Frontier
 from services.frontier.steps.checkout import _charge
 from services.frontier.steps.refusals import Refusals
-from services.frontier.steps.urgent import UrgentRequests
+from services.frontier.steps.urgent import UrgentRequests, _may_wait
 from services.frontier.tables.hosts import HostRow, OffsetAndTime, QueueEnds
 from services.frontier.tables.urls import QueuedUrl
+from tests.simulation.run import simulate
+from tests.simulation.scenarios import seeds_of
 
+Seam = Callable[..., Any] | property
+PACKAGES = frozenset({"gossamer", "services"})
 PRIORITY = re.compile(rb'"priority": ?(-?\d+)')
 
 
@@ -73,31 +85,57 @@ class Fault:
     scenario: str
     """The scenario whose seeds are run."""
     seeds: int
-    """The maximum number of seeds that are run."""
+    """The maximum number of seeds that are run, three to five times the number that was needed."""
     report: str
     """A pattern of the line that reports the broken promise."""
-    seams: Mapping[str, Callable[..., Any] | property]
-    """Dotted name of a function of the services → its faulty version."""
-    first: int = 0
-    """The first seed that is run. It detected the fault when this was written."""
+    seams: Mapping[Seam, Seam]
+    """Function or property of the services → its faulty version."""
+    nightly: bool = False
+    """Whether the search takes too long for every change."""
 
 
 @contextmanager
 def plant(fault: Fault) -> Iterator[None]:
     """Replace the seams of *fault*; raise TypeError if one has other parameters than it expects."""
     with ExitStack() as stack:
-        for seam, faulty in fault.seams.items():
-            original = pkgutil.resolve_name(seam)
+        for original, faulty in fault.seams.items():
             if _shape(original) != _shape(faulty):
                 raise TypeError(
-                    f"{seam} is {_shape(original)}, and is replaced by {_shape(faulty)}"
+                    f"{original} is {_shape(original)}, and is replaced by {_shape(faulty)}"
                 )
-            stack.enter_context(mock.patch(seam, faulty))
+            for owner, name in _owners(original):
+                stack.enter_context(mock.patch.object(owner, name, faulty))
         yield
 
 
-def _shape(function: Any) -> tuple[object, ...]:
+def _owners(seam: Seam) -> list[tuple[object, str]]:
+    """Return the class of a method or property, or all modules that define or import a function;
+    each with the name that the seam has there."""
+    function: Any = seam.fget if isinstance(seam, property) else seam
+    if owner := function.__qualname__.rpartition(".")[0]:
+        return [(pkgutil.resolve_name(f"{function.__module__}:{owner}"), function.__name__)]
+    return [
+        (module, name)
+        for module in [*sys.modules.values()]
+        if module.__name__.partition(".")[0] in PACKAGES
+        for name, value in vars(module).items()
+        if value is seam
+    ]
+
+
+def detect(fault: Fault) -> int | None:
+    """Return the number of seeds that were run until *fault* was detected; None if it was not
+    detected within its seeds."""
+    with plant(fault):
+        for number, seed in enumerate(islice(seeds_of(fault.scenario), fault.seeds), 1):
+            if any(re.search(fault.report, line) for line in simulate(seed).broken):
+                return number
+    return None
+
+
+def _shape(function: Seam) -> tuple[object, ...]:
     if isinstance(function, property):
+        assert function.fget
         return ("property", *_shape(function.fget))
     parameters = inspect.signature(function).parameters.values()
     kinds = [(parameter.name, parameter.kind, parameter.default) for parameter in parameters]
@@ -127,24 +165,8 @@ def _never_before(self: Partition, row: HostRow) -> bool:
     return False
 
 
-def _always_caught_up(self: Partitions) -> bool:
-    return True
-
-
-def _as_written(self: Partition, row: HostRow, now: float) -> HostRow:
-    return row
-
-
-def _never_catches_up(self: Frontier, now: float) -> bool:
+def _never_announced(outcome: Outcome, retry_after: float) -> bool:
     return False
-
-
-def _until_now(self: Frontier, now: float) -> float:
-    return now
-
-
-def _always_answers(self: Balance, row: HostRow) -> bool:
-    return True
 
 
 def _by_its_own_clock(self: CassandraStore, first: int, end: int) -> None:
@@ -268,7 +290,7 @@ def _of_default_crawl(page: Page) -> Headers:
     return _headers_of_page(msgspec.structs.replace(page, crawl=DEFAULT_CRAWL))
 
 
-def _no_partitions(self: CrawlRemoval) -> Iterator[Partition]:
+def _no_partitions(self: CrawlRemoval) -> Iterator[tuple[Partition, CrawlShare]]:
     return iter(())
 
 
@@ -283,7 +305,7 @@ def _without_tombstones(
 
 def _never_excluded(
     self: Refusals,
-    partition: Partition,
+    share: CrawlShare,
     site: str,
     url: QueuedUrl,
     crawl: CrawlDefined,
@@ -299,16 +321,17 @@ def _never_again(self: Refusals, crawls: Iterable[CrawlDefined]) -> Iterator[Cra
 def _without_known(
     self: UrgentRequests,
     partition: Partition,
+    share: CrawlShare,
     event: FetchRequested,
     now: float,
     record: OffsetAndTime | None = None,
 ) -> list[UrlsDiscovered]:
     unknown = [url for url in event.urls if not self._urls.get((event.crawl, event.host), url)]
     event = msgspec.structs.replace(event, urls=tuple(unknown))
-    return fetch_urgently(self, partition, event, now, record)
+    return fetch_urgently(self, partition, share, event, now, record)
 
 
-def _never_waits(partition: Partition, row: HostRow, url: str) -> bool:
+def _never_waits(share: CrawlShare, row: HostRow, url: str) -> bool:
     return False
 
 
@@ -321,49 +344,39 @@ FAULTS = (
         "priority",
         "The priority of a seed is not limited: its request number exceeds 64 bits.",
         scenario="anything",
-        seeds=3,
+        seeds=10,
         report="has no dead letter",
-        seams={"gossamer.log.codec.decode_valid": _any_priority},
+        seams={decode_valid: _any_priority},
     ),
     Fault(
         "torn flush",
         "URLs beyond the end of a queue, left by a torn flush, are ordered.",
         scenario="torn flushes",
-        seeds=100,
-        first=50733,
+        seeds=20,
         report="admitted and has no outcome|did not finish|for URLs that were answered before",
         seams={
-            "services.frontier.tables.hosts.QueueEnds.readable": _beyond_the_end,
-            "services.frontier.partition.partition.Partition.was_visited_before": _never_before,
+            QueueEnds.readable: _beyond_the_end,
+            Partition.was_visited_before: _never_before,
         },
+        nightly=True,
     ),
     Fault(
-        "outcomes not consumed",
-        "Leases end before outcomes that arrived in time are consumed.",
+        "Retry-After",
+        "A host is visited after its backoff, whatever its Retry-After is.",
         scenario="outcomes not consumed",
-        seeds=10,
-        first=20925,
-        report="Retry-After of .* broken|for URLs that were answered before",
-        seams={
-            "services.frontier.partition.partitions.Partitions.caught_up": property(
-                _always_caught_up
-            ),
-            "services.frontier.partition.partition.Partition._adjust_times": _as_written,
-            "services.frontier.service.Frontier.must_catch_up": _never_catches_up,
-            "services.frontier.service.Frontier._leases_may_end_until": _until_now,
-            "services.frontier.choice.dispatch.Balance.answers_since_expiry": _always_answers,
-        },
+        seeds=5,
+        report="Retry-After of .* broken",
+        seams={_has_retry_after: _never_announced},
     ),
     Fault(
         "timestamps",
         "Owners stamp writes by their own clocks, and no flush checks claims.",
         scenario="frontiers' clocks",
-        seeds=80,
-        first=457,
+        seeds=20,
         report="admitted and has no outcome|did not finish",
         seams={
-            "gossamer.store.cassandra.store.CassandraStore.stamp": _by_its_own_clock,
-            "gossamer.store.cassandra.store.CassandraStore.guard": _skip_guard,
+            CassandraStore.stamp: _by_its_own_clock,
+            CassandraStore.guard: _skip_guard,
         },
     ),
     Fault(
@@ -373,107 +386,102 @@ FAULTS = (
         seeds=5,
         report="was evicted for not polling",
         seams={
-            "services.frontier.partition.partition.Partition.read_all": _one_by_one,
-            "services.frontier.choice.dispatch.read_ahead": _not_read,
+            Partition.read_all: _one_by_one,
+            read_ahead: _not_read,
         },
     ),
     Fault(
         "robots redirect",
         "A visit follows a redirect of robots.txt to any host.",
         scenario="anything",
-        seeds=10,
-        first=93,
+        seeds=20,
         report="s between two requests|two requests at once",
-        seams={"services.fetcher.visit.leaves_host": _never_leaves},
+        seams={leaves_host: _never_leaves},
     ),
     Fault(
         "growing heap",
         "A heap grows by one entry with every change of a host.",
         scenario="many links",
-        seeds=16,
-        first=183,
+        seeds=5,
         report="entries for . hosts in memory",
-        seams={"services.frontier.partition.workbench.Schedule.put": _heap_only_grows},
+        seams={Schedule.put: _heap_only_grows},
     ),
     Fault(
         "short outage",
         "A short outage of the store ends the fetcher's order.",
         scenario="short store outages",
-        seeds=10,
-        first=669,
+        seeds=12,
         report="was never answered: its lease expired|fetcher-. ended with status",
-        seams={"services.fetcher.service.Fetcher._refusal": _ends_at_once},
+        seams={Fetcher._refusal: _ends_at_once},
     ),
     Fault(
         "hot loop",
         "An order that a fetcher refuses by its clock is repeated every two seconds.",
         scenario="fetchers' clocks",
-        seeds=8,
-        first=189,
+        seeds=5,
         report="times in a row until",
-        seams={"services.frontier.steps.checkin.returned_order_delay": _short_wait},
+        seams={returned_order_delay: _short_wait},
     ),
     Fault(
         "long step",
         "A step reads rows one by one, which takes more than a minute for a sitemap.",
         scenario="listings",
-        seeds=3,
+        seeds=5,
         report="was evicted for not polling",
-        seams={"gossamer.runtime.sequential.read_ahead": _not_read},
+        seams={read_ahead: _not_read},
     ),
     Fault(
         "small requests",
         "Each request reads one row, which takes seconds for a sitemap despite read-ahead.",
         scenario="listings",
-        seeds=3,
+        seeds=5,
         report="a step of .* took",
-        seams={"gossamer.store.cassandra.store._by_partition": _row_by_row},
+        seams={_by_partition: _row_by_row},
     ),
     Fault(
         "slow archive",
         "A slow archive stops the hosts of all partitions.",
         scenario="one slow archive",
-        seeds=10,
-        first=33,
+        seeds=25,
         report="which does not read its pages",
-        seams={"gossamer.log.throttling.far_behind": _all_if_any},
+        seams={far_behind: _all_if_any},
     ),
     Fault(
         "overloaded",
         "An overloaded node stops the service that sends a request.",
         scenario="short store outages",
-        seeds=3,
+        seeds=5,
         report="ended with status 1",
-        seams={"gossamer.store.cassandra.errors.is_temporary": _not_if_overloaded},
+        seams={is_temporary: _not_if_overloaded},
     ),
     Fault(
         "gap",
         "A reader continues after a gap.",
         scenario="records deleted",
-        seeds=3,
+        seeds=5,
         report="has skipped records",
-        seams={"gossamer.log.kafka.retention.GapCheck.check": _never_missing},
+        seams={GapCheck.check: _never_missing},
     ),
     Fault(
         "not aligned",
         "A group continues at its offsets although an older store was restored.",
         scenario="store restored",
-        seeds=5,
-        first=162,
+        seeds=20,
         report="admitted and has no outcome|has no verdict|was not archived",
         seams={
-            "gossamer.runtime.checkpoints.align": _in_step,
-            "gossamer.runtime.checkpoints.Checkpoints._compare": _never_compares,
+            align: _in_step,
+            Checkpoints._compare: _never_compares,
         },
+        nightly=True,
     ),
     Fault(
         "newer dead letter",
         "A record that only a newer version can read becomes a dead letter.",
         scenario="upgraded",
-        seeds=5,
-        first=420,
+        seeds=16,
         report="dead letter: ",
-        seams={"gossamer.log.codec.try_decode": _dead_letter_newer},
+        seams={try_decode: _dead_letter_newer},
+        nightly=True,
     ),
     Fault(
         "skipped records",
@@ -481,7 +489,8 @@ FAULTS = (
         scenario="records skipped",
         seeds=5,
         report="admitted and has no outcome|did not finish|has no verdict|was not archived",
-        seams={"gossamer.log.kafka.reader.KafkaReader._go_back": _goes_on},
+        seams={KafkaReader._go_back: _goes_on},
+        nightly=True,
     ),
     Fault(
         "older document",
@@ -489,77 +498,74 @@ FAULTS = (
         scenario="late pages",
         seeds=10,
         report="on `pages` goes back",
-        seams={"services.dedup.documents.is_overtaken": _never_overtaken},
+        seams={is_overtaken: _never_overtaken},
     ),
     Fault(
         "early quiesce",
         "A service reports that it is quiesced before it has written its last step.",
         scenario="quiesced",
         seeds=10,
-        first=54,
         report="no snapshot: services continued|half written|has no outcome|did not finish",
-        seams={"gossamer.runtime.loop.Loop._read_control": _noted_at_once},
+        seams={Loop._read_control: _noted_at_once},
     ),
     Fault(
         "two fetchers",
         "A site moves to another partition while it has orders in flight.",
         scenario="wide",
-        seeds=3,
+        seeds=5,
         report="had orders at two partitions at once",
-        seams={
-            "services.frontier.choice.dispatch.Balance._current_partition": _bound_after_a_visit
-        },
+        seams={Balance._current_partition: _bound_after_a_visit},
     ),
     Fault(
         "equal shares",
         "A host is shared by crawls without their weights.",
         scenario="two crawls",
-        seeds=3,
+        seeds=5,
         report="did not follow the weights",
-        seams={"services.frontier.steps.checkout._charge": _without_weight},
+        seams={_charge: _without_weight},
     ),
     Fault(
         "saved visits",
         "A paused crawl saves up its visits to a host.",
         scenario="two crawls",
-        seeds=5,
+        seeds=8,
         report="did not follow the weights",
-        seams={"services.frontier.steps.checkout._charge": _as_if_all_were_open},
+        seams={_charge: _as_if_all_were_open},
+        nightly=True,
     ),
     Fault(
         "header of another crawl",
         "A document has the header of the default crawl.",
         scenario="two crawls",
-        seeds=1,
+        seeds=5,
         report="has the header crawl: default",
-        seams={"gossamer.log.codec._headers_of_page": _of_default_crawl},
+        seams={_headers_of_page: _of_default_crawl},
     ),
     Fault(
         "rows of a removed crawl",
         "The rows of a removed crawl are not dropped.",
         scenario="crawl removed",
-        seeds=1,
+        seeds=5,
         report="was removed and has a row in",
-        seams={
-            "services.frontier.procedures.removal.CrawlRemoval._find_partitions": _no_partitions
-        },
+        seams={CrawlRemoval._find_partitions: _no_partitions},
     ),
     Fault(
         "documents of a removed crawl",
         "The documents of a removed crawl stay on `pages`.",
         scenario="crawl removed",
-        seeds=3,
+        seeds=5,
         report="was removed and .* is published",
-        seams={"services.dedup.erasing.Erasing.begin": _without_tombstones},
+        seams={Erasing.begin: _without_tombstones},
+        nightly=True,
     ),
     Fault(
         "pages of a removed crawl",
         "Pages of a removed crawl in flight are published.",
         scenario="crawl removed",
-        seeds=2,
-        first=4800,
-        report="was removed and .* was published later",
-        seams={"services.dedup.service.Dedup._is_dropped": _as_if_present},
+        seeds=5,
+        report="was removed and .* is published|was removed and .* was published later",
+        seams={Dedup._is_dropped: _as_if_present},
+        nightly=True,
     ),
     Fault(
         "narrower scope",
@@ -567,30 +573,30 @@ FAULTS = (
         scenario="crawls changed",
         seeds=5,
         report="requested .* s after: default without",
-        seams={"services.frontier.steps.refusals.Refusals.find_exclusion": _never_excluded},
+        seams={Refusals.find_exclusion: _never_excluded},
     ),
     Fault(
         "parked for good",
         "URLs that an earlier scope excluded stay parked.",
         scenario="crawls changed",
-        seeds=3,
+        seeds=10,
         report="is still excluded by an earlier scope",
-        seams={"services.frontier.steps.refusals.Refusals.unevaluated": _never_again},
+        seams={Refusals.unevaluated: _never_again},
     ),
     Fault(
         "known pages",
         "A requested URL is not visited if it is known.",
         scenario="fetched",
-        seeds=3,
+        seeds=8,
         report="was requested at .* and was not visited since",
-        seams={"services.frontier.steps.urgent.UrgentRequests.fetch": _without_known},
+        seams={UrgentRequests.fetch: _without_known},
     ),
     Fault(
         "two entries",
         "A requested URL that waits in another queue is visited twice.",
         scenario="fetched",
-        seeds=3,
+        seeds=10,
         report="for URLs that were answered before",
-        seams={"services.frontier.steps.urgent._may_wait": _never_waits},
+        seams={_may_wait: _never_waits},
     ),
 )

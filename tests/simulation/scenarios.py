@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 
+FIRST_SEED = 1
 Setting = int | float
 
 
@@ -234,6 +235,17 @@ SCENARIOS_OF_CRAWLS = {
 }
 """Scenarios with one seed of 256 each."""
 
+NAMES = (
+    ANYTHING.name,
+    *(
+        dict.fromkeys(
+            scenario.name
+            for scenario in (*SCENARIOS, *RARE_SCENARIOS.values(), *SCENARIOS_OF_CRAWLS.values())
+        )
+    ),
+)
+"""The names of all scenarios."""
+
 
 def scenario_of(seed: int) -> Scenario:
     turn, place = divmod(seed // 2, len(SCENARIOS))
@@ -242,6 +254,6 @@ def scenario_of(seed: int) -> Scenario:
     return RARE_SCENARIOS.get(seed % 32, SCENARIOS_OF_CRAWLS.get(seed % 256, ANYTHING))
 
 
-def seeds_of(name: str, first: int = 0) -> Iterator[int]:
+def seeds_of(name: str, first: int = FIRST_SEED) -> Iterator[int]:
     """Yield the seeds of the scenario of that *name*, from *first* on."""
     return (seed for seed in count(first) if scenario_of(seed).name == name)

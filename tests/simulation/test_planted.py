@@ -1,48 +1,33 @@
 """The simulation detects each planted fault within a number of seeds."""
 
-import re
+import sys
 from collections.abc import Iterator
-from itertools import islice
 
 import pytest
 from _pytest.mark import ParameterSet
 
+from gossamer.store.cassandra.store import CassandraStore
+from services.frontier.partition.partitions import Partitions
 from services.frontier.partition.politeness import returned_order_delay
-from tests.simulation.planted import FAULTS, Fault, plant
-from tests.simulation.run import simulate
-from tests.simulation.scenarios import seeds_of
-
-NORMAL_SEEDS = 10
-"""The maximum number of seeds in a normal run. Faults that need more are tested in the long run."""
+from services.frontier.steps.checkin import CheckIn
+from tests.simulation.planted import FAULTS, Fault, detect, plant
 
 
 def faults() -> Iterator[ParameterSet]:
     for fault in FAULTS:
-        marks = [pytest.mark.long] if fault.seeds > NORMAL_SEEDS else []
+        marks = [pytest.mark.long, pytest.mark.timeout(3600)] if fault.nightly else []
         yield pytest.param(fault, marks=marks, id=fault.name)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", [*faults()])
 def test_planted_fault_is_found(fault: Fault) -> None:
-    with plant(fault):
-        for seed in islice(seeds_of(fault.scenario, fault.first), fault.seeds):
-            result = simulate(seed)
-            if any(re.search(fault.report, line) for line in result.broken):
-                return
-    pytest.fail(f"{fault.sentence} Not found in {fault.seeds} seeds.")
+    assert detect(fault) is not None, f"{fault.sentence} Not found in {fault.seeds} seeds."
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_seams_of_planted_fault_are_functions_of_the_services(fault: Fault) -> None:
+def test_faulty_version_has_the_parameters_of_its_seam(fault: Fault) -> None:
     with plant(fault):
-        pass
-
-
-def test_seam_that_does_not_exist_is_an_error() -> None:
-    seams = {"services.frontier.steps.checkin.gone": returned_order_delay}
-    fault = Fault("gone", "", "anything", 1, "", seams)
-    with pytest.raises(AttributeError), plant(fault):
         pass
 
 
@@ -50,7 +35,39 @@ def test_seam_with_other_parameters_is_an_error() -> None:
     def short_wait(delay: float) -> float:
         return 0.0
 
-    seams = {"services.frontier.steps.checkin.returned_order_delay": short_wait}
-    fault = Fault("other", "", "anything", 1, "", seams)
+    fault = Fault("other", "", "anything", 1, "", {returned_order_delay: short_wait})
     with pytest.raises(TypeError, match="returned_order_delay"), plant(fault):
         pass
+
+
+def test_function_is_replaced_in_each_module_that_imports_it() -> None:
+    def short_wait(delay: float, returned: int) -> float:
+        return 0.0
+
+    fault = Fault("imported", "", "anything", 1, "", {returned_order_delay: short_wait})
+    modules = [sys.modules[one.__module__] for one in (returned_order_delay, CheckIn)]
+    with plant(fault):
+        assert [vars(one)["returned_order_delay"] for one in modules] == [short_wait, short_wait]
+    assert {vars(one)["returned_order_delay"] for one in modules} == {returned_order_delay}
+
+
+def test_method_and_property_are_replaced_in_their_class() -> None:
+    def is_true(self: Partitions) -> bool:
+        return True
+
+    def check(self: CassandraStore, check: object) -> None:
+        pass
+
+    before = vars(Partitions)["caught_up"], CassandraStore.guard
+    caught_up = property(is_true)
+    fault = Fault(
+        "methods",
+        "",
+        "anything",
+        1,
+        "",
+        {Partitions.caught_up: caught_up, CassandraStore.guard: check},
+    )
+    with plant(fault):
+        assert (vars(Partitions)["caught_up"], CassandraStore.guard) == (caught_up, check)
+    assert (vars(Partitions)["caught_up"], CassandraStore.guard) == before

@@ -3,36 +3,61 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
+from tests.simulation.known import failures_of
 from tests.simulation.planted import FAULTS, plant
-from tests.simulation.run import simulate
-from tests.simulation.scenarios import seeds_of
+from tests.simulation.run import Result, simulate
+from tests.simulation.scenarios import FIRST_SEED, NAMES, seeds_of
 from tests.simulation.shrink import MAX_LINES, shrink_run, story
 
 ROOT = Path(__file__).resolve().parents[2]
+DAY_SEEDS = sorted({*range(FIRST_SEED, 41), *(next(seeds_of(name)) for name in NAMES)})
+"""The first forty seeds, and the first seed of each scenario: about a minute of CPU."""
 BLOCK_SIZE = 10
-"""Seeds of one test, which take five seconds of CPU."""
-QUICK_BLOCK, SLOW_BLOCKS = 6, range(2, 6)
-"""The block that takes the least time, and others of less than half a minute of CPU."""
-BLOCKS = [
-    pytest.param(QUICK_BLOCK),
-    *(pytest.param(block, marks=pytest.mark.slow) for block in SLOW_BLOCKS),
-    *(pytest.param(block, marks=pytest.mark.long) for block in (0, 1, *range(7, 60))),
-]
+"""The number of seeds of one test at night."""
+LOST = "http://a.example/ was parked by low_worth and is lost"
 MAX_SHRUNK = 2
-"""The number of failing seeds of a block that are shrunk."""
+"""The number of failing seeds of a test that are shrunk."""
 BUSY_SEED = 19
 """A seed with takeovers, in which every service logs."""
 
 
-@pytest.mark.parametrize("block", BLOCKS)
-def test_promises_hold_for_a_block_of_seeds(block: int) -> None:
-    results = map(simulate, range(block * BLOCK_SIZE, (block + 1) * BLOCK_SIZE))
-    broken = [result for result in results if result.broken]
-    assert not broken, "\n".join(story(shrink_run(result)) for result in broken[:MAX_SHRUNK])
+def assert_promises(seeds: Iterable[int]) -> None:
+    """Run *seeds*, and fail with the stories of those that broke a promise."""
+    failed = [result for result in map(simulate, seeds) if failures_of(result)]
+    stories = [story(shrink_run(one)) for one in failed[:MAX_SHRUNK] if one.broken]
+    lines = [line for one in failed for line in failures_of(one)]
+    assert not failed, "\n".join([f"seeds {[one.seed for one in failed]}", *lines, *stories])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_promises_hold_for_the_first_seeds_and_all_scenarios() -> None:
+    assert_promises(DAY_SEEDS)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(41, 601, BLOCK_SIZE))
+def test_promises_hold_for_a_block_of_seeds(first: int) -> None:
+    assert_promises(range(first, first + BLOCK_SIZE))
+
+
+def test_broken_promise_without_a_known_cause_is_a_failure() -> None:
+    result = Result(1, broken=[LOST, "the crawl did not finish"])
+    assert failures_of(result) == ["the crawl did not finish"]
+
+
+def test_known_failure_of_another_seed_is_a_failure() -> None:
+    assert failures_of(Result(1, broken=[LOST])) == []
+    assert failures_of(Result(4711, broken=[LOST])) == [LOST]
+
+
+def test_seed_that_no_longer_shows_a_known_failure_fails() -> None:
+    assert any("remove the seed" in line for line in failures_of(Result(1)))
 
 
 @pytest.mark.slow
@@ -56,9 +81,9 @@ def test_seed_is_the_same_run_in_every_process(capsys: pytest.CaptureFixture[str
 
 @pytest.mark.slow
 def test_failing_seed_is_shrunk_to_the_harms_that_break_the_promise() -> None:
-    fault = next(one for one in FAULTS if one.name == "outcomes not consumed")
+    fault = next(one for one in FAULTS if one.name == "timestamps")
     with plant(fault):
-        failing = (simulate(seed) for seed in seeds_of(fault.scenario, fault.first))
+        failing = (simulate(seed) for seed in seeds_of(fault.scenario))
         result = next(one for one in failing if one.broken)
         small = shrink_run(result)
         printed_story = story(small)
