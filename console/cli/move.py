@@ -1,9 +1,9 @@
 """`gossamer move`: moves a folder's crawl to a fleet, or a fleet's crawl to a folder.
 
 The crawl keeps its id. Rows are copied unchanged. Rows of partitions are divided among the new
-partitions by `services.frontier.procedures.resizing`. Records are copied from the topics that no
-service consumes; all other topics have been consumed to their end. The URL-seen set becomes a table
-in a folder, and the changelog `urls.seen` in a fleet.
+partitions by `services.frontier.resizing`. Records are copied from the topics that no service
+consumes; all other topics have been consumed to their end. The URL-seen set becomes a table in a
+folder, and the changelog `urls.seen` in a fleet.
 
 State of servers and disks is not copied: the checkpoints of groups, because the destination has
 other offsets; windows for write timestamps; the list of open WARC files.
@@ -27,8 +27,6 @@ from msgspec.structs import replace
 
 from console.cli.options import add_config, settings_of
 from console.output import say
-from console.preconditions import FLEET_REMEDY, FOLDER_REMEDY, check_drained, check_stopped
-from console.tables import TABLES
 from gossamer import clock
 from gossamer.crawl import are_all_paused, definitions_of, seeds_applied
 from gossamer.errors import BadSettings, GossamerError, Newer, Poison
@@ -58,6 +56,8 @@ from gossamer.store import Row, Store, keys_of
 from gossamer.store.claims import Claimant, ClaimRow, WindowRow
 from inspection.basics.figures import plural
 from inspection.basics.folder import Folder, Opened
+from procedures.preconditions import FLEET_REMEDY, FOLDER_REMEDY, check_drained, check_stopped
+from procedures.tables import TABLES
 from services.archive.rows import STANDALONE_WRITER, SegmentRow, UnpublishedRow
 from services.archive.segments import repair
 from services.dedup.replicated import changes_of, read_valid_changes

@@ -11,7 +11,6 @@ from contextlib import closing
 
 from console.cli.options import DEFAULT_FLEET_POLICY, add_config, positive, settings_of
 from console.output import print_error, say
-from console.preconditions import FLEET_REMEDY, check_drained, check_stopped
 from gossamer import clock
 from gossamer.crawl import CHOICES, definitions_of
 from gossamer.errors import BadSettings, GossamerError
@@ -28,6 +27,7 @@ from gossamer.settings import Settings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
 from inspection.basics.figures import plural
+from procedures.preconditions import FLEET_REMEDY, check_drained, check_stopped
 from services.archive.service import Archive
 from services.dedup.replicated import repartition_changelog
 from services.dedup.service import Dedup

@@ -11,8 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from console.cli.move import Side, move
-from console.cli.restore import align
-from console.cli.snapshot import check_tables, read_fleet_snapshot, take_fleet_snapshot
 from console.cli.topics import resize_fleet
 from gossamer import clock
 from gossamer.errors import GossamerError
@@ -25,6 +23,9 @@ from gossamer.runtime.quiescing import QuiescedFleet
 from gossamer.settings import Settings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
+from procedures.align import align
+from procedures.restore import check_tables
+from procedures.snapshot import read_fleet_snapshot, take_fleet_snapshot
 from services.fetcher.rate_limits import AddressSlot
 from tests.simulation.kernel import START, Process
 from tests.simulation.nodes import Partition

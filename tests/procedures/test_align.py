@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from console.cli.main import main
-from console.cli.restore import align
 from gossamer.blocklist import parse_rule
 from gossamer.crawl import blocklist_of, last_definition
 from gossamer.errors import GossamerError
@@ -17,6 +16,7 @@ from gossamer.runtime.sequential import sequential_loop
 from gossamer.settings import FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
+from procedures.align import align
 from services.frontier.service import Frontier
 
 
