@@ -1,10 +1,7 @@
-"""`gossamer restore --align`: lost parts of a fleet are written from the rest."""
-
-from pathlib import Path
+"""Alignment: lost parts of a fleet are written from the rest."""
 
 import pytest
 
-from console.cli.main import main
 from gossamer.blocklist import parse_rule
 from gossamer.crawl import blocklist_of, last_definition
 from gossamer.errors import GossamerError
@@ -76,8 +73,3 @@ def test_aligned_fleet_is_left_unchanged() -> None:
 def test_align_without_a_fleet_is_refused() -> None:
     with pytest.raises(GossamerError, match="nothing to restore"):
         list(align(new_log(), new_store(), 9.0))
-
-
-def test_align_of_a_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["restore", "--align"]) == 2
-    assert "always agree" in capsys.readouterr().err

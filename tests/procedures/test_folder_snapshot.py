@@ -303,14 +303,3 @@ def test_damaged_crawl_is_replaced(tmp_path: Path, running: FolderCrawl) -> None
     run("restore", tmp_path / "copy", "--data", running.folder.path, "--replace")
     running.open()
     assert running.crawl.run()
-
-
-def test_snapshot_and_align_are_exclusive(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for arguments in (["--align", tmp_path], []):
-        said = run_refused(capsys, "restore", *arguments, status=2)
-        assert "name a snapshot, or use --align for a fleet" in said
-    assert "leave out --data and --replace" in run_refused(
-        capsys, "restore", "--align", "--replace", status=2
-    )
