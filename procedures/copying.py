@@ -129,12 +129,10 @@ class Copy:
             return
         for changes in read_valid_changes(self.source.log, self.source.partitions):
             for number, change in changes:
-                if self._is_within:
-                    is_copied = number != partition_of(change.site, self.target.partitions)
-                else:
-                    # A site that was in another partition before has its changes there, too.
-                    is_copied = number == partition_of(change.site, self.source.partitions)
-                if is_copied:
+                # A site that was in another partition before has its former changes there, too.
+                is_home = number == partition_of(change.site, self.source.partitions)
+                stays = number == partition_of(change.site, self.target.partitions)
+                if is_home and not (stays and self._is_within):
                     yield change
 
     def is_target_empty(self) -> bool:

@@ -1,6 +1,7 @@
 """A copy of a crawl's rows, records and URL-seen set, between two sides and within one."""
 
 from dataclasses import replace
+from itertools import count
 from typing import TypeAlias
 
 import pytest
@@ -180,3 +181,16 @@ def test_resized_changelog_has_each_site_in_its_new_partition() -> None:
     wanted = seen_urls(fleet)
     assert len(wanted) == 40
     assert seen_urls(resized(fleet, 4, epoch=2)) == wanted
+
+
+def test_url_erased_after_a_resize_stays_erased_after_the_next_resize() -> None:
+    fleet = replace(side(is_folder=False), partitions=4)
+    # Each number of partitions has the site in another partition; its former one is read last.
+    sites = (f"{n}.example" for n in count())
+    site = next(one for one in sites if [partition_of(one, n) for n in (4, 3, 2)] == [2, 1, 0])
+    append_changes(fleet, seen_change(site, b"a", b"b"))
+    fleet = resized(fleet, 3, epoch=2)
+    append_changes(fleet, seen_change(site, b"a", erased=True, epoch=2))
+    assert seen_urls(fleet) == {(site, b"b")}
+    fleet = resized(fleet, 2, epoch=3)
+    assert seen_urls(fleet) == {(site, b"b")}
