@@ -32,7 +32,7 @@ everything about a URL, a host or a site.
 stay apart:
 
 - Rows of partitions are sums and lists, which are divided and merged, not copied one by one:
-  `services.frontier.resizing` does it for `move` and `resize`.
+  `services.frontier.procedures.resizing` does it for `move` and `resize`.
 - A snapshot must be the state of one instant. A walk through two ports takes minutes, and other
   processes write in between.
 - A restore reads the replaced database to its end before it writes anything, because that database

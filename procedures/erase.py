@@ -1,10 +1,10 @@
 """Erasure of everything about a URL, a host or a site, as its owner may demand.
 
-The request goes to the log, and the services erase their rows: see `services.frontier.erasing`.
-Archives also erase the records in their WARC files: see `services.archive.retention`. What no
-service has in memory and no key leads to is erased here: dead letters, and rows of tables that are
-read at random, or appended to and dropped as a whole. That is a copy of the crawl onto itself,
-which leaves the target out.
+The request goes to the log, and the services erase their rows: see
+`services.frontier.procedures.erasing`. Archives also erase the records in their WARC files: see
+`services.archive.retention`. What no service has in memory and no key leads to is erased here: dead
+letters, and rows of tables that are read at random, or appended to and dropped as a whole. That is
+a copy of the crawl onto itself, which leaves the target out.
 
 **After a failure.** The topic `audit` has the erasure, but the services may lack the request: erase
 again.

@@ -1,9 +1,9 @@
 """A move of a crawl at rest: from a folder to a fleet, or from a fleet to a folder.
 
 The crawl keeps its id. Rows are copied unchanged. Rows of partitions are divided among the new
-partitions by `services.frontier.resizing`. Records are copied from the topics that no service
-consumes; all other topics have been consumed to their end. The URL-seen set becomes a table in a
-folder, and the changelog `urls.seen` in a fleet.
+partitions by `services.frontier.procedures.resizing`. Records are copied from the topics that no
+service consumes; all other topics have been consumed to their end. The URL-seen set becomes a table
+in a folder, and the changelog `urls.seen` in a fleet.
 
 State of servers and disks is not copied: the checkpoints of groups, because the destination has
 other offsets; windows for write timestamps; the list of open WARC files.

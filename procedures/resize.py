@@ -1,8 +1,8 @@
 """A resize of a stopped fleet: its topics and its rows get another number of partitions.
 
-Rows are divided within the store, by `services.frontier.resizing`. In the changelog of the URL-seen
-set, sites that get another partition are copied there. Topics whose records are consumed are
-created again, or get further partitions.
+Rows are divided within the store, by `services.frontier.procedures.resizing`. In the changelog of
+the URL-seen set, sites that get another partition are copied there. Topics whose records are
+consumed are created again, or get further partitions.
 
 **After a failure.** Each step may be repeated. The rows of the former partitions, by which a
 repetition divides again, are dropped together with the former number in the identity.
