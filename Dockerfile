@@ -13,6 +13,7 @@ COPY gossamer /app/gossamer
 COPY services /app/services
 COPY standalone /app/standalone
 COPY changes /app/changes
+COPY procedures /app/procedures
 COPY local_fleet /app/local_fleet
 COPY inspection /app/inspection
 COPY console /app/console

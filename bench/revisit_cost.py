@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from console.tables import tables
 from gossamer.events import (
     CrawlDefined,
     Discovery,
@@ -37,6 +36,7 @@ from gossamer.store.cassandra.tables import create_tables
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import site_of
+from procedures.tables import tables
 from services.frontier.service import Frontier
 from tests.servers import Server
 

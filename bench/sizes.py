@@ -21,7 +21,6 @@ from zlib import crc32
 
 import rocksdict
 
-from console.tables import tables
 from gossamer.events import DEFAULT_CRAWL, Discovery, Event, Page, PageArchived, Verdict
 from gossamer.log import Message
 from gossamer.log.codec import encode
@@ -38,6 +37,7 @@ from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import parse_robots
 from gossamer.web.url import fingerprint, site_of
 from gossamer.web.validators import Validators
+from procedures.tables import tables
 from services.archive.rows import CaptureRow
 from services.dedup.content import DigestRow, NearCandidate, NearRow, bands
 from services.dedup.rows import DocumentRow

@@ -283,8 +283,8 @@ def check_topics(differences: "Differences", count: int = len(TOPICS)) -> Findin
 
 def check_tables(nodes: "Cassandra", settings: Settings) -> Finding:
     """Check the tables of the keyspace; raise GossamerError if the keyspace is missing."""
-    from console.tables import tables
     from gossamer.store.cassandra.tables import option_problems, read_tables, table_problems
+    from procedures.tables import tables
 
     keyspace, expected = settings.cassandra.keyspace, tables(settings)
     found = read_tables(nodes, keyspace)

@@ -16,10 +16,10 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
-from console.tables import tables
 from gossamer.events.topics import TOPIC_OF
 from gossamer.settings import Settings
 from gossamer.telemetry.metrics import COUNTERS, GAUGES, HISTOGRAMS
+from procedures.tables import tables
 from schemas.configuration import sections
 from schemas.formats import descriptions_of_fields
 

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from itertools import groupby, pairwise
 from pathlib import Path
 
-from console.tables import TABLES, tables
 from gossamer.settings import Settings
 from gossamer.settings.servers import CassandraSettings
 from gossamer.store import Row, partition_fields
 from gossamer.store.cassandra import cql
 from gossamer.store.columns import columns_of
+from procedures.tables import TABLES, tables
 from schemas.formats import descriptions_of_fields
 from schemas.markdown import table
 from services.dedup.seen import SeenRow

@@ -20,6 +20,7 @@ SOURCES = (
     "services",
     "inspection",
     "changes",
+    "procedures",
     "standalone",
     "local_fleet",
     "console",

@@ -2,7 +2,6 @@
 
 import argparse
 
-from changes.erasures import erase, make_request
 from console.cli.changing import add_change, is_confirmed, request_of, user_name
 from console.cli.options import add_place, open_from
 from console.output import BOLD, YELLOW, say
@@ -12,6 +11,7 @@ from gossamer.events import ErasureRequested
 from inspection.basics.figures import instant
 from inspection.crawls.crawl import OpenCrawl
 from inspection.crawls.erasures import read_erasures
+from procedures.erase import erase, make_request
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

@@ -42,7 +42,8 @@ from inspection.progress.progress import End, Progress
 from inspection.progress.status import Failure
 from inspection.progress.workload import Waiting, Workload
 from inspection.urls.visits import SeedFailure
-from services.frontier.revisit import Basis, format_duration
+from services.frontier.revisit.planning import format_duration
+from services.frontier.revisit.state import Basis
 from services.frontier.tables.conditions import Condition
 from services.frontier.tables.harvest import late_points, rates
 from services.frontier.totals.completeness import Completeness

@@ -6,32 +6,19 @@ an older state.
 
 import argparse
 import shlex
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from console.cli.options import add_place, place_from, settings_of
-from console.cli.snapshot import STATEFUL_GROUPS, check_tables, missing_files, read_fleet_snapshot
 from console.output import YELLOW, print_items, say
 from gossamer import clock
 from gossamer.errors import BadSettings
-from gossamer.events.topics import CONSUMED_TOPICS
-from gossamer.log import Log
-from gossamer.log.codec import encode
-from gossamer.log.control import ControlRow, control_events, control_row, newest_events
 from gossamer.runtime.backends import open_fleet
-from gossamer.runtime.checkpoints import align_group, skip_gaps
-from gossamer.runtime.identity import STORE, IdentityRow, adopt, check_topics, fleet_event
 from gossamer.settings import Settings
-from gossamer.store import Store
-from gossamer.store.claims import Claimant
-from gossamer.volumes import Volume
-from inspection.basics.figures import alignment, instant, plural
+from inspection.basics.figures import instant
 from inspection.basics.folder import Folder
-from services.archive.rows import SegmentRow
-from services.archive.service import Archive
-from services.dedup.service import Dedup
-from services.frontier.service import Frontier
-from standalone.snapshot import restore_snapshot
+from procedures.align import align
+from procedures.restore import check_tables, not_in_volumes, restore_snapshot
+from procedures.snapshot import missing_files, read_fleet_snapshot
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -75,7 +62,7 @@ def _restore_folder(options: argparse.Namespace, folder: Folder) -> int:
         (f"WARC files in {folder.warc} with captures newer than the snapshot:", restored.newer),
         (
             f"WARC files missing or incomplete in {folder.warc}:",
-            _not_in_volumes(settings_of(options), restored.missing),
+            not_in_volumes(restored.missing, settings_of(options).archive.volumes),
         ),
         (
             "Erased after the snapshot, and restored with it; gossamer forget erases them again:",
@@ -100,16 +87,11 @@ def _restore_fleet(options: argparse.Namespace, settings: Settings) -> int:
         say(f"the store is that of {instant(snapshot.taken_at)}")
         for line in align(log, store, clock.now()):
             say(line)
-    if missing := _not_in_volumes(settings, missing_files(snapshot, settings.archive.folder)):
-        say(f"WARC files missing or incomplete in {settings.archive.folder}:", YELLOW)
+    archives, volumes = settings.archive.folder, settings.archive.volumes
+    if missing := not_in_volumes(missing_files(snapshot.files, archives), volumes):
+        say(f"WARC files missing or incomplete in {archives}:", YELLOW)
         print_items(missing)
     return 0
-
-
-def _not_in_volumes(settings: Settings, files: Sequence[str]) -> list[str]:
-    """Return the *files* that are in no volume of the archive."""
-    volumes = [Volume(url) for url in settings.archive.volumes] if files else []
-    return [file for file in files if all(volume.size(file) is None for volume in volumes)]
 
 
 def _align(options: argparse.Namespace) -> int:
@@ -125,42 +107,3 @@ def _align(options: argparse.Namespace) -> int:
         for line in align(log, store, clock.now()):
             say(line)
     return 0
-
-
-def align(log: Log, store: Store, now: float) -> Iterator[str]:
-    """Align *log* and *store*; yield a line for each step."""
-    is_new = store.table(IdentityRow).get(STORE) is None
-    if is_new:
-        yield adopt(log, store)
-    yield from _restore_control(log, store, now)
-    for service, kind in ((Frontier, ""), (Dedup, Dedup.name), (Archive, Archive.name)):
-        writers = [row.writer for row in store.table(SegmentRow).everything()]
-        # Fences paused members: they must not write their cached rows.
-        owners = writers if service is Archive else range(log.partitions)
-        Claimant(store, kind).claim([*owners], now)
-        found = align_group(log, store, service, is_new)
-        if service is Archive:
-            # An older row lacks segments even if the group is aligned: records that were archived
-            # but not committed at the backup were archived again, in a later segment. Without a
-            # row, the archive keeps all complete records of the files that it finds.
-            for writer in writers:
-                store.table(SegmentRow).drop(writer)
-        store.flush()
-        yield alignment(found)
-    for group in sorted(CONSUMED_TOPICS.keys() - set(STATEFUL_GROUPS)):
-        if (skipped := skip_gaps(log, group, CONSUMED_TOPICS[group])).moved:
-            yield alignment(skipped)
-
-
-def _restore_control(log: Log, store: Store, now: float) -> Iterator[str]:
-    """Write the topic `control` from the store if it was lost; else update the store's copy."""
-    if check_topics(log):
-        for event in newest_events(log).values():
-            store.table(ControlRow).put(control_row(event))
-        return
-    row = store.table(IdentityRow).get(STORE)
-    assert row
-    events = [fleet_event(row, now), *control_events(store)]
-    messages = {message.key: message for message in map(encode, events)}
-    log.append(messages.values())
-    yield f"control: written from the store, {plural(len(messages), 'record')}"

@@ -5,9 +5,9 @@ from contextlib import closing
 
 from console.cli.options import add_config, settings_of
 from console.output import print_error, say
-from console.tables import tables
 from gossamer.store.cassandra.session import Cassandra
 from gossamer.store.cassandra.tables import create_tables, durability_warnings
+from procedures.tables import tables
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

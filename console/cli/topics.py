@@ -11,29 +11,18 @@ from contextlib import closing
 
 from console.cli.options import add_config, positive, settings_of
 from console.output import print_error, say
-from console.preconditions import FLEET_REMEDY, check_drained, check_stopped
 from gossamer import clock
 from gossamer.crawl import CHOICES, definitions_of
-from gossamer.errors import BadSettings, GossamerError
+from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined
-from gossamer.events.topics import SITE_KEYED, own_topics, topic_of_pages
-from gossamer.log import KEY_GROUPS, Log
+from gossamer.events.topics import own_topics, topic_of_pages
 from gossamer.log.codec import encode
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
 from gossamer.policies import DEFAULT_FLEET_POLICY
-from gossamer.runtime.backends import open_store
-from gossamer.runtime.checkpoints import forget_checkpoints
-from gossamer.runtime.identity import STORE, IdentityRow, set_partitions
 from gossamer.settings import Settings
-from gossamer.store import Store
-from gossamer.store.claims import Claimant
 from inspection.basics.figures import plural
-from services.archive.service import Archive
-from services.dedup.replicated import repartition_changelog
-from services.dedup.service import Dedup
-from services.frontier.procedures.resizing import crawls_in, drop_partitions, resize
-from services.frontier.service import Frontier
+from procedures.resize import resize_fleet
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -119,65 +108,3 @@ def define_crawl(settings: Settings) -> Iterator[str]:
             )
     finally:
         log.close()
-
-
-def resize_fleet(settings: Settings, partitions: int) -> Iterator[str]:
-    """Change topics and store to *partitions* partitions; yield a line for each step.
-
-    Each step can be repeated, so after a failure the same command continues. Raise GossamerError if
-    records are not consumed yet, or services run.
-    """
-    if KEY_GROUPS % partitions:
-        numbers = ", ".join(str(n) for n in range(1, KEY_GROUPS + 1) if KEY_GROUPS % n == 0)
-        raise BadSettings(
-            f"{plural(partitions, 'partition')}: the number must divide {KEY_GROUPS}: {numbers}"
-        )
-    if settings.dedup.engine == "faust":
-        raise BadSettings(
-            "dedup.engine is faust, whose tables cannot be resized: set it to own, and start dedup "
-            "once so that it reads the changelog"
-        )
-    topics = Topics(settings.kafka)
-    with open_store(settings) as store:
-        row = store.table(IdentityRow).get(STORE)
-        if row is None:
-            raise GossamerError("this fleet has never run: set kafka.partitions instead")
-        before, counts = row.partitions, topics.counts()
-        has_begun = any(counts.get(name) != before for name in SITE_KEYED)
-        if before == partitions and not has_begun:
-            yield f"the fleet has {plural(partitions, 'partition')}: nothing to do"
-            return
-        check_stopped(settings.kafka)
-        if not has_begun:
-            with closing(KafkaLog(settings.kafka)) as log:
-                check_drained(log, FLEET_REMEDY)
-        now = clock.now()
-        Claimant(store).claim(range(max(before, partitions)), now)
-        resize(store, crawls := crawls_in(store), before, partitions)
-        store.flush()
-        yield f"store: rows of {plural(before, 'partition')} divided among {partitions}"
-        yield from topics.resize(partitions)
-        with closing(KafkaLog(settings.kafka)) as log:
-            yield from _move_records(log, store, before, partitions, now)
-            drop_partitions(store, crawls, before)
-            set_partitions(log, store, now)
-        yield (
-            f"the fleet has {plural(partitions, 'partition')} now: set kafka.partitions to "
-            f"{partitions}, "
-            "and start the services"
-        )
-
-
-def _move_records(
-    log: Log, store: Store, before: int, partitions: int, now: float
-) -> Iterator[str]:
-    epoch = Claimant(store, Dedup.name).claim(range(max(before, partitions)), now)
-    count = 0
-    for messages in repartition_changelog(log, before, partitions, epoch, now):
-        log.append(messages)
-        count += len(messages)
-    yield f"urls.seen: {plural(count, 'record')} moved to other partitions"
-    if partitions < before:
-        # The topics were deleted and created again.
-        for service in (Frontier, Dedup, Archive):
-            forget_checkpoints(store, service.name, SITE_KEYED)

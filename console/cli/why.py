@@ -25,7 +25,7 @@ from inspection.urls.urls import (
     explain_url,
 )
 from inspection.urls.visits import Visit
-from services.frontier.revisit import format_duration
+from services.frontier.revisit.planning import format_duration
 
 STYLES = {
     UrlState.FETCHED: GREEN,

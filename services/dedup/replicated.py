@@ -377,24 +377,6 @@ class ReplicatedSeen(SeenSet):
         return f"the URL-seen table is read from its changelog: {remaining} records to go"
 
 
-def repartition_changelog(
-    log: Log, before: int, after: int, epoch: int, now: float
-) -> Iterator[list[Message]]:
-    """Yield batches of messages that turn a changelog of *before* partitions into one of *after*.
-
-    Changes of sites in a new partition are appended there, with *epoch*, which is newer than all
-    others. They also remain in the old partition.
-    """
-    for changes in read_valid_changes(log, before):
-        messages = list[Message]()
-        for number, change in changes:
-            target = partition_of(change.site, after)
-            if target != number:
-                copy = msgspec.structs.replace(change, epoch=epoch, at=now)
-                messages.append(replaced(encode(copy), partition=target))
-        yield messages
-
-
 def read_valid_changes(log: Log, partitions: int) -> Iterator[list[tuple[int, UrlsSeen]]]:
     """Yield batches of valid changes, in order, each with its partition.
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from changes import erasures
 from console.api.tokens import Tokens, add_token
 from console.cli.main import main
 from gossamer import clock
@@ -18,6 +17,7 @@ from gossamer.log.codec import encode
 from gossamer.settings.api import Grant
 from inspection.basics.folder import Folder
 from inspection.crawls.crawl import OpenCrawl, open_crawl
+from procedures.copying import Copy
 from services.dedup.content import DigestRow
 from services.frontier.tables.urls import UrlRow
 from tests.console.served import Client, client_of, make_api
@@ -266,13 +266,13 @@ def test_only_an_admin_of_all_crawls_may_erase(data: Path, tmp_path: Path) -> No
 def test_erasure_of_a_large_store_goes_on_after_the_time_of_a_request(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    may_go_on, sweep = threading.Event(), erasures._sweep
+    may_go_on, copy_rows = threading.Event(), Copy.copy_rows
 
     def slow(*arguments: Any) -> Any:
         may_go_on.wait()
-        return sweep(*arguments)
+        return copy_rows(*arguments)
 
-    monkeypatch.setattr(erasures, "_sweep", slow)
+    monkeypatch.setattr(Copy, "copy_rows", slow)
     with client_of(make_api(data, timeout=0.2)) as client:
         made = send(client, "POST", "/v1/erasures", {"target": URL})
         assert "is being erased" in made["effect"]["text"]

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from console.tables import TABLES
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.events.topics import TOPICS
+from procedures.tables import TABLES
 from services.dedup.seen import SeenRow
 from services.fetcher.outcome import Reply
 from services.frontier.partition.partition import Partition

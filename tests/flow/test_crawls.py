@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.tables import TABLES
 from gossamer.crawl import definitions_of
 from gossamer.events import DEFAULT_CRAWL, BlocklistChanged, DeadLetter, ErasureRequested, Page
 from gossamer.events.topics import DEAD_LETTERS, PAGES
 from gossamer.log.codec import decode, encode, split_key
 from gossamer.log.control import ControlRow
 from gossamer.web.url import host_key
+from procedures.tables import TABLES
 from services.fetcher.outcome import Failure, Reply
 from services.frontier.partition.plans import HOSTS
 from services.frontier.tables.hosts import HostRow

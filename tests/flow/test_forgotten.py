@@ -10,12 +10,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from console.tables import TABLES as ALL_TABLES
 from gossamer.erasures import ErasureRow
 from gossamer.events import Discovery, ErasureRequested, UrlsAdmitted
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import encode, split_key
 from gossamer.web.url import host_key
+from procedures.tables import TABLES as ALL_TABLES
 from services.archive.rows import CaptureRow
 from services.dedup.content import DigestRow, NearRow
 from services.dedup.rows import DocumentRow, HostNameRow, HostStepsRow

@@ -9,7 +9,6 @@ from unittest import mock
 
 import pytest
 
-from console.cli.move import Side, move
 from gossamer.blocklist import parse_rule
 from gossamer.crawl import blocklist_of, definitions_of
 from gossamer.errors import GossamerError
@@ -20,6 +19,8 @@ from gossamer.log.codec import dead_letter, decode, encode, split_key
 from gossamer.runtime.identity import check_identity, identify
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_key
+from procedures.copying import Side
+from procedures.move import move
 from services.fetcher.outcome import Reply
 from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.urls import UrlRow
@@ -66,7 +67,8 @@ class Web:
 
 
 def side(name: str, crawl: VirtualCrawl) -> Side:
-    return Side(name, crawl.log, SqliteStore(crawl.database), not crawl.has_changelog)
+    store, is_folder = SqliteStore(crawl.database), not crawl.has_changelog
+    return Side(name, crawl.log, store, is_folder, crawl.log.partitions)
 
 
 def crawl_in(folder: Path, web: Web, partitions: int | None = None) -> VirtualCrawl:

@@ -16,11 +16,11 @@ import msgspec
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from console.tables import TABLES
 from gossamer.events import DEFAULT_CRAWL, FetchRequested
 from gossamer.log.codec import encode
 from gossamer.policies import NEVER
 from gossamer.web.url import site_of
+from procedures.tables import TABLES
 from services.archive.rows import CaptureRow
 from services.fetcher.outcome import Failure, Reply
 from services.frontier.tables.hosts import HostRow

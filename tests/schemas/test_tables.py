@@ -7,10 +7,10 @@ from typing import get_type_hints
 
 import gossamer
 import services
-from console.tables import TABLES
-from console.tables import tables as tables_of
 from gossamer.settings import FrontierSettings, Settings
 from gossamer.store import Row, lifetime_of
+from procedures.tables import TABLES
+from procedures.tables import tables as tables_of
 from schemas.tables import CQL, OWNERS, ROWS, cql_files, owner_of
 from services.dedup.seen import SeenRow
 

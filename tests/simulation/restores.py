@@ -10,10 +10,6 @@ from copy import deepcopy
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from console.cli.move import Side, move
-from console.cli.restore import align
-from console.cli.snapshot import check_tables, read_fleet_snapshot, take_fleet_snapshot
-from console.cli.topics import resize_fleet
 from gossamer import clock
 from gossamer.errors import GossamerError
 from gossamer.events import SpeedSet
@@ -25,6 +21,12 @@ from gossamer.runtime.quiescing import QuiescedFleet
 from gossamer.settings import Settings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
+from procedures.align import align
+from procedures.copying import Side
+from procedures.move import move
+from procedures.resize import resize_fleet
+from procedures.restore import check_tables
+from procedures.snapshot import read_fleet_snapshot, take_fleet_snapshot
 from services.fetcher.rate_limits import AddressSlot
 from tests.simulation.kernel import START, Process
 from tests.simulation.nodes import Partition
@@ -215,7 +217,8 @@ def move_away_and_back(run: "Run") -> None:
     """Pause the fleet, move its crawl to a folder, and from there to new servers."""
     wanted = run.sim.random.choice([1, 2, 3, 4, 8, 12])
     database, is_away = Database(":memory:"), False
-    folder = Side("the folder", SqliteLog(database), SqliteStore(database), is_folder=True)
+    log = SqliteLog(database)
+    folder = Side("the folder", log, SqliteStore(database), True, log.partitions)
     has_disks = run.sim.random.choice([False, True])
 
     def change(settings: Settings) -> None:
@@ -225,14 +228,15 @@ def move_away_and_back(run: "Run") -> None:
         try:
             if not is_away:
                 with open_fleet(settings, "move") as (log, store):
-                    fleet = Side("the fleet", log, store, is_folder=False)
+                    fleet = Side("the fleet", log, store, False, log.partitions)
                     for line in move(fleet, folder, clock.now()):
                         run.note(line)
                 is_away = True
                 run.sim.wait(LANDED)
                 _new_servers(run, wanted, has_disks)
             with open_fleet(settings, "move") as (log, store):
-                for line in move(folder, Side("a fleet", log, store, False), clock.now()):
+                fleet = Side("a fleet", log, store, False, log.partitions)
+                for line in move(folder, fleet, clock.now()):
                     run.note(line)
         finally:
             run.broker.on_append = listeners

@@ -8,11 +8,11 @@ from uuid import uuid4
 import pytest
 from cassandra.cluster import Cluster, Session
 
-from console.tables import TABLES
 from gossamer.errors import BadSettings, GossamerError, Unavailable
 from gossamer.events import DEFAULT_CRAWL, OrderId
 from gossamer.settings.servers import CassandraSettings
 from gossamer.web.robots import RobotsRules
+from procedures.tables import TABLES
 from services.archive.rows import SegmentRow
 from services.dedup.content import DigestRow
 from services.frontier.tables.conditions import Condition

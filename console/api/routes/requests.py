@@ -10,7 +10,6 @@ from litestar.params import JSONBody, QueryParameter
 from msgspec import Meta
 
 from changes.commit import Committed
-from changes.erasures import erase, make_request
 from changes.letters import plan_discard, plan_replay
 from changes.plan import ChangeRequest, Effect, Plan
 from changes.releases import plan_release
@@ -30,6 +29,7 @@ from inspection.crawls.dead_letters import Letter, Service, read_letters
 from inspection.crawls.erasures import Erasure, read_erasures
 from inspection.crawls.url_forms import crawl_form
 from inspection.urls.visits import parse_outcome
+from procedures.erase import erase, make_request
 
 MAX_URGENT, MAX_WAIT = 50, 30.0
 """Urgent URLs in one request, and the seconds for which it may wait."""

@@ -3,12 +3,16 @@
 The request goes to the log, and the services erase their rows: see
 `services.frontier.procedures.erasing`. Archives also erase the records in their WARC files: see
 `services.archive.retention`. What no service has in memory and no key leads to is erased here: dead
-letters, and rows of tables that are read at random, or appended to and dropped as a whole.
+letters, and rows of tables that are read at random, or appended to and dropped as a whole. That is
+a copy of the crawl onto itself, which leaves the target out.
+
+**After a failure.** The topic `audit` has the erasure, but the services may lack the request: erase
+again.
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -21,13 +25,13 @@ from gossamer.erasures import is_about
 from gossamer.errors import BadSettings, Poison
 from gossamer.events import DEFAULT_CRAWL, DeadLetter, ErasureRequested
 from gossamer.events.topics import DEAD_LETTERS
-from gossamer.log import Message
-from gossamer.log.codec import encode, value_of_letter
-from gossamer.store import Row, keys_of
+from gossamer.log import Message, Record
+from gossamer.log.codec import encode, try_decode, value_of_letter
+from gossamer.store import Row
 from gossamer.web.url import BadUrl, canonicalize, host_key, site_of
 from inspection.basics.figures import plural
 from inspection.crawls.crawl import OpenCrawl
-from inspection.crawls.dead_letters import iterate_letters
+from procedures.copying import Copy, RecordChange, Side
 from services.dedup.content import DigestRow, NearRow
 from services.frontier.partition.parked import ParkedRow, without
 from services.frontier.tables.hosts import HostRow, ListedHost
@@ -58,16 +62,29 @@ def erase(
         plan = Plan(action="forget", subject=event.target, effect=effect)
         # First, so that every erasure has a record, which names its target for ever.
         change = record_change(crawl.log, plan, request, event.at)
-    letters = _erase_letters(crawl, event.target, is_dry_run)
-    rows = _sweep(crawl, event.target, is_dry_run)
+    copy = _copy_without(crawl, event.target)
+    letters = sum(count for _, count in copy.copy_records(is_dry_run))
+    rows = sorted(copy.copy_rows(is_dry_run))
     if not is_dry_run:
         crawl.log.append([encode(event)])
     will = "will be " if is_dry_run else ""
     lines = [f"{rule} {will or 'is '}blocked."] if forever else []
-    found = [f"{plural(count, 'row')} of {name}" for name, count in sorted(rows.items())]
+    found = [f"{plural(count, 'row')} of {name}" for name, count in rows]
     found += [plural(letters, "dead letter")] if letters else []
     lines += [f"{one} {will}erased." for one in found]
     return Committed(id=change, effect=replace(effect, lines=tuple(lines), count=1))
+
+
+def _copy_without(crawl: OpenCrawl, target: str) -> Copy:
+    """Return the copy of *crawl* onto itself that leaves *target* out."""
+    log = crawl.log
+    here = Side(crawl.name, log, crawl.store(), not crawl.fleet, log.partitions)
+    return Copy(
+        here,
+        here,
+        rows={kind: partial(change, target=target) for kind, change in SWEPT.items()},
+        records={DEAD_LETTERS.name: _letter_eraser(target)},
+    )
 
 
 def make_request(crawl: OpenCrawl, text: str, by: str, now: float) -> ErasureRequested:
@@ -98,16 +115,20 @@ def _any_crawl(crawl: OpenCrawl) -> str:
     return next((name for name, one in crawls.items() if not one.removed), DEFAULT_CRAWL)
 
 
-def _erase_letters(crawl: OpenCrawl, target: str, is_dry: bool) -> int:
-    """Replace each dead letter that names *target* by a tombstone; return their number.
+def _letter_eraser(target: str) -> RecordChange:
+    """Return the change of dead letters that writes one tombstone for each that names *target*."""
+    erased = set[str]()
 
-    A dry run only counts them.
-    """
-    letters = iterate_letters(crawl.log)
-    found = dict.fromkeys(one.key for one in letters if _names(one.letter, target))
-    if not is_dry:
-        crawl.log.append([Message(DEAD_LETTERS.name, key, b"", key) for key in found])
-    return len(found)
+    def change(record: Record) -> Message | None:
+        letter = try_decode(record)
+        if not isinstance(letter, DeadLetter) or record.key in erased:
+            return None
+        if not _names(letter, target):
+            return None
+        erased.add(record.key)
+        return Message(DEAD_LETTERS.name, record.key, b"", record.key)
+
+    return change
 
 
 def _names(letter: DeadLetter, target: str) -> bool:
@@ -127,29 +148,6 @@ def _contains(text: bytes, target: str) -> bool:
         except (BadUrl, UnicodeError):
             continue
     return False
-
-
-def _sweep(crawl: OpenCrawl, target: str, is_dry: bool) -> Counter[str]:
-    """Erase the rows about *target* that no key leads to; whole tables are read.
-
-    A dry run only counts them.
-    """
-    store, rows = crawl.store(), Counter[str]()
-    for kind, sweep in SWEPT.items():
-        table = store.table(kind)
-        for row in table.everything():
-            left = sweep(row, target)
-            if left is row:
-                continue
-            rows[kind.table] += 1
-            if is_dry:
-                continue
-            if left is not None:
-                table.put(left)
-            else:
-                table.erase(*keys_of(row))
-        store.flush()
-    return rows
 
 
 def _without_url(row: DigestRow, target: str) -> DigestRow | None:

@@ -1,17 +1,32 @@
 """Checks before a whole crawl is changed: no service runs, and every record is consumed."""
 
-from gossamer.errors import GossamerError
+from gossamer.errors import BadSettings, GossamerError
 from gossamer.events.topics import CONSUMED_TOPICS, TOPICS
 from gossamer.log import Log
 from gossamer.log.kafka.client import Brokers
+from gossamer.settings import Settings
 from gossamer.settings.servers import KafkaSettings
 from inspection.basics.figures import plural
+from services.archive.service import Archive
+from services.dedup.service import Dedup
+from services.frontier.service import Frontier
 
+STATEFUL_SERVICES = (Frontier, Dedup, Archive)
+"""The services with rows in the store."""
 FLEET_REMEDY = (
     "Drain the fleet first: gossamer speed 0; wait until gossamer status shows no lag; then stop "
     "all services"
 )
 FOLDER_REMEDY = "Drain the crawl first: run gossamer crawl again, and stop it with one Ctrl-C"
+
+
+def check_engine(settings: Settings, verb: str) -> None:
+    """Raise BadSettings if Faust stores the URL-seen set. *verb*: a participle, for the message."""
+    if settings.dedup.engine == "faust":
+        raise BadSettings(
+            f"dedup.engine is faust, whose tables cannot be {verb}: set it to own, and start dedup "
+            "once so that it reads the changelog"
+        )
 
 
 def check_stopped(settings: KafkaSettings) -> None:

@@ -10,6 +10,7 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 from console.cli.main import main
 from gossamer import clock
+from gossamer.errors import GossamerError, Locked
 from gossamer.events import Outcome
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.identity import identify
@@ -17,6 +18,8 @@ from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from inspection.basics import folder as folder_module
 from inspection.basics.folder import Folder
+from procedures.restore import restore_snapshot
+from procedures.snapshot import take_snapshot
 from services.archive.index import INDEX_SUFFIX
 from services.archive.rows import CaptureRow
 from services.fetcher.outcome import Failure, Reply
@@ -86,8 +89,8 @@ def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FolderC
     running.die()
 
 
-def run(*arguments: object, status: int = 0) -> None:
-    assert main([*map(str, arguments)]) == status
+def run(*arguments: object) -> None:
+    assert main([*map(str, arguments)]) == 0
 
 
 def assert_polite(crawl: VirtualCrawl) -> None:
@@ -126,11 +129,11 @@ def records(folder: Folder) -> set[str | None]:
 
 @pytest.mark.parametrize("seconds", [0, 1, 4, 25, 90])
 def test_restored_crawl_ends_politely(tmp_path: Path, running: FolderCrawl, seconds: int) -> None:
-    run("snapshot", tmp_path / "copy", "--data", running.folder.path)
+    take_snapshot(running.folder, tmp_path / "copy")
     running.crawl.run(until=running.crawl.now + seconds)
     running.die()
     before = records(running.folder)
-    run("restore", tmp_path / "copy", "--data", running.folder.path, "--replace")
+    restore_snapshot(tmp_path / "copy", Folder(running.folder.path), may_replace=True)
     running.open()
     assert running.crawl.run()
     running.crawl.archive.close()
@@ -148,10 +151,10 @@ def test_restored_crawl_ends_politely(tmp_path: Path, running: FolderCrawl, seco
 
 
 def test_retry_after_newer_than_the_snapshot_is_kept(tmp_path: Path, running: FolderCrawl) -> None:
-    run("snapshot", tmp_path / "copy", "--data", running.folder.path)
+    take_snapshot(running.folder, tmp_path / "copy")
     running.crawl.run(until=START + 60)
     running.die()
-    run("restore", tmp_path / "copy", "--data", running.folder.path, "--replace")
+    restore_snapshot(tmp_path / "copy", Folder(running.folder.path), may_replace=True)
     running.open()
     assert running.crawl.run()
     asked = [start for start, _, url in running.crawl.requests if url.startswith("http://b.test/")]
@@ -229,88 +232,74 @@ def test_files_newer_than_the_snapshot_are_listed(
     assert older.name not in said
 
 
-def run_refused(capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 1) -> str:
-    run(*arguments, status=status)
-    return capsys.readouterr().err
-
-
-def test_snapshot_is_written_into_a_new_folder_only(
-    tmp_path: Path, running: FolderCrawl, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "copy").mkdir()
-    run("snapshot", tmp_path / "copy", "--data", running.folder.path)
-    before = {path: path.read_bytes() for path in (tmp_path / "copy").iterdir()}
-    said = run_refused(capsys, "snapshot", tmp_path / "copy", "--data", running.folder.path)
-    assert "is not empty: name a new folder" in said
-    assert {path: path.read_bytes() for path in (tmp_path / "copy").iterdir()} == before
-    said = run_refused(capsys, "snapshot", tmp_path / "more", "--data", tmp_path / "nothing")
-    assert "has no crawl" in said
+def test_snapshot_is_written_into_a_new_folder_only(tmp_path: Path, running: FolderCrawl) -> None:
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    take_snapshot(running.folder, copy)
+    before = {path: path.read_bytes() for path in copy.iterdir()}
+    with pytest.raises(GossamerError, match="is not empty: name a new folder"):
+        take_snapshot(running.folder, copy)
+    assert {path: path.read_bytes() for path in copy.iterdir()} == before
+    with pytest.raises(GossamerError, match="has no crawl"):
+        take_snapshot(Folder(tmp_path / "nothing"), tmp_path / "more")
     assert not (tmp_path / "more").exists()
 
 
 def test_incomplete_snapshot_or_other_format_is_refused(
-    tmp_path: Path, running: FolderCrawl, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, running: FolderCrawl
 ) -> None:
-    copy, other = tmp_path / "copy", tmp_path / "other"
-    run("snapshot", copy, "--data", running.folder.path)
+    copy, other = tmp_path / "copy", Folder(tmp_path / "other")
+    take_snapshot(running.folder, copy)
     description, database = copy / "snapshot.json", copy / "gossamer.db"
     text, content = description.read_bytes(), database.read_bytes()
     assert {*copy.iterdir()} == {description, database}
 
+    def assert_refused(reason: str) -> None:
+        with pytest.raises(GossamerError, match=reason):
+            restore_snapshot(copy, other, may_replace=False)
+
     description.unlink()
-    assert "is not a complete snapshot" in run_refused(capsys, "restore", copy, "--data", other)
+    assert_refused("is not a complete snapshot")
     newer = {**msgspec.json.decode(text), "format": 2, "version": "0.2.0", "more": []}
     description.write_bytes(msgspec.json.encode(newer))
-    assert "a snapshot of Gossamer 0.2.0, with database format 2" in run_refused(
-        capsys, "restore", copy, "--data", other
-    )
+    assert_refused("a snapshot of Gossamer 0.2.0, with database format 2")
     description.write_bytes(text[:-20])
-    assert "is damaged" in run_refused(capsys, "restore", copy, "--data", other)
+    assert_refused("is damaged")
     description.write_bytes(text)
     for damaged in (content[:-8192], content[:8192] + bytes(8192) + content[16384:], b"", b"text"):
         database.write_bytes(damaged)
-        assert "use another snapshot" in run_refused(capsys, "restore", copy, "--data", other)
+        assert_refused("use another snapshot")
     database.unlink()
-    assert "use another snapshot" in run_refused(capsys, "restore", copy, "--data", other)
-    assert not other.exists()
+    assert_refused("use another snapshot")
+    assert not other.path.exists()
     database.write_bytes(content)
-    run("restore", copy, "--data", other)
+    restore_snapshot(copy, other, may_replace=False)
 
 
 def test_crawl_is_replaced_only_by_its_own_snapshot_on_request(
-    tmp_path: Path, running: FolderCrawl, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, running: FolderCrawl
 ) -> None:
-    copy, data = tmp_path / "copy", running.folder.path
-    run("snapshot", copy, "--data", data)
-    before = running.folder.database.read_bytes()
-    assert "--replace replaces it" in run_refused(capsys, "restore", copy, "--data", data)
-    holder = Folder(data)
+    copy, folder = tmp_path / "copy", Folder(running.folder.path)
+    take_snapshot(folder, copy)
+    before = folder.database.read_bytes()
+    with pytest.raises(GossamerError, match="--replace replaces it"):
+        restore_snapshot(copy, folder, may_replace=False)
+    holder = Folder(folder.path)
     holder.lock()
-    assert "another crawl" in run_refused(capsys, "restore", copy, "--data", data, "--replace")
-    assert running.folder.database.read_bytes() == before
+    with pytest.raises(Locked, match="another crawl"):
+        restore_snapshot(copy, folder, may_replace=True)
+    assert folder.database.read_bytes() == before
     other = Folder(tmp_path / "other")
     crawl_folder = other.create()
     identify(crawl_folder.log, crawl_folder.store, START)
-    assert "and the snapshot is of the crawl" in run_refused(
-        capsys, "restore", copy, "--data", other.path, "--replace"
-    )
+    with pytest.raises(GossamerError, match="and the snapshot is of the crawl"):
+        restore_snapshot(copy, Folder(other.path), may_replace=True)
 
 
 def test_damaged_crawl_is_replaced(tmp_path: Path, running: FolderCrawl) -> None:
-    run("snapshot", tmp_path / "copy", "--data", running.folder.path)
+    take_snapshot(running.folder, tmp_path / "copy")
     running.die()
     running.folder.database.write_bytes(b"nothing of ours")
-    run("restore", tmp_path / "copy", "--data", running.folder.path, "--replace")
+    restore_snapshot(tmp_path / "copy", Folder(running.folder.path), may_replace=True)
     running.open()
     assert running.crawl.run()
-
-
-def test_snapshot_and_align_are_exclusive(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for arguments in (["--align", tmp_path], []):
-        said = run_refused(capsys, "restore", *arguments, status=2)
-        assert "name a snapshot, or use --align for a fleet" in said
-    assert "leave out --data and --replace" in run_refused(
-        capsys, "restore", "--align", "--replace", status=2
-    )

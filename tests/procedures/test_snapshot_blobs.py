@@ -7,7 +7,8 @@ from gossamer.log.blobs import keep, load, refer
 from gossamer.log.codec import decode, encode
 from gossamer.settings.sections import StandaloneSettings
 from inspection.basics.folder import Folder
-from standalone.snapshot import restore_snapshot, take_snapshot
+from procedures.restore import restore_snapshot
+from procedures.snapshot import take_snapshot
 from tests.archive.harness import page
 
 
