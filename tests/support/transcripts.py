@@ -3,15 +3,19 @@
 `tests/console/transcripts/why.txt` has a section for each test of `tests/console/test_why.py` that
 uses the fixture `transcript`. A section has the test's commands, each with its whole output: the
 lines of stderr begin with "! ", and an exit status other than 0 follows. A test fails if its
-section differs. `pytest --rewrite-transcripts` writes the sections of the tests that run.
+section differs. Text that no command printed follows the description of its situation, which begins
+with "# ". `pytest --rewrite-transcripts` writes the sections of the tests that run.
 """
 
 import ast
+import json
 import os
 import re
 import shlex
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +25,7 @@ SECTION = "== "
 VARYING = (
     (re.compile(r"127\.0\.0\.1:\d{4,5}\b"), "127.0.0.1:PORT"),
     (re.compile(r"\b[0-9a-f]{32}\b"), "ID"),
+    (re.compile(r"after \d+ms"), "after 0ms"),
 )
 """What differs between runs → what a transcript has instead, beside the test's folder."""
 CONTROL_CHARACTERS = re.compile(r"[^\S\n ]|[\x00-\x09\x0b-\x1f\x7f-\x9f]")
@@ -39,29 +44,40 @@ class Transcript:
 
         Raise AssertionError if its exit status is not *status*.
         """
+        code, out, err = self._run(words)
+        self.add(shlex.join(["gossamer", *map(str, words)]), out, err, code)
+        assert code == status, self.parts[-1]
+        return out + err
+
+    def json(self, *words: object) -> Any:
+        """Run `gossamer` with *words* and return the JSON that it prints; add nothing."""
+        code, out, err = self._run(words)
+        assert code == 0, err
+        return json.loads(out)
+
+    def _run(self, words: Iterable[object]) -> tuple[int, str, str]:
         capsys = self._request.getfixturevalue("capsys")
         capsys.readouterr()
         try:
             code = main([str(word) for word in words])
         except SystemExit as exit_:
             code = int(exit_.code or 0)
-        shown = capsys.readouterr()
-        command = shlex.join(["gossamer", *map(str, words)])
-        self.add(command, shown.out, shown.err, code)
-        assert code == status, self.parts[-1]
-        return str(shown.out + shown.err)
+        out, err = capsys.readouterr()
+        return code, out, err
 
-    def add(self, command: str, out: str | Iterable[str], err: str = "", status: int = 0) -> None:
-        """Add a *command*, or the description of a situation, with its output."""
+    def add(self, title: str, out: str | Iterable[str], err: str = "", status: int = 0) -> None:
+        """Add *title*, which is a command, or describes a situation, with its output."""
         lines = _lines(out) if isinstance(out, str) else [*out]
         errors = [f"! {line}" for line in _lines(err)]
+        mark = "$" if title.startswith("gossamer ") else "#"
         exit_status = [f"exit {status}"] if status else []
-        text = "\n".join([f"$ {command}", *lines, *errors, *exit_status])
+        text = "\n".join([f"{mark} {title}", *lines, *errors, *exit_status])
         for varying, name in self._names.items():
             text = text.replace(varying, name)
         for pattern, name in VARYING:
             text = pattern.sub(name, text)
-        self.parts.append(CONTROL_CHARACTERS.sub(lambda found: ascii(found[0])[1:-1], text))
+        text = CONTROL_CHARACTERS.sub(lambda found: ascii(found[0])[1:-1], text)
+        self.parts.append("\n".join(line.rstrip() for line in text.split("\n")))
 
     def name(self, varying: object, name: str) -> None:
         """Write *name* instead of *varying*, which differs between runs."""
@@ -128,11 +144,12 @@ def check_option(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def transcript(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Transcript]:
+def transcript(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Transcript]:
     """Return the transcript of the test, and compare it after the test.
 
     A test with parameters has no transcript: a loop over its situations has.
     """
+    monkeypatch.setattr(sys, "argv", ["gossamer"])
     recorded = Transcript(request, tmp_path)
     failed_before = request.session.testsfailed
     yield recorded
