@@ -8,12 +8,17 @@ with "# ". `pytest --rewrite-transcripts` writes the sections of the tests that 
 """
 
 import ast
+import getpass
 import json
 import os
 import re
 import shlex
+import socket
 import sys
+import time
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +27,11 @@ import pytest
 from console.cli.main import main
 
 SECTION = "== "
+MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC")
 VARYING = (
     (re.compile(r"127\.0\.0\.1:\d{4,5}\b"), "127.0.0.1:PORT"),
     (re.compile(r"\b[0-9a-f]{32}\b"), "ID"),
+    (re.compile(r"at byte \d+"), "at byte N"),
     (re.compile(r"after \d+ms"), "after 0ms"),
 )
 """What differs between runs → what a transcript has instead, beside the test's folder."""
@@ -34,8 +41,8 @@ CONTROL_CHARACTERS = re.compile(r"[^\S\n ]|[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 class Transcript:
     """The commands of one test with their output."""
 
-    def __init__(self, request: pytest.FixtureRequest, folder: Path) -> None:
-        self._request = request
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
         self._names = {str(folder): "/TMP"}
         self.parts: list[str] = []
 
@@ -45,24 +52,31 @@ class Transcript:
         Raise AssertionError if its exit status is not *status*.
         """
         code, out, err = self._run(words)
-        self.add(shlex.join(["gossamer", *map(str, words)]), out, err, code)
+        self.add(_command(words), out, err, code)
         assert code == status, self.parts[-1]
         return out + err
 
     def json(self, *words: object) -> Any:
-        """Run `gossamer` with *words* and return the JSON that it prints; add nothing."""
+        """Run `gossamer` with *words*, add it without its output, and return the JSON of that."""
+        return json.loads(self._data(words))
+
+    def json_lines(self, *words: object) -> list[Any]:
+        """Run `gossamer` like `json`, and return the JSON of each line."""
+        return [json.loads(line) for line in self._data(words).splitlines()]
+
+    def _data(self, words: Iterable[object]) -> str:
         code, out, err = self._run(words)
+        self.add(_command(words), "{...}", err, code)
         assert code == 0, err
-        return json.loads(out)
+        return out
 
     def _run(self, words: Iterable[object]) -> tuple[int, str, str]:
-        capsys = self._request.getfixturevalue("capsys")
-        capsys.readouterr()
+        self._capsys.readouterr()
         try:
             code = main([str(word) for word in words])
         except SystemExit as exit_:
             code = int(exit_.code or 0)
-        out, err = capsys.readouterr()
+        out, err = self._capsys.readouterr()
         return code, out, err
 
     def add(self, title: str, out: str | Iterable[str], err: str = "", status: int = 0) -> None:
@@ -76,12 +90,23 @@ class Transcript:
             text = text.replace(varying, name)
         for pattern, name in VARYING:
             text = pattern.sub(name, text)
+        text = MOMENT.sub(_moment, text)
         text = CONTROL_CHARACTERS.sub(lambda found: ascii(found[0])[1:-1], text)
         self.parts.append("\n".join(line.rstrip() for line in text.split("\n")))
 
     def name(self, varying: object, name: str) -> None:
         """Write *name* instead of *varying*, which differs between runs."""
         self._names[str(varying)] = name
+
+
+def _moment(found: re.Match[str]) -> str:
+    """Return a time of this run as "NOW", and any other time unchanged."""
+    at = datetime.strptime(found[0], "%Y-%m-%d %H:%M:%S %Z").replace(tzinfo=UTC).timestamp()
+    return "NOW" if abs(at - time.time()) < 3600.0 else found[0]
+
+
+def _command(words: Iterable[object]) -> str:
+    return shlex.join(["gossamer", *map(str, words)])
 
 
 def _lines(text: str) -> list[str]:
@@ -119,6 +144,8 @@ def read_sections(file: Path) -> dict[str, str]:
 
 
 def _write_sections(file: Path, sections: dict[str, str]) -> None:
+    if not sections:
+        return
     file.parent.mkdir(exist_ok=True)
     file.write_text(
         "\n".join(
@@ -144,13 +171,20 @@ def check_option(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def transcript(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Transcript]:
-    """Return the transcript of the test, and compare it after the test.
+def transcript(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Transcript]:
+    """Return the transcript of ann@desk in the test, and compare it after the test.
 
     A test with parameters has no transcript: a loop over its situations has.
     """
     monkeypatch.setattr(sys, "argv", ["gossamer"])
-    recorded = Transcript(request, tmp_path)
+    monkeypatch.setattr(getpass, "getuser", lambda: "ann")
+    monkeypatch.setattr(socket, "gethostname", lambda: "desk")
+    recorded = Transcript(tmp_path, capsys)
     failed_before = request.session.testsfailed
     yield recorded
     if request.session.testsfailed > failed_before:
@@ -158,10 +192,14 @@ def transcript(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pyte
     file, tests = transcript_file(request.path), transcript_tests(request.path)
     sections, test = read_sections(file), request.node.name
     body = "\n\n".join(recorded.parts).strip("\n")
+    assert not (body and hasattr(request.node, "callspec")), "loop over the situations instead"
     if request.config.getoption("--rewrite-transcripts"):
         sections[test] = body
-        _write_sections(file, {name: sections[name] for name in tests if name in sections})
+        _write_sections(file, {name: sections[name] for name in tests if sections.get(name)})
         return
-    hint = f"{file.name}: if this is right, pytest --rewrite-transcripts writes it"
-    assert body.splitlines() == sections.get(test, "").splitlines(), hint
-    assert [*sections] == tests, hint
+    hint = f"{file.name} differs; if this is right, pytest --rewrite-transcripts writes it"
+    expected = sections.get(test, "")
+    if body != expected:
+        lines = unified_diff(expected.splitlines(), body.splitlines(), "file", "now", lineterm="")
+        pytest.fail("\n".join([hint, *lines]), pytrace=False)
+    assert [*sections] == [name for name in tests if name in sections], hint
