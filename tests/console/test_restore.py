@@ -18,6 +18,7 @@ from gossamer.settings import FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from services.frontier.service import Frontier
+from tests.support.transcripts import Transcript
 
 
 def new_log() -> SqliteLog:
@@ -44,24 +45,25 @@ def begin(log: SqliteLog, store: SqliteStore) -> str:
     return fleet
 
 
-def test_lost_control_topic_is_written_from_the_store() -> None:
+def test_lost_control_topic_is_written_from_the_store(transcript: Transcript) -> None:
     store = new_store()
     fleet, log = begin(new_log(), store), new_log()
-    assert next(align(log, store, 9.0)) == "control: written from the store, 4 records"
+    transcript.add("the control topic is lost", [next(align(log, store, 9.0))])
     assert identify(log, store, 10.0) == fleet
     assert [*blocklist_of(log).rules] == ["a.example"]
     crawl = last_definition(log)
     assert crawl and crawl.max_depth == 3
 
 
-def test_new_store_gets_the_identity_and_operator_settings() -> None:
+def test_new_store_gets_the_identity_and_operator_settings(transcript: Transcript) -> None:
     log, store = new_log(), new_store()
     fleet = begin(log, new_store())
     first, *_ = align(log, store, 9.0)
-    assert first == f"store: belongs to the fleet {fleet} now"
+    transcript.name(fleet, "FLEET")
+    transcript.add("the store is new", [first])
     assert identify(log, store, 10.0) == fleet
     store.flush()
-    assert next(align(new_log(), store, 11.0)) == "control: written from the store, 4 records"
+    transcript.add("then the log is new", [next(align(new_log(), store, 11.0))])
 
 
 def test_aligned_fleet_is_left_unchanged() -> None:

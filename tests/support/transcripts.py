@@ -31,6 +31,8 @@ MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC")
 VARYING = (
     (re.compile(r"127\.0\.0\.1:\d{4,5}\b"), "127.0.0.1:PORT"),
     (re.compile(r"\b[0-9a-f]{32}\b"), "ID"),
+    (re.compile(r"sha256:[0-9a-f]{64}"), "sha256:DIGEST"),
+    (re.compile(r"quiesced for [0-9.]+ s"), "quiesced for N s"),
     (re.compile(r"at byte \d+"), "at byte N"),
     (re.compile(r"after \d+ms"), "after 0ms"),
 )
@@ -83,7 +85,7 @@ class Transcript:
         """Add *title*, which is a command, or describes a situation, with its output."""
         lines = _lines(out) if isinstance(out, str) else [*out]
         errors = [f"! {line}" for line in _lines(err)]
-        mark = "$" if title.startswith("gossamer ") else "#"
+        mark = "$" if title.startswith("gossamer") else "#"
         exit_status = [f"exit {status}"] if status else []
         text = "\n".join([f"{mark} {title}", *lines, *errors, *exit_status])
         for varying, name in self._names.items():
@@ -192,7 +194,8 @@ def transcript(
     file, tests = transcript_file(request.path), transcript_tests(request.path)
     sections, test = read_sections(file), request.node.name
     body = "\n\n".join(recorded.parts).strip("\n")
-    assert not (body and hasattr(request.node, "callspec")), "loop over the situations instead"
+    if body and hasattr(request.node, "callspec"):
+        pytest.fail("a test with parameters has no transcript: loop over them", pytrace=False)
     if request.config.getoption("--rewrite-transcripts"):
         sections[test] = body
         _write_sections(file, {name: sections[name] for name in tests if sections.get(name)})
