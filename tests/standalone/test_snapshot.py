@@ -22,6 +22,7 @@ from services.archive.rows import CaptureRow
 from services.fetcher.outcome import Failure, Reply
 from services.frontier.rows import UrlRow
 from tests.flow.virtual import START, VirtualCrawl
+from tests.support.transcripts import Transcript
 
 SEED = "http://a.test/"
 HTML = (("Content-Type", "text/html; charset=utf-8"),)
@@ -160,7 +161,7 @@ def test_retry_after_newer_than_the_snapshot_is_kept(tmp_path: Path, running: Fo
 
 
 def test_operator_settings_newer_than_the_snapshot_are_kept(
-    tmp_path: Path, running: FolderCrawl, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, running: FolderCrawl, transcript: Transcript
 ) -> None:
     data = running.folder.path
     run("block", "gone.example", "c.test", "--data", data)
@@ -172,48 +173,26 @@ def test_operator_settings_newer_than_the_snapshot_are_kept(
     running.crawl.run(until=running.crawl.now + 30)
     running.die()
     before = len(running.crawl.requests)
-    capsys.readouterr()
-    run("restore", tmp_path / "copy", "--data", data, "--replace")
-    said = capsys.readouterr().out
-    assert (
-        "Erased after the snapshot, and restored with it; gossamer forget erases them again:\n"
-        "  a.test\n" in said
-    )
-    run("blocklist", "--data", data)
-    said = capsys.readouterr().out
-    assert "c.test" in said
-    assert "d.test" in said
-    assert "gone.example" not in said
-    run("audit", "--data", data)
-    said = capsys.readouterr().out
-    assert "block d.test" in said and "unblock gone.example" in said and "forget a.test" in said
+    transcript("restore", tmp_path / "copy", "--data", data, "--replace")
+    transcript("blocklist", "--data", data)
+    transcript("audit", "--data", data)
     running.open()
     assert running.crawl.run()
     assert not [url for _, _, url in running.crawl.requests[before:] if "//d.test" in url]
 
 
 def test_snapshot_is_restored_without_its_warc_files(
-    tmp_path: Path, running: FolderCrawl, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, running: FolderCrawl, transcript: Transcript
 ) -> None:
     data, copy = running.folder.path, tmp_path / "copy"
-    run("snapshot", copy, "--data", data)
-    said = capsys.readouterr().out
-    assert (
-        f"Snapshot of {data} at 2023-11-14 22:13:50 UTC written to {copy}: the database (" in said
-    )
-    assert "a list of 1 WARC file (" in said
-    assert f"gossamer restore {copy} --data {data} --replace" in said
-    run("restore", copy, "--data", tmp_path / "other")
-    (file,) = (path.name.removesuffix(".open") for path in warc_files(running.folder))
-    said = capsys.readouterr().out
-    assert "The crawl of 2023-11-14 22:13:50 UTC is restored in" in said
-    assert f"WARC files missing or incomplete in {tmp_path / 'other' / 'warc'}:\n  {file}\n" in said
-    run("pages", "--data", tmp_path / "other")
-    assert "http://a.test/1" in capsys.readouterr().out
+    transcript("snapshot", copy, "--data", data)
+    transcript("restore", copy, "--data", tmp_path / "other")
+    pages = transcript.json_lines("pages", "--data", tmp_path / "other")
+    assert "http://a.test/1" in {page["url"] for page in pages}
 
 
 def test_files_newer_than_the_snapshot_are_listed(
-    tmp_path: Path, running: FolderCrawl, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, running: FolderCrawl, transcript: Transcript
 ) -> None:
     run("snapshot", tmp_path / "copy", "--data", running.folder.path)
     running.crawl.archive.close()
@@ -221,35 +200,24 @@ def test_files_newer_than_the_snapshot_are_listed(
     running.open()
     running.crawl.run(until=running.crawl.now + 30)
     running.die()
-    capsys.readouterr()
-    run("restore", tmp_path / "copy", "--data", running.folder.path, "--replace")
-    (newer,) = warc_files(running.folder) - {older}
-    said = capsys.readouterr().out
-    assert f"with captures newer than the snapshot:\n  {newer.name}\n" in said
-    assert older.name not in said
-
-
-def run_refused(capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 1) -> str:
-    run(*arguments, status=status)
-    return capsys.readouterr().err
+    transcript("restore", tmp_path / "copy", "--data", running.folder.path, "--replace")
+    assert len(warc_files(running.folder) - {older}) == 1
 
 
 def test_snapshot_is_written_into_a_new_folder_only(
-    tmp_path: Path, running: FolderCrawl, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, running: FolderCrawl, transcript: Transcript
 ) -> None:
     (tmp_path / "copy").mkdir()
     run("snapshot", tmp_path / "copy", "--data", running.folder.path)
     before = {path: path.read_bytes() for path in (tmp_path / "copy").iterdir()}
-    said = run_refused(capsys, "snapshot", tmp_path / "copy", "--data", running.folder.path)
-    assert "is not empty: name a new folder" in said
+    transcript("snapshot", tmp_path / "copy", "--data", running.folder.path, status=1)
     assert {path: path.read_bytes() for path in (tmp_path / "copy").iterdir()} == before
-    said = run_refused(capsys, "snapshot", tmp_path / "more", "--data", tmp_path / "nothing")
-    assert "has no crawl" in said
+    transcript("snapshot", tmp_path / "more", "--data", tmp_path / "nothing", status=1)
     assert not (tmp_path / "more").exists()
 
 
 def test_incomplete_snapshot_or_other_format_is_refused(
-    tmp_path: Path, running: FolderCrawl, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, running: FolderCrawl, transcript: Transcript
 ) -> None:
     copy, other = tmp_path / "copy", tmp_path / "other"
     run("snapshot", copy, "--data", running.folder.path)
@@ -258,42 +226,38 @@ def test_incomplete_snapshot_or_other_format_is_refused(
     assert {*copy.iterdir()} == {description, database}
 
     description.unlink()
-    assert "is not a complete snapshot" in run_refused(capsys, "restore", copy, "--data", other)
+    transcript("restore", copy, "--data", other, status=1)
     newer = {**msgspec.json.decode(text), "format": 2, "version": "0.2.0", "more": []}
     description.write_bytes(msgspec.json.encode(newer))
-    assert "a snapshot of Gossamer 0.2.0, with database format 2" in run_refused(
-        capsys, "restore", copy, "--data", other
-    )
+    transcript("restore", copy, "--data", other, status=1)
     description.write_bytes(text[:-20])
-    assert "is damaged" in run_refused(capsys, "restore", copy, "--data", other)
+    transcript("restore", copy, "--data", other, status=1)
     description.write_bytes(text)
     for damaged in (content[:-8192], content[:8192] + bytes(8192) + content[16384:], b"", b"text"):
         database.write_bytes(damaged)
-        assert "use another snapshot" in run_refused(capsys, "restore", copy, "--data", other)
+        transcript("restore", copy, "--data", other, status=1)
     database.unlink()
-    assert "use another snapshot" in run_refused(capsys, "restore", copy, "--data", other)
+    transcript("restore", copy, "--data", other, status=1)
     assert not other.exists()
     database.write_bytes(content)
     run("restore", copy, "--data", other)
 
 
 def test_crawl_is_replaced_only_by_its_own_snapshot_on_request(
-    tmp_path: Path, running: FolderCrawl, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, running: FolderCrawl, transcript: Transcript
 ) -> None:
     copy, data = tmp_path / "copy", running.folder.path
     run("snapshot", copy, "--data", data)
     before = running.folder.database.read_bytes()
-    assert "--replace replaces it" in run_refused(capsys, "restore", copy, "--data", data)
+    transcript("restore", copy, "--data", data, status=1)
     holder = Folder(data)
     holder.lock()
-    assert "another crawl" in run_refused(capsys, "restore", copy, "--data", data, "--replace")
+    transcript("restore", copy, "--data", data, "--replace", status=1)
     assert running.folder.database.read_bytes() == before
     other = Folder(tmp_path / "other")
     crawl_folder = other.create()
     identify(crawl_folder.log, crawl_folder.store, START)
-    assert "and the snapshot is of the crawl" in run_refused(
-        capsys, "restore", copy, "--data", other.path, "--replace"
-    )
+    transcript("restore", copy, "--data", other.path, "--replace", status=1)
 
 
 def test_damaged_crawl_is_replaced(tmp_path: Path, running: FolderCrawl) -> None:
@@ -305,12 +269,7 @@ def test_damaged_crawl_is_replaced(tmp_path: Path, running: FolderCrawl) -> None
     assert running.crawl.run()
 
 
-def test_snapshot_and_align_are_exclusive(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_snapshot_and_align_are_exclusive(tmp_path: Path, transcript: Transcript) -> None:
     for arguments in (["--align", tmp_path], []):
-        said = run_refused(capsys, "restore", *arguments, status=2)
-        assert "name a snapshot, or use --align for a fleet" in said
-    assert "leave out --data and --replace" in run_refused(
-        capsys, "restore", "--align", "--replace", status=2
-    )
+        transcript("restore", *arguments, status=2)
+    transcript("restore", "--align", "--replace", status=2)
