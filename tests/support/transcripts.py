@@ -30,6 +30,7 @@ SECTION = "== "
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC")
 VARYING = (
     (re.compile(r"127\.0\.0\.1:\d{4,5}\b"), "127.0.0.1:PORT"),
+    (re.compile(r"127\.0\.0\.1, port \d{4,5}\b"), "127.0.0.1, port PORT"),
     (re.compile(r"\b[0-9a-f]{32}\b"), "ID"),
     (re.compile(r"sha256:[0-9a-f]{64}"), "sha256:DIGEST"),
     (re.compile(r"quiesced for [0-9.]+ s"), "quiesced for N s"),
