@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from difflib import unified_diff
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,7 @@ def _lines(text: str) -> list[str]:
     return text.rstrip("\n").split("\n") if text else []
 
 
+@cache
 def transcript_tests(module: Path) -> list[str]:
     """Return the tests of *module* that use `transcript`, also through fixtures of *module*."""
     uses = {
