@@ -19,6 +19,8 @@ from tests.servers.fixtures import cassandra as cassandra
 from tests.servers.fixtures import kafka as kafka
 from tests.servers.fixtures import shared_folder as shared_folder
 from tests.suites import data_folder, is_complete, load_suites
+from tests.support.transcripts import add_option, check_option
+from tests.support.transcripts import transcript as transcript
 
 # The default level of services: lines for single events are off.
 structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
@@ -36,6 +38,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, lambda *_: None)
 
 NO_DATA = "the third-party data is not here; `scripts/suites` fetches it"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    add_option(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    check_option(config)
 
 
 @pytest.hookimpl(tryfirst=True)

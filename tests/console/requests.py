@@ -1,8 +1,7 @@
 """A command that requests visits to URLs of a folder."""
 
 from pathlib import Path
-
-import pytest
+from typing import Any
 
 from console.cli.main import main
 from gossamer.events import FetchRequested, RefetchRequested, RetryRequested
@@ -10,21 +9,23 @@ from gossamer.store import Row
 from inspection.basics.folder import Folder
 from tests.runtime.processors import events
 from tests.support.rows import put_rows
+from tests.support.transcripts import Transcript
 
 
 class RequestCommand:
     """`gossamer` *name* on one folder, which has a seed."""
 
-    def __init__(self, name: str, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self._name, self.data, self._capsys = name, data, capsys
+    def __init__(self, name: str, data: Path, transcript: Transcript) -> None:
+        self._name, self.data, self._transcript = name, data, transcript
         assert main(["seed", "--data", str(data), "http://a.example/"]) == 0
-        capsys.readouterr()
 
     def __call__(self, *arguments: str, status: int = 0) -> str:
-        """Run the command; return its output."""
-        assert main([self._name, "--data", str(self.data), *arguments]) == status
-        shown = self._capsys.readouterr()
-        return shown.err if status == 2 else shown.out
+        """Run the command, add it to the transcript, and return its output."""
+        return self._transcript(self._name, "--data", self.data, *arguments, status=status)
+
+    def json(self, *arguments: str) -> Any:
+        """Run the command with `--json` and return what it prints."""
+        return self._transcript.json(self._name, "--data", self.data, *arguments, "--json")
 
     def store_rows(self, *rows: Row) -> None:
         """Put *rows* into the folder's store."""

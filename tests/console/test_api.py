@@ -37,6 +37,7 @@ from services.frontier.totals.daily import (
 from services.frontier.totals.tally import PartitionTallyRow, TallyRow
 from tests.console.served import PORT, Client, client_of, make_api
 from tests.support.rows import put_rows
+from tests.support.transcripts import Transcript
 
 SITE, HOST = "a.example", "http://a.example"
 URL = f"{HOST}/page"
@@ -159,12 +160,11 @@ def test_history_hosts_and_sites_are_those_of_the_commands(
         assert items == [json.loads(line) for line in lines] != []
     longest, _ = client.get("/v1/hosts").json()["items"]
     assert (longest["host"], longest["queued"]) == ("http://b.a.example", 7)
-    assert longest["delay_reason"] == "set with gossamer site"
 
 
 def test_bad_request_is_answered_with_the_reason(client: Client) -> None:
     bad_url = client.get("/v1/crawls/default/url", params={"url": ":::"})
-    assert bad_url.status_code == 400 and "is not a URL" in bad_url.json()["detail"]
+    assert bad_url.status_code == 400 and ":::" in bad_url.json()["detail"]
     both = client.get("/v1/crawls/default/report?days=2&day=1970-01-01")
     assert both.status_code == 400 and "not both" in both.json()["detail"]
     for path in (
@@ -185,13 +185,11 @@ def test_other_names_of_this_machine_are_refused(client: Client) -> None:
     assert refused.status_code == 400 and "definition" not in refused.text
 
 
-def test_port_in_use_is_reported_with_the_remedy(
-    data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_port_in_use_is_reported_with_the_remedy(data: Path, transcript: Transcript) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert main(["console", "--data", str(data), "--port", str(port)]) == 2
-    assert f"port {port}: Address already in use; name another port" in capsys.readouterr().err
+        transcript.name(port, "PORT")
+        transcript("console", "--data", data, "--port", port, status=2)
 
 
 def test_settings_of_a_site_are_served_at_once(
@@ -235,22 +233,10 @@ def test_every_path_is_described(client: Client) -> None:
     assert {"answer", "state", "next_visit"} <= set(properties)
 
 
-def test_hosts_and_sites_are_listed_for_people(
-    data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["hosts", "--data", str(data)]) == 0
-    assert capsys.readouterr().out.splitlines() == [
-        "http://b.a.example  delayed, 7 URLs queued (about 63 s), 0 pages, "
-        "one request each 9 s (set with gossamer site)",
-        "http://a.example  idle, 0 URLs queued, 1 page",
-    ]
-    assert main(["sites", "--data", str(data)]) == 0
-    assert capsys.readouterr().out == (
-        "a.example  2 hosts; 7 URLs queued; 3 URLs refused: parked, over the URL budget of a site; "
-        "at least 9 s between two visits to a host\n"
-    )
-    assert main(["hosts", "--data", str(data), "--condition", "ready"]) == 1
-    assert "No host matches." in capsys.readouterr().out
+def test_hosts_and_sites_are_listed_for_people(data: Path, transcript: Transcript) -> None:
+    transcript("hosts", "--data", data)
+    transcript("sites", "--data", data)
+    transcript("hosts", "--data", data, "--condition", "ready", status=1)
 
 
 def as_json(data: object) -> Any:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from console.cli.main import main
 from gossamer.events.topics import DEAD_LETTERS, PAGES, SEEDS, VISITS_ENDED
 from gossamer.log import Message, Record
 from gossamer.log.codec import dead_letter, encode
 from inspection.basics.folder import Folder, Opened
 from tests.runtime.processors import drain
+from tests.support.transcripts import Transcript
 
 Command = Callable[..., str]
 
@@ -34,13 +34,11 @@ def crawl_folder(tmp_path: Path) -> Opened:
 
 
 @pytest.fixture
-def command(crawl_folder: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
+def command(crawl_folder: Opened, tmp_path: Path, transcript: Transcript) -> Command:
     """Return the command on that folder; it returns its output."""
 
     def run(*words: str, status: int = 0) -> str:
-        assert main(["dead-letters", words[0], "--data", str(tmp_path), *words[1:]]) == status
-        shown = capsys.readouterr()
-        return shown.out + shown.err
+        return transcript("dead-letters", words[0], "--data", tmp_path, *words[1:], status=status)
 
     return run
 
@@ -54,12 +52,9 @@ def stored_records(crawl_folder: Opened, *topics: str) -> list[tuple[str, str, b
 
 
 def test_line_has_time_service_position_and_reason(command: Command) -> None:
-    lines = command("list").splitlines()
-    assert len(lines) == 3
-    (seed,) = (line for line in lines if "seeds" in line)
-    assert "1971-01-01 00:00:00 UTC  dedup  seeds/1/7  no ?[31m URL" in seed
-    assert len(command("list", "--service", "frontier").splitlines()) == 1
-    assert command("list", "--service", "archive") == ""
+    command("list")
+    command("list", "--service", "frontier")
+    command("list", "--service", "archive")
 
 
 def test_json_has_the_whole_letter(command: Command) -> None:
@@ -71,7 +66,7 @@ def test_json_has_the_whole_letter(command: Command) -> None:
 
 
 def test_replay_appends_letters_to_their_topics(command: Command, crawl_folder: Opened) -> None:
-    assert "3 dead letters" in command("replay", "--all")
+    command("replay", "--all")
     assert stored_records(crawl_folder, "seeds", "pages", "visits.ended") == [
         ("pages", "default/https://www.a.example/x", b"page"),
         ("seeds", "k", b"\xff\0"),
@@ -88,15 +83,14 @@ def test_letter_that_cannot_be_replayed_does_not_stop_the_others(
     for topic in (SEEDS.name, "unknown"):
         letter = dead_letter(Record(topic, 1, 99, "k", value), "dedup", "why", 1.0)
         crawl_folder.log.append([encode(letter)])
-    said = command("replay", "--all", status=1)
-    assert "is cut" in said and "no topic 'unknown'" in said
+    command("replay", "--all", status=1)
     assert len(stored_records(crawl_folder, "seeds", "pages", "visits.ended")) == 3
 
 
 def test_replay_appends_the_named_letters_only(command: Command, crawl_folder: Opened) -> None:
     (name,) = names(command("list", "--service", "frontier"))
-    assert "1 dead letter appended" in command("replay", name)
-    assert "1 dead letter appended" in command("replay", "--all", "--service", "frontier")
+    command("replay", name)
+    command("replay", "--all", "--service", "frontier")
     assert (
         stored_records(crawl_folder, "seeds", "pages", "visits.ended")
         == [
@@ -106,18 +100,8 @@ def test_replay_appends_the_named_letters_only(command: Command, crawl_folder: O
     )
 
 
-@pytest.mark.parametrize(
-    ("words", "status", "shown"),
-    [
-        ((), 2, "use --all"),
-        (("0/1", "--all"), 2, "use --all"),
-        (("9/99", "x"), 1, "no such dead letters: 9/99, x"),
-    ],
-)
-def test_invalid_replay_appends_nothing(
-    command: Command, crawl_folder: Opened, words: tuple[str, ...], status: int, shown: str
-) -> None:
-    (name,) = names(command("list", "--service", "frontier"))
-    given = (name, *words) if status == 1 else words
-    assert shown in command("replay", *given, status=status)
+def test_invalid_replay_appends_nothing(command: Command, crawl_folder: Opened) -> None:
+    command("replay", status=2)
+    command("replay", "0/1", "--all", status=2)
+    command("replay", "2/1", "9/99", "x", status=1)
     assert stored_records(crawl_folder, "seeds", "pages", "visits.ended") == []

@@ -16,6 +16,7 @@ from services.archive.rows import SegmentRow
 from services.dedup.content import DigestRow, NearCandidate, NearRow
 from services.frontier.partition.parked import ParkedRow
 from tests.runtime.processors import drain
+from tests.support.transcripts import Transcript
 
 URL, OTHER = "https://www.a.example/x", "https://b.example/y"
 
@@ -70,19 +71,17 @@ def test_forever_also_blocks_the_target(crawl_folder: Opened, tmp_path: Path) ->
 
 
 def test_dead_letters_of_the_target_are_erased(
-    crawl_folder: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    crawl_folder: Opened, tmp_path: Path, transcript: Transcript
 ) -> None:
     for offset, url in enumerate((URL, OTHER)):
         record = Record(SEEDS.name, 0, offset, "k", f'{{"url": "{url}"}}'.encode())
         crawl_folder.log.append([encode(dead_letter(record, "dedup", "why", 1.0))])
-    assert forget(tmp_path, URL) == 0
-    assert "1 dead letter erased" in capsys.readouterr().out
+    transcript("forget", URL, "--yes", "--data", tmp_path)
     left = [
         record.value for record in drain(crawl_folder.log.tail([DEAD_LETTERS.name])) if record.value
     ]
     assert len(left) == 1
-    assert main(["dead-letters", "list", "--data", str(tmp_path)]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 1
+    transcript("dead-letters", "list", "--data", tmp_path)
 
 
 def test_rows_without_a_key_are_erased(crawl_folder: Opened, tmp_path: Path) -> None:
@@ -111,13 +110,12 @@ def test_nothing_is_erased_without_confirmation(
 
 
 def test_dry_run_counts_the_rows_and_erases_nothing(
-    crawl_folder: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    crawl_folder: Opened, tmp_path: Path, transcript: Transcript
 ) -> None:
     store = crawl_folder.store
     store.table(DigestRow).put(DigestRow("default", "1", URL))
     store.flush()
-    assert forget(tmp_path, URL, "--dry-run", "--forever") == 0
-    assert "1 row of digests will be erased" in capsys.readouterr().out
+    transcript("forget", URL, "--yes", "--dry-run", "--forever", "--data", tmp_path)
     assert [row.url for row in store.table(DigestRow).everything()] == [URL]
     assert not drain(crawl_folder.log.tail([*TOPICS]))
 
@@ -140,40 +138,31 @@ def erasure_row(
     return ErasureRow("-", key, service, target, 0, at, "ann@desk", 7, ended, rows)
 
 
-def list_erasures(
-    crawl_folder: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> list[str]:
-    assert main(["forget", "--list", "--data", str(tmp_path)]) == 0
-    return capsys.readouterr().out.splitlines()
+def list_erasures(tmp_path: Path, transcript: Transcript) -> None:
+    transcript("forget", "--list", "--data", tmp_path)
 
 
 def test_erasure_is_listed_with_its_rows(
-    crawl_folder: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    crawl_folder: Opened, tmp_path: Path, transcript: Transcript
 ) -> None:
-    assert list_erasures(crawl_folder, tmp_path, capsys) == [
-        "No erasures so far. A request is listed when the first service handles it."
-    ]
-    table, when = crawl_folder.store.table(ErasureRow), "2033-05-18 03:33:20 UTC"
-    begun = "being erased by frontier, dedup, archive, requested by ann@desk: no rows yet"
+    list_erasures(tmp_path, transcript)
+    table = crawl_folder.store.table(ErasureRow)
     table.put(erasure_row("frontier", URL, ended=False))
     crawl_folder.store.flush()
-    assert list_erasures(crawl_folder, tmp_path, capsys) == [f"{when}  {URL}  {begun}"]
+    list_erasures(tmp_path, transcript)
     table.put(erasure_row("frontier", URL))
     table.put(erasure_row("frontier", URL, part=1, urls=1, plans=1))
     table.put(erasure_row("dedup", URL, documents=1))
     crawl_folder.store.flush()
-    assert "being erased by archive," in list_erasures(crawl_folder, tmp_path, capsys)[0]
+    list_erasures(tmp_path, transcript)
     table.put(erasure_row("archive", URL, captures=3))
     table.put(erasure_row("frontier", OTHER, ended=False))
     crawl_folder.store.flush()
-    assert list_erasures(crawl_folder, tmp_path, capsys) == [
-        f"{when}  {OTHER}  {begun}",
-        f"{when}  {URL}  erased, requested by ann@desk: captures 3, documents 1, plans 1, urls 1",
-    ]
+    list_erasures(tmp_path, transcript)
 
 
 def test_erasure_is_listed_until_every_writer_has_erased_its_files(
-    crawl_folder: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    crawl_folder: Opened, tmp_path: Path, transcript: Transcript
 ) -> None:
     table, writers = crawl_folder.store.table(ErasureRow), crawl_folder.store.table(SegmentRow)
     for service in ("frontier", "dedup", "archive", "archive/archive-0"):
@@ -182,14 +171,12 @@ def test_erasure_is_listed_until_every_writer_has_erased_its_files(
     for number in range(2):
         writers.put(SegmentRow(writer=f"archive-{number}"))
     crawl_folder.store.flush()
-    (line,) = list_erasures(crawl_folder, tmp_path, capsys)
-    assert "being erased by archive/archive-0, archive/archive-1, requested" in line
+    list_erasures(tmp_path, transcript)
     table.put(erasure_row("archive/archive-0", URL, part=1, warc_records=3))
     for part in range(2):
         table.put(erasure_row("archive/archive-1", URL, part=part, warc_records=part))
     crawl_folder.store.flush()
-    (line,) = list_erasures(crawl_folder, tmp_path, capsys)
-    assert line.endswith(f"{URL}  erased, requested by ann@desk: warc_records 4")
+    list_erasures(tmp_path, transcript)
 
 
 def test_list_with_a_target_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,16 +1,15 @@
 """`gossamer history`: all visits to a URL, newest first."""
 
-import json
 from pathlib import Path
 
 import pytest
 
-from console.cli.main import main
 from gossamer.events import DEFAULT_CRAWL, Outcome, Verdict
 from gossamer.web.soft_404 import NO_PAGE
 from inspection.basics.folder import Folder
 from inspection.urls.visits import visit_of
 from services.frontier.tables.urls import HistoryRow
+from tests.support.transcripts import Transcript
 
 URL = "http://a.example/page"
 NOW = 2_000_000_000.0
@@ -59,44 +58,28 @@ def test_visit_to_a_soft_404_found_no_page() -> None:
     assert visit_of(row).verdict == Verdict.GONE
 
 
-def history(
-    data: Path, capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0
-) -> list[str]:
-    assert main(["history", "--data", str(data), *arguments]) == status
-    shown = capsys.readouterr()
-    return (shown.err if status == 2 else shown.out).splitlines()
+def history(data: Path, transcript: Transcript, *arguments: str, status: int = 0) -> None:
+    transcript("history", "--data", data, *arguments, status=status)
 
 
-def test_visits_are_listed_with_outcome_and_change(
-    data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    lines = history(data, capsys, URL)
-    assert len(lines) == 250 and lines == sorted(lines, reverse=True)
-    assert lines[:3] == [
-        "2033-05-18 03:33:20 UTC  page (200)  changed by 12 %",
-        "2033-05-18 02:33:20 UTC  304 not modified  unchanged",
-        "2033-05-18 01:33:20 UTC  404 Not Found  not here?[2J",
-    ]
-    assert history(data, capsys, f"{URL}2") == [
-        f"2033-05-18 03:33:20 UTC  page  duplicate of {URL}"
-    ]
-    assert history(data, capsys, f"{URL}3") == [
-        f"2033-05-18 03:33:20 UTC  redirect (301)  redirects to {URL}",
-        "2033-05-18 03:32:20 UTC  404 Not Found  gone",
-    ]
+def test_visits_are_listed_with_outcome_and_change(data: Path, transcript: Transcript) -> None:
+    visits = transcript.json_lines("history", "--data", data, URL, "--json")
+    assert len(visits) == 250
+    assert visits == sorted(visits, key=lambda visit: visit["at"], reverse=True)
+    history(data, transcript, URL, "--limit", "4")
+    history(data, transcript, f"{URL}2")
+    history(data, transcript, f"{URL}3")
 
 
-def test_limit_lists_the_newest_visits(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert len(history(data, capsys, URL, "--limit", "120")) == 120
-    (line,) = history(data, capsys, URL, "--limit", "1", "--json")
-    found = json.loads(line)
+def test_limit_lists_the_newest_visits(data: Path, transcript: Transcript) -> None:
+    words = ("history", "--data", data, URL, "--json", "--limit")
+    assert len(transcript.json_lines(*words, "120")) == 120
+    (found,) = transcript.json_lines(*words, "1")
     assert (found["at"], found["outcome"], found["change"]) == (NOW, "page", 0.125)
-    with pytest.raises(SystemExit):
-        history(data, capsys, URL, "--limit", "0")
+    history(data, transcript, URL, "--limit", "0", status=2)
 
 
-def test_unvisited_url_has_no_history(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (line,) = history(data, capsys, "a.example/other", status=1)
-    assert "https://a.example/other was never visited: gossamer why" in line
-    assert history(data, capsys, "a.example/other", "--json", status=1) == []
-    assert "':::' is not a URL" in history(data, capsys, ":::", status=2)[0]
+def test_unvisited_url_has_no_history(data: Path, transcript: Transcript) -> None:
+    history(data, transcript, "a.example/other", status=1)
+    history(data, transcript, "a.example/other", "--json", status=1)
+    history(data, transcript, ":::", status=2)

@@ -187,7 +187,7 @@ def test_missing_headers_and_redirects_fail(
 
 def test_signatures_that_end_soon_fail(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = check(config, write(config, "--valid", "2h"), capsys, 1)
-    assert found["keys: signatures"] == (False, "the signatures expire within a day")
+    assert not found["keys: signatures"][0]
 
 
 def test_key_that_is_not_published_fails(config: Path, capsys: pytest.CaptureFixture[str]) -> None:

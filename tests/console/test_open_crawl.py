@@ -16,6 +16,7 @@ from gossamer.settings import load_settings
 from gossamer.settings.servers import KafkaSettings
 from inspection.crawls.crawl import open_crawl
 from tests.runtime.processors import drain
+from tests.support.transcripts import Transcript
 
 pytestmark = pytest.mark.slow
 
@@ -84,13 +85,10 @@ def test_named_folder_comes_before_the_fleet(
         assert "has no crawl" in capsys.readouterr().err
 
 
-def test_seeds_go_to_the_fleet(fleet: KafkaLog, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["seed", "http://a.example/", "--depth", "2"]) == 0
-    assert "Scope: domain('a.example'), 2 links deep" in capsys.readouterr().out
-    assert main(["seed", "http://a.example/2", "--priority", "3"]) == 0
-    assert "(unchanged)" in capsys.readouterr().out
-    assert main(["seed", "http://b.example/"]) == 2
-    assert "out of scope" in capsys.readouterr().err
+def test_seeds_go_to_the_fleet(fleet: KafkaLog, transcript: Transcript) -> None:
+    transcript("seed", "http://a.example/", "--depth", "2")
+    transcript("seed", "http://a.example/2", "--priority", "3")
+    transcript("seed", "http://b.example/", status=2)
     assert len(drain(fleet.tail(["control"]))) == 1
     seeds = [json.loads(record.value) for record in drain(fleet.tail(["seeds"]))]
     assert sorted((seed["url"], seed["priority"]) for seed in seeds) == [

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from console import cli
 from console.cli.main import COMMANDS, main
 from console.cli.options import non_negative, port, positive, seconds
+from tests.support.transcripts import Transcript
 
 LARGE = {"aiohttp", "numpy", "prometheus_client", "pydantic"}
 
@@ -79,12 +80,12 @@ def test_help_and_version_return_0(
     assert "gossamer" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("arguments", [[], ["pages", "--format", "csv"], ["why"]])
-def test_bad_usage_returns_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
+def test_bad_usage_returns_2(transcript: Transcript) -> None:
+    transcript(status=2)
+    transcript("why", status=2)
+    with pytest.raises(SystemExit) as ended:  # Versions of Python word this differently.
+        main(["pages", "--format", "csv"])
     assert ended.value.code == 2
-    assert "--help shows the usage" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -137,5 +137,4 @@ def test_why_reports_an_invalid_url(
 def test_missing_classifier_is_reported(run_refused: RunRefused, words: tuple[str, ...]) -> None:
     relevant = 'not (type("image/*") or classifier("nosuch"))'
     said = run_refused(*words, "http://a.example/", "--relevant", relevant)
-    assert "the classifier 'nosuch' cannot be loaded" in said
-    assert "installed classifiers: none" in said
+    assert "'nosuch'" in said and ": none" in said

@@ -18,6 +18,7 @@ from services.frontier.totals.daily import (
     Stage,
 )
 from tests.support.rows import put_rows
+from tests.support.transcripts import Transcript
 
 AT = 20_000 * DAY
 HOSTILE = "http://a.example/\x1b]0;owned\x07"
@@ -57,48 +58,19 @@ def data(tmp_path: Path) -> Path:
     return folder.path
 
 
-def show(data: Path, capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
-    assert main(["report", "--data", str(data), *words]) == 0
-    return capsys.readouterr().out.replace(str(data), "data").splitlines()
-
-
 def test_first_sentence_answers_and_lines_fit_into_80_columns(
-    data: Path, capsys: pytest.CaptureFixture[str]
+    data: Path, transcript: Transcript
 ) -> None:
-    (first, *lines) = show(data, capsys)
-    assert first == (
-        "data: 1,800,000 pages of 100,000 sites, 1.5 downloads for each new text, 33.3 % copies."
-    )
+    _, *lines = transcript("report", "--data", data).splitlines()
     assert [line for line in lines if len(line) > 80 or not line.isprintable()] == []
-    assert "  period       2024-10-04 to 2024-10-05" in lines
-    assert "  requests     2,000,000, 180.0 GiB received" in lines
-    assert "  new texts    1,200,000, one in 1.67 requests" in lines
-    assert any("(60.0 %)" in line for line in lines if "politeness" in line)
-    row = next(
-        n for n, line in enumerate(lines) if line.endswith("parked, over the URL budget of a site")
-    )
-    assert lines[row].split()[:6] == ["10,000", "10.0", "%", "800,000", "28.6", "%"]
-    assert "800,000 URLs refused" in lines[row + 1] and "frontier.url_budget" in lines[row + 1]
-    assert lines[row + 2].strip() == "http://a.example/?]0;owned?"
-    assert lines[row + 3].strip() == "http://b.example/"
-    assert any(line.endswith("90.0 %  180.0 GiB  200 OK") for line in lines)
-    assert any(line.endswith("no connection") for line in lines)
-    assert sum(line.strip().startswith("2024-10-0") for line in lines) == 2
-    assert lines[-1].endswith("of advice: gossamer report --advice")
 
 
-def test_advice_names_figures_and_settings(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (first, *lines) = show(data, capsys, "--advice", "--day", "2024-10-04")
-    assert first.startswith("data: advice on ") and first.endswith("from 2024-10-04.")
-    text = "\n".join(lines)
-    assert "300,000 of 400,000 URLs (75 %)" in text and "Raise frontier.url_budget" in text
-    assert "copies: 300,000 of 900,000 pages (33.3 %)" in text
-    assert "crawl.max_depth may be lower" in text
+def test_advice_names_figures_and_settings(data: Path, transcript: Transcript) -> None:
+    transcript("report", "--data", data, "--advice", "--day", "2024-10-04")
 
 
-def test_empty_period_is_said(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = show(data, capsys, "--day", "2001-01-01")
-    assert lines == ["data: nothing was counted on 2001-01-01."]
+def test_empty_period_is_said(data: Path, transcript: Transcript) -> None:
+    transcript("report", "--data", data, "--day", "2001-01-01")
 
 
 def test_html_is_one_file_without_markup_of_the_web(
@@ -111,28 +83,15 @@ def test_html_is_one_file_without_markup_of_the_web(
     put_rows(opened.store, day, HazardExamplesRow(DEFAULT_CRAWL, "0/4", "trap_urls", AT, examples))
     assert main(["report", "--html", "--data", str(tmp_path / "html")]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("<!doctype html>") and "900,000 pages of 50,000 sites" in shown
+    assert shown.startswith("<!doctype html>")
     assert "&lt;script&gt;" in shown and "&lt;img src=//evil.example&gt;" in shown
     for markup in ("<script", "<img", "<link", "href=", 'src="', "\x1b", "\u202e"):
         assert markup not in shown, markup
 
 
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        (("--day", "monday"), "is not a day"),
-        (("--day", "2024-10-04", "--days", "2"), "not both"),
-        (("--days", "0"), "not a whole number"),
-    ],
-)
-def test_bad_period_is_refused(
-    data: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], reason: str
-) -> None:
-    try:
-        status = main(["report", "--data", str(data), *words])
-    except SystemExit as error:
-        status = int(error.code or 0)
-    assert status == 2 and reason in capsys.readouterr().err
+def test_bad_period_is_refused(data: Path, transcript: Transcript) -> None:
+    for words in (("--day", "monday"), ("--day", "2024-10-04", "--days", "2"), ("--days", "0")):
+        transcript("report", "--data", data, *words, status=2)
 
 
 @pytest.mark.parametrize(

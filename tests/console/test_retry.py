@@ -4,21 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from gossamer import clock
 from gossamer.events import DEFAULT_CRAWL, Outcome
 from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.urls import UrlRow
 from tests.console.requests import RequestCommand
+from tests.support.transcripts import Transcript
 
 
 @pytest.fixture
-def retry(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> RequestCommand:
-    return RequestCommand("retry", tmp_path / "data", capsys)
+def retry(tmp_path: Path, transcript: Transcript) -> RequestCommand:
+    return RequestCommand("retry", tmp_path / "data", transcript)
 
 
 def failing_host(host: str, by: Outcome = Outcome.HOST_DOWN) -> HostRow:
-    until = clock.now() + 5000.0
+    until = 2_000_000_000.0
     why = "no connection\x1b[2J"
     return HostRow("a.example", host, Condition.BACKING_OFF, until, why, backoff_cause=by)
 
@@ -29,23 +29,19 @@ def url_row(url: str, outcome: str) -> UrlRow:
 
 def test_failed_host_is_retried_on_all_its_schemes(retry: RequestCommand) -> None:
     retry.store_rows(failing_host("http://a.example"), failing_host("https://a.example"))
-    shown = retry("a.example")
-    assert shown.count("is retried now") == 2 and "no connection?[2J" in shown
-    assert "next gossamer crawl" in shown
+    retry("a.example")
     retry("http://a.example")
     hosts = [host for _, host, _ in retry.requests()]
     assert sorted(hosts) == ["http://a.example", "http://a.example", "https://a.example"]
 
 
-def test_hosts_with_retry_after_or_without_failure_are_not_retried(
-    retry: RequestCommand,
-) -> None:
+def test_hosts_with_retry_after_or_without_failure_are_not_retried(retry: RequestCommand) -> None:
     retry.store_rows(
         failing_host("http://a.example", Outcome.BUSY), HostRow("a.example", "http://b.a.example")
     )
-    assert "sent Retry-After: it is not visited until" in retry("http://a.example", status=1)
-    assert "does not back off (it is idle); nothing to retry" in retry("b.a.example", status=1)
-    assert "gossamer seed" in retry("never.example", status=1)
+    retry("http://a.example", status=1)
+    retry("b.a.example", status=1)
+    retry("never.example", status=1)
     assert retry.requests() == []
 
 
@@ -55,12 +51,7 @@ def test_only_failed_urls_are_retried(retry: RequestCommand) -> None:
         url_row("http://a.example/page", Outcome.PAGE),
         url_row("http://a.example/deep", "trap_depth"),
     )
-    shown = retry(*(f"http://a.example/{name}" for name in ("gone", "page", "deep", "new")))
-    assert "/gone: 404 at 1970-01-01 00:00:01 UTC; it is queued again" in shown
-    assert (
-        "/page: its last outcome, page, is not a failure" in shown
-        and "/new: was never visited" in shown
-    )
+    retry(*(f"http://a.example/{name}" for name in ("gone", "page", "deep", "new")))
     assert retry.requests() == [("a.example", "http://a.example", ("http://a.example/gone",))]
 
 
@@ -68,25 +59,17 @@ def test_outcome_chooses_all_its_urls_by_host(retry: RequestCommand) -> None:
     many = [f"http://a.example/{n:05}" for n in range(2500)]
     retry.store_rows(*(url_row(url, Outcome.BROKEN) for url in many))
     retry.store_rows(url_row("http://a.example/x", Outcome.GONE))
-    assert "2,500 URLs with the last outcome broken" in retry("--outcome", "broken")
+    retry("--outcome", "broken")
     assert [len(urls) for _, _, urls in retry.requests()] == [400] * 6 + [100]
     assert sorted(url for _, _, urls in retry.requests() for url in urls) == many
-    assert "nothing to retry" in retry("--outcome", "busy", status=1)
+    retry("--outcome", "busy", status=1)
 
 
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        ([], "--outcome"),
-        (["a.example", "--outcome", "gone"], "--outcome"),
-        (["http://"], "http://"),
-    ],
-)
-def test_invalid_arguments_are_refused(retry: RequestCommand, words: list[str], named: str) -> None:
-    assert named in retry(*words, status=2)
+def test_invalid_arguments_are_refused(retry: RequestCommand) -> None:
+    for words in ([], ["a.example", "--outcome", "gone"], ["http://"]):
+        retry(*words, status=2)
 
 
-@pytest.mark.parametrize("outcome", ["page", "redirect", "unvisited", "trap_depth"])
-def test_outcomes_that_are_not_failures_are_refused(retry: RequestCommand, outcome: str) -> None:
-    with pytest.raises(SystemExit):
-        retry("--outcome", outcome)
+def test_outcomes_that_are_not_failures_are_refused(retry: RequestCommand) -> None:
+    for outcome in ("page", "redirect", "unvisited", "trap_depth"):
+        retry("--outcome", outcome, status=2)

@@ -1,6 +1,5 @@
 """`gossamer status`: definition, progress, failures and waiting hosts, for people and programs."""
 
-import json
 import socket
 from collections import Counter
 from pathlib import Path
@@ -9,10 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from console.cli.main import main
 from console.cli.status import lines, summary
 from console.output import Output
-from gossamer import clock
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SeedAdded
 from gossamer.log import key_group_of
 from gossamer.log.codec import encode
@@ -30,6 +27,7 @@ from services.frontier.tables.partitions import PartitionRow, partition_key
 from services.frontier.tables.plans import DueRow, PartitionPlansRow
 from services.frontier.totals.tally import PartitionTallyRow, TallyRow
 from tests.support.rows import put_rows
+from tests.support.transcripts import Transcript
 
 NOW = 2_000_000_000.0
 HOST = "http://a.example"
@@ -58,77 +56,75 @@ def show_status(
     return "\n".join([summary(status), *map(Output().line, lines(status, NOW, verbose))])
 
 
-def run_status(capsys: pytest.CaptureFixture[str], crawl_folder: Opened, *arguments: str) -> str:
-    assert main(["status", "--data", str(crawl_folder.folder.path), *arguments]) == 0
-    return capsys.readouterr().out
+class Status:
+    """`gossamer status` on a folder."""
+
+    def __init__(self, crawl_folder: Opened, transcript: Transcript) -> None:
+        self._transcript, self._words = transcript, ("status", "--data", crawl_folder.folder.path)
+
+    def __call__(self) -> None:
+        """Add the status to the transcript."""
+        self._transcript(*self._words)
+
+    def json(self) -> Any:
+        return self._transcript.json(*self._words, "--json")
 
 
-def test_status_has_the_limits_of_the_crawl() -> None:
+@pytest.fixture
+def run_status(crawl_folder: Opened, transcript: Transcript) -> Status:
+    return Status(crawl_folder, transcript)
+
+
+def test_status_has_the_limits_of_the_crawl(transcript: Transcript) -> None:
     crawl = CrawlDefined(at=NOW, scope="any()", max_depth=1, max_pages=800, pages_before=200)
-    text = show_status(Progress(), crawl)
-    assert text.startswith("there: 0 pages, 0 URLs queued.\n  crawl        default, defined 2033")
-    assert "scope        any(), 1 link deep, at most 1,000 pages\n" in text
-    assert "idle" not in text
+    transcript.add("limited to 800 more pages", show_status(Progress(), crawl))
 
 
-def test_queue_without_a_definition_is_explained() -> None:
-    text = show_status(Progress(queued=2), None, fleet=True)
-    assert (
-        "no crawl is defined, so nothing is fetched (URLs queued: 2): define it with gossamer seed"
-        in text
-    )
+def test_queue_without_a_definition_is_explained(transcript: Transcript) -> None:
+    transcript.add("URLs without a definition", show_status(Progress(queued=2), None, fleet=True))
 
 
-def test_pause_is_shown_with_the_command_that_ends_it() -> None:
+def test_pause_is_shown_with_the_command_that_ends_it(transcript: Transcript) -> None:
     paused = CrawlDefined(at=NOW, scope="any()", max_depth=1, paused=True)
-    for is_fleet in (False, True):
-        assert "the crawl is paused: gossamer crawls resume default continues it\n" in show_status(
-            Progress(), paused, fleet=is_fleet
-        )
+    transcript.add("paused, in a folder", show_status(Progress(), paused))
+    transcript.add("paused, in a fleet", show_status(Progress(), paused, fleet=True))
     removed = replace(paused, removed=True)
-    assert "the crawl is removed\n" in show_status(Progress(), removed)
+    transcript.add("removed", show_status(Progress(), removed))
 
 
-def test_status_has_the_purposes_of_the_crawl() -> None:
+def test_status_has_the_purposes_of_the_crawl(transcript: Transcript) -> None:
     usual = CrawlDefined(at=NOW, scope="any()", max_depth=1)
-    assert "purposes" not in show_status(Progress(), usual, verbose=False)
+    transcript.add("usual purposes", show_status(Progress(), usual, verbose=False))
     other = CrawlDefined(at=NOW, scope="any()", max_depth=1, purposes=("search", "train-ai"))
-    text = show_status(Progress(), other)
-    assert "search, train-ai; disallowed: do not fetch; unknown: fetch" in text
+    transcript.add("other purposes", show_status(Progress(), other))
     ignored = CrawlDefined(at=NOW, scope="any()", max_depth=1, purposes=())
-    assert "none: statements about usage are ignored" in show_status(Progress(), ignored)
+    transcript.add("no purposes", show_status(Progress(), ignored))
 
 
-def test_status_has_all_figures() -> None:
+def test_status_has_all_figures(transcript: Transcript) -> None:
     of = Progress(
         admitted=1200, queued=30, pages=5, received=2048, due_count=7, next_due_at=NOW - 90,
         outcomes=Counter(page=5, gone=2), verdicts=Counter(duplicate=1), 
         conditions=Counter({"ready": 1, "checked out": 2, "idle": 0}), dead_letters=1,
         lags={"dedup": {"seeds": 0, "pages.parsed": 3}, "frontier": {"visits.ended": 0}},
     )  # fmt: skip
-    text = show_status(of)
-    for part in (
-        "1,200 admitted, 30 queued", "pages        5, 1 duplicate\n", "2.0 KiB",
-        "failures     404       2\n",
-        "2 being fetched, 1 ready\n", "lag          dedup: 3 pages.parsed\n",
-        "7 for later; the oldest has been due for 1 min 30 s", "1 dead letter: gossamer",
-    ):  # fmt: skip
-        assert part in text
-    assert "frontier" not in text
-    assert "lag          none" in show_status(Progress(lags={"dedup": {"seeds": 0}}))
+    transcript.add("all figures", show_status(of))
+    transcript.add("nothing lags", show_status(Progress(lags={"dedup": {"seeds": 0}})))
 
 
-def test_first_due_time_is_shown_if_known() -> None:
-    soon = show_status(Progress(due_count=1, next_due_at=NOW + 60))
-    assert "1 for later; the first is due at 2033-05-18 03:34:20 UTC" in soon
-    assert "the first is due at" in show_status(Progress(due_count=1), waiting=Waiting(NOW + 9000))
-    assert "none is due within the hour" in show_status(Progress(due_count=1), fleet=True)
+def test_first_due_time_is_shown_if_known(transcript: Transcript) -> None:
+    transcript.add("due in a minute", show_status(Progress(due_count=1, next_due_at=NOW + 60)))
+    transcript.add(
+        "the first host is due later",
+        show_status(Progress(due_count=1), waiting=Waiting(NOW + 9000)),
+    )
+    transcript.add("due times of a fleet", show_status(Progress(due_count=1), fleet=True))
 
 
 def test_status_of_a_folder_is_read_from_store_and_log(
-    crawl_folder: Opened, capsys: pytest.CaptureFixture[str]
+    crawl_folder: Opened, run_status: Status
 ) -> None:
-    due = clock.now() + 5000.0
+    due = NOW
     failing = HostRow("a.example", HOST, Condition.BACKING_OFF, due, "no connection\x1b[2J")
     store_rows(
         crawl_folder,
@@ -140,11 +136,8 @@ def test_status_of_a_folder_is_read_from_store_and_log(
         failing,
     )
     crawl_folder.log.append([encode(DEFINED), encode(SeedAdded(at=1.0, url=f"{HOST}/"))])
-    text = run_status(capsys, crawl_folder)
-    assert "3 admitted, 1 queued" in text and "domain('a.example')" in text
-    assert f"{HOST} until" in text and "(no connection?[2J)" in text
-    assert "lag          dedup: 1 seeds\n" in text
-    found = json.loads(run_status(capsys, crawl_folder, "--json"))
+    run_status()
+    found = run_status.json()
     assert found["crawl"] == str(crawl_folder.folder.path) and found["idle"] == ""
     assert (found["definition"]["scope"], found["definition"]["paused"]) == (DEFINED.scope, False)
     assert (found["admitted"], found["queued"], found["pages"]) == (3, 1, 1)
@@ -180,19 +173,10 @@ def store_plans(crawl_folder: Opened) -> None:
     crawl_folder.log.append([encode(replace(DEFINED, revisit="optimal", budget=40.0))])
 
 
-def test_status_has_revisits_budget_and_freshness(
-    crawl_folder: Opened, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_status_has_revisits_budget_and_freshness(crawl_folder: Opened, run_status: Status) -> None:
     store_plans(crawl_folder)
-    text = run_status(capsys, crawl_folder)
-    assert "  revisit      optimal, 40 visits a day\n" in text
-    assert "new          12 URLs waiting for the budget" in text
-    assert (
-        "revisits     optimal, 40 visits a day; 8 planned, next at 2033-05-18 03:33:20 UTC" in text
-    )
-    assert "62.5 % of the copies expected to be current, 6 h behind" in text
-    assert "4 by change rate, 1 by hint" in text
-    found = json.loads(run_status(capsys, crawl_folder, "--json"))
+    run_status()
+    found = run_status.json()
     assert found["hours"] == {"1": [2, 2, 3], "2": [0, 0, 1]}
     assert found["revisiting"] == {
         "policy": "optimal",
@@ -209,26 +193,22 @@ def test_status_has_revisits_budget_and_freshness(
     }
 
 
-def test_folder_without_a_definition_returns_0(
-    crawl_folder: Opened, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert "no crawl is defined" in run_status(capsys, crawl_folder)
-    assert json.loads(run_status(capsys, crawl_folder, "--json"))["definition"] is None
+def test_folder_without_a_definition_returns_0(crawl_folder: Opened, run_status: Status) -> None:
+    run_status()
+    assert run_status.json()["definition"] is None
 
 
 def test_unfinished_crawl_that_does_not_run_is_shown_with_the_remedy(
-    crawl_folder: Opened, capsys: pytest.CaptureFixture[str]
+    crawl_folder: Opened, run_status: Status
 ) -> None:
     queued = TallyRow(DEFAULT_CRAWL, "0/4", queued=1)
     store_rows(crawl_folder, queued, PartitionTallyRow("0/4", conditions={"checked out": 1}))
     crawl_folder.log.append([encode(DEFINED)])
-    assert "no crawl runs in this folder: gossamer crawl continues it" in run_status(
-        capsys, crawl_folder
-    )
-    assert json.loads(run_status(capsys, crawl_folder, "--json"))["is_running"] is False
+    run_status()
+    assert run_status.json()["is_running"] is False
     crawl_folder.folder.lock()
-    assert "no crawl runs" not in run_status(capsys, crawl_folder)
-    assert json.loads(run_status(capsys, crawl_folder, "--json"))["is_running"] is True
+    run_status()
+    assert run_status.json()["is_running"] is True
 
 
 def test_calendar_of_a_fleet_is_not_read(crawl_folder: Opened) -> None:
@@ -244,23 +224,17 @@ def test_calendar_of_a_fleet_is_not_read(crawl_folder: Opened) -> None:
     assert (status.progress.queued, status.due_at) == (1, None)
 
 
-def test_missing_crawl_is_reported_with_the_remedy(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_crawl_is_reported_with_the_remedy(tmp_path: Path, transcript: Transcript) -> None:
     (tmp_path / "empty").mkdir()
-    assert main(["status", "--data", str(tmp_path / "empty")]) == 1
-    assert "empty has no crawl: start one with gossamer crawl, or" in capsys.readouterr().err
+    transcript("status", "--data", str(tmp_path / "empty"), status=1)
     assert list((tmp_path / "empty").iterdir()) == []
 
 
 def test_unavailable_fleet_is_reported_with_the_remedy(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, transcript: Transcript
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         servers = f"127.0.0.1:{taken.getsockname()[1]}"
     monkeypatch.setenv("GOSSAMER_KAFKA__SERVERS", servers)
     monkeypatch.setenv("GOSSAMER_KAFKA__TIMEOUT", "0.1")
-    assert main(["status"]) == 1
-    said = capsys.readouterr().err
-    assert f"Kafka at {servers} does not answer" in said
-    assert "check that it runs" in said and "name other servers in kafka.servers" in said
+    transcript("status", status=1)

@@ -2,6 +2,7 @@
 
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -28,7 +29,7 @@ from gossamer.web.url import fingerprint, site_of
 from inspection.basics.folder import Folder
 from inspection.crawls.crawl import open_crawl
 from inspection.urls.url_rows import UrlFacts, read_facts
-from inspection.urls.urls import explain
+from inspection.urls.urls import UrlExplanation, explain
 from services.archive.rows import CaptureRow
 from services.dedup.rows import DocumentRow
 from services.dedup.seen import SeenRow, hash_finder
@@ -45,6 +46,7 @@ from services.frontier.tables.sites import SiteCrawl, SiteRow
 from services.frontier.tables.urls import HistoryRow, Origin, QueuedUrl, UrlRow, VerdictRow
 from services.frontier.totals.tally import PartitionTallyRow
 from tests.support.rows import put_rows
+from tests.support.transcripts import Transcript
 
 HOST = "http://a.example"
 URL = f"{HOST}/page"
@@ -58,16 +60,25 @@ def behind(ahead: int) -> FoundUrl:
     return FoundUrl(queued, ahead, None, ahead)
 
 
-def why(**facts: object) -> str:
-    return "\n".join(details(explain(UrlFacts(url=URL, **facts), NOW)))  # type: ignore[arg-type]
+class Why:
+    """`gossamer why` of facts about URL, in the test's transcript."""
+
+    def __init__(self, transcript: Transcript) -> None:
+        self._transcript = transcript
+
+    def __call__(self, situation: str, /, verbose: bool = True, **facts: object) -> None:
+        found = explain(UrlFacts(url=URL, **facts), NOW)  # type: ignore[arg-type]
+        self.add(situation, found, verbose)
+
+    def add(self, situation: str, found: UrlExplanation, verbose: bool = True) -> None:
+        command = f"gossamer why{' --verbose' if verbose else ''} {URL}  # {situation}"
+        lines = details(found) if verbose else brief_details(found)
+        self._transcript.add(command, [found.answer, *(f"  {line}" for line in lines)])
 
 
-def answer(**facts: object) -> str:
-    return explain(UrlFacts(url=URL, **facts), NOW).answer  # type: ignore[arg-type]
-
-
-def brief(**facts: object) -> list[str]:
-    return [*brief_details(explain(UrlFacts(url=URL, **facts), NOW))]  # type: ignore[arg-type]
+@pytest.fixture
+def why(transcript: Transcript) -> Why:
+    return Why(transcript)
 
 
 def gates(
@@ -90,230 +101,176 @@ def visit(**fields: object) -> UrlRow:
     return UrlRow(DEFAULT_CRAWL, host=HOST, url=URL, **given)  # type: ignore[arg-type]
 
 
-def test_unseen_url_is_explained_by_scope_and_depth() -> None:
-    folder = why(definition=DEFINED)
-    assert folder.startswith("scope: inside, by domain") and "not seen: no page" in folder
-    assert "within 3 links of a seed" in folder
-    assert "not known to the frontier: no page" in why(definition=DEFINED, fleet=True)
-    outside = why(definition=CrawlDefined(at=1.0, scope='domain("b.example")', max_depth=3))
-    assert outside.startswith("scope: outside") and "not seen" not in outside
+def test_unseen_url_is_explained_by_scope_and_depth(why: Why) -> None:
+    why("no crawl is defined")
+    why("not seen in a folder", definition=DEFINED)
+    why("not seen in a fleet", definition=DEFINED, fleet=True)
+    why("out of scope", definition=replace(DEFINED, scope='domain("b.example")'))
 
 
 @pytest.mark.parametrize("target", [URL, HOST, "a.example"])
-def test_erased_url_is_shown_with_its_erasure(target: str, tmp_path: Path) -> None:
-    opened = Folder(tmp_path).create()
+def test_erasure_of_a_url_is_that_of_the_url_its_host_or_site(target: str, tmp_path: Path) -> None:
+    with open_crawl(Settings(), erased(tmp_path, target)) as crawl:
+        found = explain(read_facts(crawl, URL, NOW), NOW)
+    assert found.erased and found.erased.target == target
+
+
+def erased(folder: Path, *targets: str) -> Path:
+    """Return *folder* with a crawl in which *targets* and another site were erased."""
+    opened = Folder(folder).create()
     erasures, others = Erasures(opened.store, "frontier"), ("http://b.example/page", "b.example")
-    for at, name in enumerate((target, *others)):
+    for at, name in enumerate((*targets, *others)):
         erasures.add(Erasure(name, NOW + at, "ann@desk", 0, 7), {"urls": 1})
     opened.store.flush()
-    with open_crawl(Settings(), tmp_path) as crawl:
-        found = explain(read_facts(crawl, URL, NOW), NOW)
-    shown, text = [*details(found)], found.answer
-    when = "2033-05-18 03:33:20 UTC"
-    assert f"erased: {when}, everything about {target}, for ann@desk" in shown
-    assert text == f"Erased 03:33:20 UTC with {target}, requested by ann@desk."
+    return folder
 
 
-def test_discovery_names_the_first_finder() -> None:
-    assert why(via="seed", is_seen=True) == "discovered: as a seed"
-    assert (
-        why(via=f"1.0.0@{HOST}/", is_seen=True) == f"discovered: by a link on {HOST}/ (visit 1.0.0)"
-    )
+def test_erased_url_is_shown_with_its_erasure(why: Why, tmp_path: Path) -> None:
+    with open_crawl(Settings(), erased(tmp_path, HOST)) as crawl:
+        why.add("its host was erased", explain(read_facts(crawl, URL, NOW), NOW))
 
 
-def test_details_of_a_visit_have_its_meaning_and_earlier_visits() -> None:
+def test_discovery_names_the_first_finder(why: Why) -> None:
+    why("a seed", via="seed", is_seen=True)
+    why("found by a link", via=f"1.0.0@{HOST}/", is_seen=True)
+
+
+def test_visit_is_shown_with_its_meaning_and_earlier_visits(why: Why) -> None:
     before = HistoryRow(DEFAULT_CRAWL, url=URL, at=NOW - 86400, outcome="busy", status=429)
-    shown = why(visit=visit(origin=Origin(2, hops=1)), history=(before,), is_seen=True)
-    assert "visited: 2033-05-18 03:33:20 UTC: page (200)" in shown
-    assert "meaning of page: The server sent a page" in shown
-    assert "before: 2033-05-17 03:33:20 UTC: 429 Too Many Requests" in shown
-    assert "depth: 2, after 1 redirect\n" in shown + "\n"
+    row = visit(origin=Origin(2, hops=1))
+    why("visited twice", visit=row, history=(before,), is_seen=True)
 
 
-def test_refusal_is_not_shown_as_a_visit() -> None:
+def test_refusal_is_not_shown_as_a_visit(why: Why) -> None:
     row = visit(outcome="refused", status=0, attempt=0, reason="deeper than 3 links")
-    shown = why(visit=row, is_seen=True)
-    assert "refused: 2033-05-18 03:33:20 UTC: refused (deeper than 3 links)" in shown
-    assert "visited" not in shown and "meaning" not in shown
+    why("refused", visit=row, is_seen=True)
 
 
-def test_refusals_without_a_row_are_explained_by_their_rule() -> None:
+def test_refusals_without_a_row_are_explained_by_their_rule(why: Why) -> None:
     refused = {"robots_excluded": MAX_REFUSED_ROWS + 1, "redirect": MAX_REFUSED_ROWS}
     trapped = SiteRow("a.example", crawls={DEFAULT_CRAWL: SiteCrawl(refused=refused)})
-    shown = why(site=trapped, via="seed", is_seen=True)
-    assert (
-        f"\nrefused: by robots_excluded, which refused {MAX_REFUSED_ROWS + 1} URLs of a.example"
-        in shown
-    )
-    assert "robots.txt forbids a URL" in shown and "redirect" not in shown
-    assert "perhaps refused: by robots_excluded" in why(
-        site=trapped, definition=DEFINED, fleet=True
-    )
+    why("one rule has refused too many for rows", site=trapped, via="seed", is_seen=True)
+    why("the same in a fleet", site=trapped, definition=DEFINED, fleet=True)
     refused = {"redirect": 5000, "robots_excluded": 7000}
     two = SiteRow("a.example", crawls={DEFAULT_CRAWL: SiteCrawl(refused=refused)})
-    assert why(site=two, is_seen=True).count("perhaps refused: by") == 2
-    assert "refused" not in why(site=trapped, queued=behind(1), host=host(), is_seen=True)
-    assert "robots_excluded" not in why(site=trapped, visit=visit(), is_seen=True)
+    why("two rules have", site=two, is_seen=True)
+    why("but the URL is queued", site=trapped, queued=behind(1), host=host(), is_seen=True)
+    why("but the URL was visited", site=trapped, visit=visit(), is_seen=True)
 
 
-def test_documents_that_are_gone_or_missed_are_shown() -> None:
+def test_documents_that_are_gone_or_missed_are_shown(why: Why) -> None:
     gone = DocumentRow(DEFAULT_CRAWL, URL, NOW, gone=Gone.MOVED, missed=1)
-    shown = why(document=gone, is_seen=True)
-    assert shown.startswith(
-        "gone from pages: 2033-05-18 03:33:20 UTC: The URL redirects permanently"
-    )
     hidden = DocumentRow(DEFAULT_CRAWL, URL, NOW + 9, gone=Gone.NOINDEX, missed=2, missed_since=NOW)
-    shown = why(document=hidden, is_seen=True)
-    assert shown.startswith("not in pages: The page asks not to be indexed.")
-    shown = why(document=replace(hidden, published_at=1.0), is_seen=True)
-    assert shown.startswith("gone from pages: 2033-05-18 03:33:20 UTC: The page asks not to be")
     missed = DocumentRow(DEFAULT_CRAWL, URL, NOW, "d", missed=1, missed_since=NOW)
-    assert why(document=missed, is_seen=True) == (
-        "in pages, although 1 visit since 2033-05-18 03:33:20 UTC did not find it"
-    )
-    assert why(document=DocumentRow(DEFAULT_CRAWL, URL, NOW, "d"), is_seen=True) == ""
+    for situation, document in {
+        "moved": gone,
+        "never published": hidden,
+        "no longer published": replace(hidden, published_at=1.0),
+        "missed once": missed,
+        "published": DocumentRow(DEFAULT_CRAWL, URL, NOW, "d"),
+    }.items():
+        why(situation, document=document, is_seen=True)
 
 
-def test_verdict_of_a_moved_document_has_its_target() -> None:
-    row = VerdictRow(
-        DEFAULT_CRAWL, HOST, URL, "redirect", NOW, redirects_to=f"{HOST}/new", reason="moved"
-    )
-    assert f"verdict: redirect to {HOST}/new; links released: 0 (moved)" in why(verdict=row)
+def test_verdicts_are_shown_with_targets_reasons_and_changes(why: Why) -> None:
+    row = VerdictRow(DEFAULT_CRAWL, HOST, URL, "redirect", NOW)
+    streak = "more than 10 in a row"
+    for situation, verdict in {
+        "moved": replace(row, redirects_to=f"{HOST}/new", reason="moved"),
+        "a duplicate": replace(row, verdict="duplicate", duplicate_of=f"{HOST}/", reason=streak),
+        "changed": replace(row, verdict="changed", change=0.0625),
+        "little changed": replace(row, verdict="changed", change=0.001),
+        "unchanged": replace(row, verdict="unchanged", change=0.0),
+        "unchanged, without a measured change": replace(row, verdict="unchanged"),
+    }.items():
+        why(situation, verdict=verdict)
 
 
-def test_verdict_has_the_reason_for_unreleased_links() -> None:
-    row = VerdictRow(
-        DEFAULT_CRAWL,
-        HOST,
-        URL,
-        "duplicate",
-        NOW,
-        duplicate_of=f"{HOST}/",
-        reason="more than 10 in a row",
-    )
-    assert f"duplicate of {HOST}/; links released: 0 (more than 10 in a row)" in why(verdict=row)
-
-
-def test_verdict_on_a_soft_404_is_gone_whenever_it_was_found() -> None:
+def test_verdict_on_a_soft_404_is_gone_whenever_it_was_found(why: Why) -> None:
     soft = DocumentRow(DEFAULT_CRAWL, URL, NOW, "d", gone=Gone.SOFT_404)
-    for row in (
-        VerdictRow(DEFAULT_CRAWL, HOST, URL, "first", NOW, links=4),
-        VerdictRow(DEFAULT_CRAWL, HOST, URL, "near_duplicate", NOW, duplicate_of=f"{HOST}/"),
-    ):
-        shown = why(verdict=row, document=soft)
-        assert (
-            "verdict: gone; " in shown and "(the page is a soft 404: it is not published)" in shown
-        )
-        assert "first" not in shown and "duplicate" not in shown
+    first = VerdictRow(DEFAULT_CRAWL, HOST, URL, "first", NOW, links=4)
+    near = VerdictRow(DEFAULT_CRAWL, HOST, URL, "near_duplicate", NOW, duplicate_of=f"{HOST}/")
+    why("before its verdict", verdict=first, document=soft)
+    why("after it was a near-duplicate", verdict=near, document=soft)
 
 
-def test_verdict_has_the_share_of_changed_text() -> None:
-    changed = VerdictRow(DEFAULT_CRAWL, HOST, URL, "changed", NOW, change=0.0625)
-    assert "verdict: changed (6 % of the text changed); links" in why(verdict=changed)
-    little = VerdictRow(DEFAULT_CRAWL, HOST, URL, "changed", NOW, change=0.001)
-    assert "verdict: changed (1 % of the text changed); links" in why(verdict=little)
-    for change in (0.0, None):
-        row = VerdictRow(DEFAULT_CRAWL, HOST, URL, "unchanged", NOW, change=change)
-        assert "verdict: unchanged; links" in why(verdict=row)
-
-
-def test_answer_for_a_fetched_page_has_publication_archive_and_next_visit() -> None:
-    document = DocumentRow(DEFAULT_CRAWL, URL, NOW, "d")
-    capture = CaptureRow(DEFAULT_CRAWL, URL, NOW, 200, "a.warc.gz", 5, 6, "")
+def test_answer_for_a_fetched_page_has_publication_archive_and_next_visit(why: Why) -> None:
     never = PlanRow(DEFAULT_CRAWL, HOST, URL, policy="none", reason="each page is visited once")
-    facts = {"visit": visit(), "document": document, "captures": (capture,), "plan": never}
-    assert answer(**facts) == (
-        "Fetched 03:33:20 UTC (200), published, archived. "
-        "Will not be fetched again: --revisit none."
-    )
+    facts = {
+        "visit": visit(),
+        "document": DocumentRow(DEFAULT_CRAWL, URL, NOW, "d"),
+        "captures": (CaptureRow(DEFAULT_CRAWL, URL, NOW, 200, "a.warc.gz", 5, 6, ""),),
+        "plan": never,
+    }
+    why("visited once", False, **facts)
     later = replace(never, at=NOW + 60, policy="fixed:1d", reason="every day")
-    assert answer(**{**facts, "plan": later}).endswith("Next visit 03:34:20 UTC: every day.")
+    why("visited every day", False, **{**facts, "plan": later})
     duplicate = VerdictRow(DEFAULT_CRAWL, HOST, URL, "near_duplicate", NOW, duplicate_of=f"{HOST}/")
-    shown = answer(**{**facts, "verdict": duplicate})
-    assert f"published as a near-duplicate of {HOST}/, archived" in shown
+    why("a near-duplicate", False, **{**facts, "verdict": duplicate})
 
 
-def test_answer_for_a_failure_has_the_status_code_and_the_command_to_retry() -> None:
-    missing = visit(outcome=Outcome.GONE, status=404)
-    assert answer(visit=missing) == (
-        "Failed 03:33:20 UTC: 404 Not Found. "
-        "Not tried again by itself: gossamer retry URL tries it."
-    )
-    down = visit(
-        outcome=Outcome.HOST_DOWN,
-        status=0,
-        reason="[Errno 111] Connect call failed ('127.0.0.99', 80)",
-    )
-    assert "no connection (connection refused by 127.0.0.99:80)" in answer(visit=down)
+def test_answer_for_a_failure_has_the_status_code_and_the_command_to_retry(why: Why) -> None:
+    why("missing", False, visit=visit(outcome=Outcome.GONE, status=404))
+    refused = "[Errno 111] Connect call failed ('127.0.0.99', 80)"
+    why("down", False, visit=visit(outcome=Outcome.HOST_DOWN, status=0, reason=refused))
 
 
-def test_answer_for_a_walled_url_names_the_wall_and_the_retry() -> None:
+def test_answer_for_a_walled_url_names_the_wall_and_the_retry(why: Why) -> None:
     reason = "challenged by Anubis: its cookie"
     walled = visit(outcome=Outcome.CHALLENGED, status=202, reason=reason, attempt=1)
     retry = PlanRow(
         DEFAULT_CRAWL, HOST, URL, NOW + 60, reason="attempt 2 after challenged", attempt=1
     )
-    assert answer(visit=walled, plan=retry) == (
-        "Refused 03:33:20 UTC (202): challenged by Anubis: its cookie. "
-        "Next visit 03:34:20 UTC: attempt 2 after challenged."
-    )
+    why("challenged", False, visit=walled, plan=retry)
     price = "payment required: USD 0.01 (pay per crawl)"
     paid = visit(outcome=Outcome.PAYMENT_REQUIRED, status=402, reason=price)
-    assert answer(visit=paid).startswith(f"Refused 03:33:20 UTC (402): {price}. Not tried again")
+    why("for sale", False, visit=paid)
 
 
-def test_answer_for_a_url_that_was_not_fetched_has_the_rule() -> None:
+def test_answer_for_a_url_that_was_not_fetched_has_the_rule(why: Why) -> None:
     deep = visit(outcome="trap_depth", status=0, attempt=0, reason="deeper than 3 links")
-    assert answer(visit=deep) == "Not fetched: deeper than --depth (deeper than 3 links)."
-    assert answer() == "No crawl is defined: gossamer seed URL --scope SCOPE defines one."
-    outside = answer(definition=CrawlDefined(at=1.0, scope='domain("b.example")', max_depth=3))
-    assert outside.startswith("Not fetched: out of scope, by ")
-    assert answer(definition=DEFINED).startswith("Not seen: no page read so far links to it")
+    why("too deep", False, visit=deep)
 
 
-def test_answer_for_a_queued_url_has_its_position_and_the_closed_gate() -> None:
+def test_answer_for_a_queued_url_has_its_position_and_the_closed_gate(why: Why) -> None:
     delayed = host(condition=Condition.DELAYED, ready_at=NOW + 5, politeness=Politeness(delay=5.0))
-    facts = {"host": delayed, "queued": behind(12), "definition": DEFINED, "gates": gates(delayed)}
-    assert answer(**facts) == (
-        "Queued, not fetched yet: behind 12 URLs of its host, about 60 s. Its host is not visited "
-        "before 03:33:25 UTC: the courtesy delay is 5 s."
-    )
+    facts: dict[str, Any] = {
+        "host": delayed,
+        "queued": behind(12),
+        "definition": DEFINED,
+        "gates": gates(delayed),
+    }
+    why("its host is delayed", False, **facts)
     lease = Lease(OrderId("1.7"), NOW - 60, NOW, ordered=3, done=1, crawl=DEFAULT_CRAWL)
     out = host(condition=Condition.CHECKED_OUT, lease=lease)
-    assert answer(host=out, queued=behind(1)) == "Being fetched now."
+    why("in an order", False, host=out, queued=behind(1))
     # The order ends long before its lease.
     facts |= {"host": host(), "gates": gates(out)}
-    assert answer(**facts).endswith("of its host. A fetcher is visiting its host.")
+    why("its host is visited for other URLs", False, **facts)
 
 
-def test_pace_of_a_host_names_the_crawl_delay() -> None:
+def test_pace_of_a_host_names_the_crawl_delay(why: Why) -> None:
     rules = parse_robots(b"User-agent: *\nCrawl-delay: 5\n", "gossamer", 1.0, 60.0).rules
-    robots, pace = RobotsRow(host=HOST, rules=rules), f"pace of {HOST}: one request each 5 s"
+    robots = RobotsRow(host=HOST, rules=rules)
     visited = host(politeness=Politeness(delay=5.0))
-    assert brief(host=visited, robots=robots) == [f"{pace} (Crawl-delay in robots.txt)"]
     slow = host(politeness=Politeness(delay=20.0, strain=2))
-    assert "each 20 s (doubled twice: the server seems overloaded)" in brief(host=slow)[0]
+    why("with a Crawl-delay", False, host=visited, robots=robots)
+    why("with an overloaded server", False, host=slow, robots=robots)
     override = SiteOverridden(at=NOW, site="a.example", delay=5.0)
-    shown = why(host=visited, site_override=override)
-    assert f"{pace} (set with gossamer site)" in shown
-    assert brief(host=host(politeness=Politeness(delay=1.0))) == []
+    why("with a delay of the operator", host=visited, site_override=override)
+    why("with the usual delay", False, host=host(politeness=Politeness(delay=1.0)))
 
 
-def test_new_setting_is_the_pace_before_the_next_visit() -> None:
+def test_new_setting_is_the_pace_before_the_next_visit(why: Why) -> None:
     quick = host(politeness=Politeness(delay=0.3))
     slower = SiteOverridden(at=NOW, site="a.example", delay=5.0)
-    assert f"pace of {HOST}: one request each 5 s (set with" in why(
-        host=quick, site_override=slower
-    )
+    why("a longer delay", host=quick, queued=behind(12), site_override=slower)
     faster = replace(slower, delay=0.1)
-    assert "one request each 0.3 s" in why(host=quick, site_override=faster)
-    assert "one request each 0.1 s" in why(host=quick, site_override=replace(faster, ours=True))
-    assert "behind 12 URLs of its host, about 60 s" in answer(
-        host=quick, queued=behind(12), site_override=slower
-    )
+    why("a shorter delay", host=quick, site_override=faster)
+    why("a shorter delay for a site of ours", host=quick, site_override=replace(faster, ours=True))
 
 
-def test_gates_that_are_closed_for_one_reason_are_shown_once() -> None:
+def test_gates_that_are_closed_for_one_reason_are_shown_once(why: Why) -> None:
     quiet, end = Overrides(), NOW - NOW % 86400 + 86399.0
     quiet.change(SiteOverridden(at=NOW, site="a.example", quiet_from=0.0, quiet_until=86399.0))
     backing_off = host(
@@ -322,60 +279,45 @@ def test_gates_that_are_closed_for_one_reason_are_shown_once() -> None:
     closed = gates(backing_off, overrides=quiet)
     found = explain(UrlFacts(url=URL, host=backing_off, queued=behind(0), gates=closed), NOW)
     assert found.queued and len(found.queued.closed_gates) == 2
-    assert [*brief_details(found)] == []
+    why.add("backing off for quiet hours", found, verbose=False)
 
 
 def host(**fields: object) -> HostRow:
     return HostRow(site="a.example", host=HOST, **fields)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("ahead", "words"), [(0, "0 URLs"), (1, "1 URL "), (7, "7 URLs")])
-def test_details_of_a_queued_url_have_its_position(ahead: int, words: str) -> None:
+def test_details_of_a_queued_url_have_its_position_and_its_host(why: Why) -> None:
     delayed = host(condition=Condition.DELAYED, ready_at=NOW + 5, backoff_reason="it was slow")
-    shown = why(host=delayed, queued=behind(ahead), is_seen=True, gates=gates(delayed))
-    assert f"queued: behind {words}" in shown
-    assert "host: delayed\n" in shown
-    assert "not visited now until 2033-05-18 03:33:25 UTC: it was slow (delay)" in shown
+    for ahead in (0, 1, 7):
+        facts: dict[str, Any] = {"queued": behind(ahead), "is_seen": True}
+        why(f"{ahead} ahead, delayed", host=delayed, gates=gates(delayed), **facts)
     ready = host(condition=Condition.READY)
-    shown = why(
-        host=ready,
-        queued=behind(ahead),
-        is_seen=True,
-        definition=DEFINED,
-        gates=gates(ready),
-    )
-    assert "not visited" not in shown
+    why("7 ahead, ready", host=ready, gates=gates(ready), definition=DEFINED, **facts)
 
 
-def test_urls_of_an_order_are_in_flight_and_later_ones_queued() -> None:
+def test_urls_of_an_order_are_in_flight_and_later_ones_queued(why: Why) -> None:
     lease = Lease(OrderId("1.7"), NOW - 60, NOW, ordered=3, done=1, crawl=DEFAULT_CRAWL)
     out = host(condition=Condition.CHECKED_OUT, lease=lease)
-    assert why(host=out, queued=behind(1), is_seen=True).startswith(
-        "in flight: order 1.7, lease until 2033"
-    )
-    assert why(host=out, queued=behind(2), is_seen=True).startswith("queued: behind 2 URLs")
+    why("the last of the order", host=out, queued=behind(1), is_seen=True)
+    why("the first after the order", host=out, queued=behind(2), is_seen=True)
 
 
-def test_ready_host_names_the_neighbours_it_waits_for() -> None:
+def test_ready_host_names_the_neighbours_it_waits_for(why: Why) -> None:
     ready, out = host(condition=Condition.READY), ("https://a.example", "http://www.a.example")
-    shown = why(host=ready, queued=behind(0), is_seen=True, gates=gates(ready, neighbours=out))
-    assert (
-        "not visited now: https://a.example, on the same server, is being visited (name)" in shown
-    )
-    assert (
-        "other hosts of the site are being visited: http://www.a.example, https://a.example (site)"
-        in shown
-    )
+    closed = gates(ready, neighbours=out)
+    why("neighbours are visited", host=ready, queued=behind(0), is_seen=True, gates=closed)
 
 
-def test_all_closed_gates_are_shown() -> None:
+def test_all_closed_gates_are_shown(why: Why) -> None:
     ready, paused, off = host(condition=Condition.READY), replace(DEFINED, paused=True), Overrides()
     off.change(SiteOverridden(at=NOW, site="a.example", off=True))
-    closed = gates(ready, paused, Speed("", pages=0.0), off)
-    shown = why(host=ready, queued=behind(0), is_seen=True, definition=paused, gates=closed)
-    assert "not visited now: the crawl is paused (crawl)" in shown
-    assert "not visited now: the crawl's speed is 0 (speed)" in shown
-    assert "UTC: the site is off (overrides)" in shown
+    facts: dict[str, Any] = {
+        "host": ready,
+        "queued": behind(0),
+        "is_seen": True,
+        "definition": paused,
+    }
+    why("three gates closed", **facts, gates=gates(ready, paused, Speed("", pages=0.0), off))
 
 
 def test_facts_are_read_from_all_tables_of_a_folder(tmp_path: Path) -> None:
@@ -427,6 +369,7 @@ def test_finder_of_a_queued_url_is_read_from_the_queue(tmp_path: Path) -> None:
     assert facts.gates and facts.gates.host.neighbours == ["https://a.example"]
     with open_crawl(None, tmp_path) as crawl:
         facts = read_facts(crawl, URL, NOW)
-    shown = "\n".join(details(explain(facts, NOW)))
-    assert "is being visited (name)" in shown
-    assert "other hosts of the site" not in shown, "four hosts of a site may be visited at once"
+    found = explain(facts, NOW)
+    assert found.queued
+    names = [gate.gate for gate in found.queued.closed_gates]
+    assert names == ["crawl", "name"], "four hosts of a site may be visited at once"

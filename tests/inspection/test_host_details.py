@@ -15,20 +15,20 @@ from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import RobotsRow
 from tests.frontier.simulation import Simulation
 from tests.inspection.simulated import opened
+from tests.support.transcripts import Transcript
 
 HOST = "http://a.example"
 URLS = [f"{HOST}/{number}" for number in range(5)]
 
 
-def test_delayed_host_names_the_delay_and_its_end() -> None:
+def test_delayed_host_names_the_delay_and_its_end(transcript: Transcript) -> None:
     sim = Simulation(batch=1)
     sim.admit(*URLS)
     crawl = opened(sim)
     while (found := explain_host(crawl, "a.example", sim.now)).host.condition != Condition.DELAYED:
         sim.run(steps=1)
     assert found.until == found.host.ready_at > sim.now
-    assert found.answer.startswith("Not visited before ")
-    assert found.answer.endswith(f"the courtesy delay is 1 s; {found.host.queued} URLs queued.")
+    transcript.add("delayed", [found.answer])
     assert [gate.gate for gate in found.closed_gates] == ["delay"]
     assert found.robots and found.robots.rules == 0
 
@@ -43,17 +43,17 @@ def test_backing_off_host_names_the_failure() -> None:
     assert found.host.backoff_cause == Outcome.HOST_DOWN
 
 
-def test_paused_crawl_leaves_the_time_unknown() -> None:
+def test_paused_crawl_leaves_the_time_unknown(transcript: Transcript) -> None:
     sim = Simulation()
     sim.admit(*URLS)
     crawl = opened(sim)
     crawl.log.append([encode(replace(sim.definition, paused=True))])
     found = explain_host(crawl, HOST, sim.now)
-    assert found.answer == "Not visited now: the crawl is paused; 5 URLs queued."
+    transcript.add("paused", [found.answer])
     assert found.until is None
 
 
-def test_blocklist_and_settings_are_named() -> None:
+def test_blocklist_and_settings_are_named(transcript: Transcript) -> None:
     sim = Simulation()
     sim.admit(*URLS)
     crawl = opened(sim)
@@ -63,7 +63,7 @@ def test_blocklist_and_settings_are_named() -> None:
     assert "overrides" in [gate.gate for gate in found.closed_gates]
     crawl.log.append([encode(BlocklistChanged(at=sim.now, rule="a.example"))])
     found = explain_host(crawl, HOST, sim.now)
-    assert found.answer == "Not visited: the blocklist forbids it, by a.example."
+    transcript.add("blocked", [found.answer])
 
 
 def test_finished_host_waits_for_nothing_and_an_unknown_one_is_not_found() -> None:
@@ -116,13 +116,16 @@ def store_robots(sim: Simulation, rules: RobotsRules) -> None:
     sim.store.flush()
 
 
-def test_robots_txt_names_the_line_that_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_robots_txt_names_the_line_that_decides(
+    monkeypatch: pytest.MonkeyPatch, transcript: Transcript
+) -> None:
     sim = Simulation()
     body = b"User-agent: *\nDisallow: /private\nAllow: /private/open\nCrawl-delay: 7\n"
     store_robots(sim, parse_robots(body, "gossamer", sim.now, 0.0, f"{HOST}/robots.txt").rules)
     crawl = opened(sim)
     found = read_robots(crawl, f"{HOST}/private/x")
-    assert found.allowed is False and found.answer == "line 2: Disallow: /private"
+    assert found.allowed is False
+    transcript.add("forbidden by robots.txt", [found.answer])
     assert [line.line for line in found.lines if line.decides] == [2]
     assert found.summary.rules == 2 and found.summary.crawl_delay == 7.0
     assert read_robots(crawl, f"{HOST}/private/open").allowed

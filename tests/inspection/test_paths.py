@@ -9,6 +9,7 @@ from gossamer.store.sqlite import SqliteStore
 from inspection.answers.paths import MAX_STEPS, StepKind, UrlPath, read_path
 from inspection.crawls.crawl import NotFound, OpenCrawl
 from services.frontier.tables.urls import Origin, UrlRow
+from tests.support.transcripts import Transcript
 
 HOST = "http://a.example"
 
@@ -41,7 +42,7 @@ class Rows:
         return read_path(self.crawl, f"{HOST}/{name}")
 
 
-def test_path_leads_from_the_seed_over_all_kinds_of_steps() -> None:
+def test_path_leads_from_the_seed_over_all_kinds_of_steps(transcript: Transcript) -> None:
     rows = Rows()
     rows.add("seed", "")
     rows.add("map", "seed", purpose=Purpose.SITEMAP)
@@ -57,25 +58,23 @@ def test_path_leads_from_the_seed_over_all_kinds_of_steps() -> None:
         ("moved", StepKind.LINK),
         ("target", StepKind.REDIRECT),
     ]
-    assert found.answer == (
-        f"Found from the seed {HOST}/seed over 1 link and 1 redirect and 2 sitemaps."
-    )
+    transcript.add("five steps", [found.answer])
     assert found.steps[0].at == 5.0 and found.steps[0].text == "page (200)"
 
 
-def test_seed_is_its_own_path() -> None:
+def test_seed_is_its_own_path(transcript: Transcript) -> None:
     rows = Rows()
     rows.add("seed", "")
-    assert rows.path("seed").answer == "It is a seed."
+    transcript.add("a seed", [rows.path("seed").answer])
 
 
-def test_path_with_a_missing_row_says_so() -> None:
+def test_path_with_a_missing_row_says_so(transcript: Transcript) -> None:
     rows = Rows()
     rows.add("page", "erased")
     found = rows.path("page")
     assert not found.is_complete
     assert [step.kind for step in found.steps] == [StepKind.UNKNOWN, StepKind.UNKNOWN]
-    assert "whose row is not stored" in found.answer
+    transcript.add("a row is missing", [found.answer])
 
 
 def test_circle_of_rows_ends() -> None:

@@ -12,6 +12,7 @@ from inspection.basics.folder import Folder
 from services.dedup.rows import HostStepsRow
 from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.urls import UrlRow
+from tests.support.transcripts import Transcript
 
 HOST = "https://a.example"
 RAW = f"{HOST}/index.html"
@@ -83,20 +84,12 @@ def test_url_visited_as_typed_keeps_its_form(
     assert why(data, capsys, RAW)[0] == RAW
 
 
-def test_excluded_url_is_shown_with_the_url_step(
-    data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shown = why(data, capsys, "a.example/b/c/b/c/")
-    assert shown[:2] == [
-        f"{HOST}/b/c/b/c/",
-        "  Not fetched: excluded by the URL step repeated_path: a path that repeats a component "
-        "three times in a row, or a block of several components twice, is not visited; components "
-        "that are numbers may repeat.",
-    ]
+def test_excluded_url_is_shown_with_the_url_step(data: Path, transcript: Transcript) -> None:
+    transcript("why", "--data", data, "a.example/b/c/b/c/")
 
 
 def test_http_is_used_without_a_scheme_if_only_the_http_url_is_seen(
-    data: Path, capsys: pytest.CaptureFixture[str]
+    data: Path, transcript: Transcript
 ) -> None:
     store = Folder(data).open().store
     plain = "http://b.example"
@@ -108,12 +101,7 @@ def test_http_is_used_without_a_scheme_if_only_the_http_url_is_seen(
         )
     store.table(HostRow).put(HostRow("b.example", plain))
     store.flush()
-    assert why(data, capsys, "b.example/about")[:2] == [
-        f"{plain}/about",
-        "  Fetched 1970-01-01 00:00:01 UTC (200).",
-    ]
-    assert why(data, capsys, "b.example/new")[0] == f"{plain}/new"
+    for typed in ("about", "new"):
+        transcript("why", "--data", data, f"b.example/{typed}")
     for typed in ("https://b.example/about", "http://www.b.example/about"):
-        shown = why(data, capsys, typed)
-        assert shown[0] == typed and "  Not seen: " in shown[1]
-        assert shown[2] == f"  seen in another form: {plain}/about"
+        transcript("why", "--data", data, typed)

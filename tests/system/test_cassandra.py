@@ -19,6 +19,7 @@ from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostRow, Lease, RobotsRow
 from services.frontier.totals.tally import PartitionTallyRow, TallyRow
 from tests.servers import free_ports
+from tests.support.transcripts import Transcript
 
 from .cassandra_node import Proxy, apply, open_store, settings, start_apply
 
@@ -71,7 +72,7 @@ def test_concurrent_applies_succeed(cassandra: int) -> None:
 
 
 def test_missing_column_is_reported_and_added_by_apply(
-    keyspace: CassandraSettings, driver: Session
+    keyspace: CassandraSettings, driver: Session, transcript: Transcript
 ) -> None:
     with open_store(keyspace) as store:
         store.table(HostRow).put(HostRow("example.org", "http://example.org", backoff_reason="so"))
@@ -82,16 +83,17 @@ def test_missing_column_is_reported_and_added_by_apply(
         pytest.raises(GossamerError, match="gossamer store apply") as error,
     ):
         store.table(HostRow)
-    assert "table hosts has no column backoff_reason" in str(error.value)
+    transcript.name(keyspace.keyspace, "KEYSPACE")
+    transcript.add("opening the table", [str(error.value)])
     code, out, _ = apply(keyspace)
-    assert (code, out) == (0, "table hosts: column backoff_reason added\n")
+    transcript.add("gossamer store apply", out, status=code)
     with open_store(keyspace) as store:
         found = store.table(HostRow).get("example.org", "http://example.org")
         assert found and found.backoff_reason is None
 
 
 def test_changed_table_options_are_reported_and_reset_on_request(
-    keyspace: CassandraSettings, driver: Session
+    keyspace: CassandraSettings, driver: Session, transcript: Transcript
 ) -> None:
     table = f"{keyspace.keyspace}.digests"
     driver.execute(
@@ -100,16 +102,12 @@ def test_changed_table_options_are_reported_and_reset_on_request(
         timeout=60,
     )
     code, out, _ = apply(keyspace)
-    compaction, compression = out.splitlines()
-    assert code == 0
-    assert "table digests: compaction stays " in compaction and "SizeTiered" in compaction
-    assert ", not {'class': 'UnifiedCompactionStrategy'" in compaction
-    assert "table digests: compression stays " in compression and "'16'" in compression
+    transcript.add("gossamer store apply", out, status=code)
     found = _options(keyspace, driver, "digests")
     assert found.compaction["class"].endswith("SizeTieredCompactionStrategy")
     assert found.compression["chunk_length_in_kb"] == "16"
     code, out, _ = apply(keyspace, "--reset-options")
-    assert (code, out) == (0, "table digests: compaction, compression altered\n")
+    transcript.add("gossamer store apply --reset-options", out, status=code)
     found = _options(keyspace, driver, "digests")
     assert found.compaction["class"].endswith("UnifiedCompactionStrategy")
     assert found.compression["chunk_length_in_kb"] == "4"
@@ -150,7 +148,9 @@ def _options(settings: CassandraSettings, driver: Session, table: str) -> Any:
     ).one()
 
 
-def test_table_with_another_key_is_refused_and_unchanged(cassandra: int, driver: Session) -> None:
+def test_table_with_another_key_is_refused_and_unchanged(
+    cassandra: int, driver: Session, transcript: Transcript
+) -> None:
     other_row = settings(cassandra, fresh())
     driver.execute(
         f"CREATE KEYSPACE {other_row.keyspace} WITH replication = "
@@ -164,12 +164,8 @@ def test_table_with_another_key_is_refused_and_unchanged(cassandra: int, driver:
     ):
         driver.execute(f"CREATE TABLE {other_row.keyspace}.{table}", timeout=60)
     code, out, err = apply(other_row)
-    assert (code, out) == (1, "")
-    assert "table digests: url is bigint, not text" in err
-    assert "table hosts: site is text clustering asc, not text partition_key" in err
-    assert "table page_history: at is double clustering asc, not double clustering desc" in err
-    assert "table urls: bucket (partition_key) is missing" in err
-    assert "nothing was changed" in err
+    transcript.name(other_row.keyspace, "KEYSPACE")
+    transcript.add("gossamer store apply", out, err, code)
     with (
         open_store(other_row) as store,
         pytest.raises(GossamerError, match="digests: url is bigint"),
@@ -302,7 +298,7 @@ def test_connection_that_breaks_during_setup_is_repeated(keyspace: CassandraSett
 def test_command_fails_with_a_message_if_the_node_is_missing() -> None:
     code, out, err = apply(settings(free_ports(1), "any"))
     assert (code, out) == (1, "")
-    assert err.startswith("gossamer: Cassandra at 127.0.0.1")
+    assert "127.0.0.1" in err
     assert len(err.splitlines()) == 1
 
 

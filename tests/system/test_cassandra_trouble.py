@@ -202,7 +202,7 @@ def test_delete_in_cqlsh_holds_and_hides_no_later_write_of_an_owner(
 def test_periodic_commit_log_is_warned_of(guarded_node: GuardedNode) -> None:
     code, _, err = apply(guarded_node.settings("cassandra", "cassandra"))
     assert code == 0
-    assert err.startswith("gossamer: warning: keyspace guarded has one replica")
+    assert "warning" in err and "guarded" in err
     assert "commitlog_sync: batch" in err
 
 

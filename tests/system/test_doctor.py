@@ -42,26 +42,20 @@ def test_sound_fleet_has_no_problems_and_broken_parts_are_reported(
     settings = of_servers(kafka, cassandra)
     keyspace, prefix = settings["GOSSAMER_CASSANDRA__KEYSPACE"], settings["GOSSAMER_KAFKA__PREFIX"]
     _, wrong = examine(settings)
-    assert {one["remedy"] for one in wrong} == {
-        "Run gossamer topics apply.",
-        "Run gossamer store apply.",
-    }
+    assert {one["check"] for one in wrong} == {"topics", "tables"}
     with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as live_fleet:
         findings, wrong = examine(live_fleet.settings)
         assert wrong == []
-        assert "frontier: 1 member, no lag" in problems_named(findings, "groups")
-        assert "within 2 s of this machine" in problems_named(findings, "clocks")
-        assert "dedup: log and store agree" in problems_named(findings, "checkpoints")
-        assert "log and store belong together" in problems_named(findings, "identity")
-        assert f"{tmp_path / 'warc'} belongs to this fleet" in problems_named(findings, "identity")
-        assert "Kafka is 4 or later\nCassandra is 5." in problems_named(findings, "versions")
+        assert "frontier: 1 member" in problems_named(findings, "groups")
+        assert "dedup" in problems_named(findings, "checkpoints")
+        assert str(tmp_path / "warc") in problems_named(findings, "identity")
+        assert {"clocks", "versions"} <= {one["check"] for one in findings}
         for member in live_fleet.members:
             member.stop()
         live_fleet.seed()
         until(lambda: bool(examine(live_fleet.settings)[1]), "the members are gone")
         (group,) = examine(live_fleet.settings)[1]
-        assert group["found"].startswith("dedup: 0 members, lag ")
-        assert group["remedy"] == "Start the service dedup."
+        assert group["found"].startswith("dedup: 0 members") and "dedup" in group["remedy"]
 
         admin: Any = AdminClient({"bootstrap.servers": kafka})
         admin.delete_topics([f"{prefix}pages.deduplicated"])[f"{prefix}pages.deduplicated"].result()
@@ -72,12 +66,8 @@ def test_sound_fleet_has_no_problems_and_broken_parts_are_reported(
             lambda: len(examine(live_fleet.settings)[1]) == 2, "the brokers have deleted the topic"
         )
         _, (topics, tables) = examine(live_fleet.settings)
-        assert (topics["found"], topics["remedy"]) == (
-            f"{prefix}pages.deduplicated is missing",
-            "Run gossamer topics apply.",
-        )
-        assert tables["found"] == "table hosts has no column ready_at"
-        assert tables["remedy"] == "Run gossamer store apply."
+        assert f"{prefix}pages.deduplicated" in topics["found"] and "apply" in topics["remedy"]
+        assert "ready_at" in tables["found"] and "apply" in tables["remedy"]
         live_fleet.gossamer("store", "apply")
         findings, _ = examine(live_fleet.settings)
         kept = "tables correct; set by an operator: table due: gc_grace_seconds stays 1000"

@@ -1,6 +1,7 @@
 """HTTPS with a trusted certificate, and with an untrusted one."""
 
 import os
+import re
 import ssl
 import subprocess
 import sys
@@ -75,7 +76,7 @@ def test_site_with_a_trusted_certificate_is_crawled(tmp_path: Path, bundle: Path
     authority.cert_pem.write_to_path(str(bundle))
     with serve(authority) as port:
         output = crawl(f"https://127.0.0.1:{port}/", tmp_path / "data", bundle)
-    assert "2 in this run" in output
+    assert re.search(r"pages +2 ", output)
 
 
 @pytest.mark.slow
@@ -83,4 +84,4 @@ def test_untrusted_certificate_is_refused(tmp_path: Path, bundle: Path) -> None:
     trustme.CA().cert_pem.write_to_path(str(bundle))
     with serve(trustme.CA()) as port:
         output = crawl(f"https://127.0.0.1:{port}/", tmp_path / "data", bundle, code=3)
-    assert "0 in this run" in output
+    assert re.search(r"pages +0 ", output)

