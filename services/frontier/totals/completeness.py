@@ -135,7 +135,9 @@ def estimate(points: Sequence[HarvestPoint], admitted: int, waiting: int) -> Com
     )
     # Few URLs still to be found are the upper end of the share that is found.
     found = Share(*(admitted / (admitted + more) for more in (middle, high, low)))
-    shares = (share * visited / admitted for share in (found.value, found.low, found.high))
+    # A factor of at most 1: rounding makes no share larger than what is found.
+    part_visited = visited / admitted
+    shares = (share * part_visited for share in (found.value, found.low, found.high))
     return Completeness(found, Share(*shares), admitted + middle)
 
 
