@@ -11,15 +11,17 @@ are eight wings. Each uses only the wings after it; import-linter checks this.
    `checkout.py` and `checkin.py` (without an outcome: `leases.py`). They use `refusals.py` (rules
    that refuse a URL), `robots.py` (robots.txt, and probes for soft 404), `requisites.py`, and
    `revisits.py` (when a page is visited again).
-3. `features/`: abilities that the steps call, each in a module of its own.
+   Two tables are walked by the steps: `OUTCOME_EFFECTS` in `checkin.py` (`endings.py`: what becomes
+   of the URL), and `QUEUE_FATES` in `queue_fates.py`. `verdicts.py` applies what dedup says.
+3. `features/`: an ability of the frontier in each module, whose functions are rows of these tables.
 4. `choice/`: choices over all partitions. `dispatch.py`: which host is ordered next, and which
    fetcher gets its order. `pacing.py`: the speed of the crawl, and the budget of its revisits.
 5. `partition/`: a claimed partition. `partition.py` alone changes its hosts and its totals. Its
-   parts: `workbench.py` (hosts in memory), `queue.py` (URLs of a host), `directory.py` (hosts that
-   wait), `plans.py` (later visits), `parts.py` (worth and parked URLs of sites), `parked.py`
-   (excluded URLs), `slow_start.py` (visits that await their verdicts), `sites.py`. `gates.py`: the
-   reasons not to visit a host now. `politeness.py`: settings of sites, delays and backoffs.
-   `partitions.py` claims partitions under epochs.
+   parts: `share.py` (what one crawl has in it), `workbench.py` (hosts in memory), `queue.py` (URLs
+   of a host), `directory.py` (hosts that wait), `plans.py` (later visits), `parts.py` (worth and
+   parked URLs of sites), `parked.py` (excluded URLs), `awaited_visits.py` (visits that await their
+   verdicts), `sites.py`. `gates.py`: the reasons not to visit a host now. `politeness.py`: settings
+   of sites, delays and backoffs. `partitions.py` claims partitions under epochs.
 6. `worth/`: what parts of a site bring, and the budgets of a site.
 7. `totals/`: `tally.py` and `daily.py` count, `completeness.py` estimates how much is found.
 8. `tables/`: rows, by subject. `conditions.py`: the five conditions of a host and the transitions

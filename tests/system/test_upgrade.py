@@ -66,7 +66,7 @@ EDITS = (
         "services/frontier/service.py",
         "            VisitEnded: self._check_in_visit,\n",
         "            VisitEnded: self._check_in_visit,\n"
-        "            HostMet: lambda partition, event, now: None,\n",
+        "            HostMet: lambda partition, share, event, now: None,\n",
     ),
     (
         "services/frontier/service.py",
@@ -75,15 +75,15 @@ EDITS = (
         "from gossamer.log import MAX_POLL_RECORDS, Record\n",
     ),
     (
-        "services/frontier/tables/rows.py",
+        "services/frontier/tables/hosts.py",
         "    politeness: Politeness = Politeness()\n",
         "    politeness: Politeness = Politeness()\n    met: int = 0\n",
     ),
     (
-        "services/frontier/steps/checkin.py",
-        "        if event.started_at:\n            row = update_strain(row, event)\n",
-        "        row = replace(row, met=row.met + 1)\n"
-        "        if event.started_at:\n            row = update_strain(row, event)\n",
+        "services/frontier/features/strain.py",
+        "    return replace(row, politeness=replace(before, usual_took=usual, strain=strain))\n",
+        "    row = replace(row, met=row.met + 1)\n"
+        "    return replace(row, politeness=replace(before, usual_took=usual, strain=strain))\n",
     ),
 )
 """A file, a text in it, and the text in the newer version."""
