@@ -59,7 +59,7 @@ def test_one_effect_decides_what_becomes_of_the_url_of_each_outcome(purpose: Pur
 def test_page_that_was_erased_after_its_order_stores_nothing_about_its_url() -> None:
     effects = effects_of(ended(event_of(Outcome.PAGE, Purpose.PAGE), is_erased=True))
     assert not {"URL", "signing", "capture"} & {*effects}
-    assert {"on behalf", "delay"} <= {*effects}, "the host's delay counts all the same"
+    assert {"on behalf", "delay"} <= {*effects}, "the host's delay still counts"
 
 
 def test_order_that_comes_back_without_a_request_starts_no_delay() -> None:
