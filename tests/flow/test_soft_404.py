@@ -90,6 +90,7 @@ def test_each_host_is_probed_once_and_its_answer_is_its_signature(crawl: Virtual
     assert [len(probes(crawl, name)) for name in MISSING] == [1, 1, 1, 1, 0]
 
 
+@pytest.mark.long
 def test_probe_keeps_the_delay_and_follows_other_visits(crawl: VirtualCrawl) -> None:
     for name in ("honest.test", "soft.test", "fails.test"):
         times = requests(crawl, name)
@@ -100,6 +101,7 @@ def test_probe_keeps_the_delay_and_follows_other_visits(crawl: VirtualCrawl) -> 
         assert len([url for url in urls if exists(url)]) == 21
 
 
+@pytest.mark.long
 def test_answer_to_a_probe_is_archived_and_not_published(
     crawl: VirtualCrawl, tmp_path: Path
 ) -> None:
