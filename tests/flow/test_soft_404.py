@@ -115,6 +115,7 @@ def test_answer_to_a_probe_is_archived_and_not_published(
     assert any(headers.get("WARC-Target-URI") == missing for headers in archived)
 
 
+@pytest.mark.long
 def test_no_host_is_probed_if_the_setting_is_0(tmp_path: Path) -> None:
     crawl = VirtualCrawl(tmp_path, web, batch=4, probe_after=0)
     crawl.define(*(f"http://{name}/" for name in MISSING), max_depth=1)
@@ -155,6 +156,7 @@ def test_page_that_matches_the_signature_is_not_published_and_its_links_are_not_
     assert not any(b"Oops" in record.value for record in published)
 
 
+@pytest.mark.long
 def test_home_page_that_matches_the_signature_is_published(tmp_path: Path) -> None:
     def app(url: str, now: float) -> tuple[float, Reply | Failure]:
         if url.endswith("/robots.txt"):
