@@ -109,7 +109,13 @@ def torn(fleet: Fleet) -> Iterator[str]:
     ("sizes", "took", "idle"),
     [
         pytest.param(equal(300, 4500), ONE_SLOW, (0, 1, 2), id="one is slow"),
-        pytest.param(unequal(300, 3000), ALIKE, (1, 2, 3), id="one has the large hosts"),
+        pytest.param(
+            unequal(300, 3000),
+            ALIKE,
+            (1, 2, 3),
+            id="one has the large hosts",
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_idle_fetchers_get_orders_without_faster_requests_to_any_site(

@@ -77,7 +77,7 @@ def test_novelty_web_has_its_stated_number_of_useful_texts() -> None:
     assert len(texts) == web.useful_texts
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_crawl_that_parks_worthless_parts_finds_more_texts_with_the_same_requests() -> None:
     parking = new_texts(requests_by("breadth, parts without worth parked"), REQUESTS)
     nothing_parked = new_texts(requests_by("breadth, nothing parked"), REQUESTS)
