@@ -109,7 +109,7 @@ def test_both_queues_survive_any_crash() -> None:
     assert min(gap for _, gap in sim.gaps()) >= 10.0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_revisits_fit_beside_share_of_new_urls() -> None:
     sim = Simulation(delay=60.0)
     sim.give_verdict = Changing(DAY)
