@@ -77,6 +77,7 @@ def probes(crawl: VirtualCrawl, host: str) -> list[str]:
     ]
 
 
+@pytest.mark.long
 def test_each_host_is_probed_once_and_its_answer_is_its_signature(crawl: VirtualCrawl) -> None:
     rows = crawl._store().table(HostRow).everything()
     found = {host_name(row.host): row.signature for row in rows}

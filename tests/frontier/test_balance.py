@@ -164,7 +164,7 @@ def test_single_fetcher_moves_and_counts_no_orders() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("frontiers", [2, 4])
+@pytest.mark.parametrize("frontiers", [2, pytest.param(4, marks=pytest.mark.long)])
 def test_frontiers_count_orders_of_other_frontiers(frontiers: int) -> None:
     alike = fleet([0.5] * 4, frontiers=frontiers, checked_out_limit=80 // frontiers)
     alike.admit(hosts(sites=200, pages=10))

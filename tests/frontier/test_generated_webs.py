@@ -50,7 +50,7 @@ def test_crawler_that_knows_the_quality_of_visited_pages_finds_80_percent_in_a_q
     assert visits_to_find_80_percent(visits) < 0.25
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_breadth_first_crawl_finds_good_pages_in_proportion_to_its_visits() -> None:
     visits = visits_by("breadth")
     assert sum(visits) > 0.98 * sum(quality_web().good)

@@ -51,7 +51,7 @@ def test_visits_match_the_speed(pages: float) -> None:
     assert most_in(made, 20.0) <= 20 * pages * 1.3 + 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_new_speed_applies_at_once() -> None:
     sim = busy()
     sim.handle(make_speed_set(START, Speed("", pages=40.0)))
