@@ -111,7 +111,7 @@ def crashes_at(instant: int, crash: Crash, folder: Path) -> bool:
     return crashed
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_crash_at_any_instant_neither_loses_nor_repeats_a_page(tmp_path: Path) -> None:
     with crashing() as crash:
         instants = 0

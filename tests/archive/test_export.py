@@ -193,7 +193,7 @@ def page_lines(entries: dict[str, bytes]) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ends", [True, False])
+@pytest.mark.parametrize("ends", [pytest.param(True, marks=pytest.mark.long), False])
 def test_wacz_has_all_captures_and_pages(tmp_path: Path, ends: bool) -> None:
     folder = archived_folder(tmp_path / "data", pages(), ends, segment_size=3000)
     hidden = page(50)

@@ -245,7 +245,7 @@ crawl.end()
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_killed_processes_complete_the_erasure_of_a_site(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path, 20_000)
     pages = [page(i, body(i) + os.urandom(3000)) for i in range(400)]

@@ -171,7 +171,7 @@ def replayed(folder: Folder) -> Iterator[str]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not CHROMIUM, reason="Chromium is not installed")
-@pytest.mark.parametrize("ends", [True, False])
+@pytest.mark.parametrize("ends", [pytest.param(True, marks=pytest.mark.long), False])
 def test_replayed_site_looks_like_the_live_one(tmp_path: Path, ends: bool) -> None:
     with serving(SITE) as origin:
         live = screenshot(f"{origin}/", tmp_path / "live")
@@ -182,7 +182,7 @@ def test_replayed_site_looks_like_the_live_one(tmp_path: Path, ends: bool) -> No
     assert shown == live, f"{tmp_path}/live and {tmp_path}/shown differ"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not CHROMIUM, reason="Chromium is not installed")
 @pytest.mark.parametrize("missing", [path for path in SITE if path != "/"])
 def test_each_requisite_of_the_site_is_visible(tmp_path: Path, missing: str) -> None:

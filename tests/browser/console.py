@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.async_api import Browser, Page, async_playwright
 
 from tests.support.commands import clean_environment
@@ -25,6 +26,10 @@ MODES: dict[str, dict[str, Any]] = {
     "phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "light"},
 }
 """Name → options of a browser context."""
+MODE_CASES = [
+    pytest.param(mode, marks=[] if mode == "light" else pytest.mark.long) for mode in MODES
+]
+"""A test of all modes uses one of them by day."""
 CONSOLE_COMMAND = [sys.executable, "-m", "console.cli.main", "console"]
 PATIENCE = 30_000
 """Milliseconds until an element must have appeared; a busy machine needs some of them."""

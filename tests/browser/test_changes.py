@@ -11,7 +11,7 @@ from playwright.async_api import Browser, Locator, Page
 
 from tests.support.commands import run_command
 
-from .console import MODES, Console, Tab, running_console, tab
+from .console import MODE_CASES, Console, Tab, running_console, tab
 from .hostile import HostileSite
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
@@ -211,7 +211,7 @@ async def test_target_of_an_erasure_is_typed(browser: Browser, console: Console)
         await assert_audited(opened, "forget")
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", MODE_CASES)
 async def test_axe_reports_nothing_in_dialogs(
     browser: Browser, console: Console, site: HostileSite, mode: str
 ) -> None:

@@ -12,7 +12,7 @@ from gossamer.log.codec import encode
 from inspection.basics.folder import Folder
 from tests.support.receivers import HookServer
 
-from .console import MODES, Console, running_console, tab
+from .console import MODE_CASES, Console, running_console, tab
 from .hostile import MARK, attacks
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
@@ -67,7 +67,7 @@ async def test_button_sends_a_notice_and_shows_the_result(
     assert first["rule"] == "test" and "by token:generated" in first["text"]
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", MODE_CASES)
 async def test_hostile_notices_are_text_and_axe_reports_nothing(
     browser: Browser, notifying: Console, mode: str
 ) -> None:

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 from playwright.async_api import Browser
 
-from .console import MODES, PATIENCE, Console, tab
+from .console import MODE_CASES, PATIENCE, Console, tab
 from .hostile import MARK, HostileSite, listening
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
@@ -54,7 +54,7 @@ async def test_page_shows_the_crawl(browser: Browser, console: Console, page: st
         assert opened.faults == []
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", MODE_CASES)
 async def test_axe_reports_nothing(
     browser: Browser, console: Console, site: HostileSite, mode: str
 ) -> None:

@@ -153,6 +153,7 @@ async def explained(found: Tab, url: str, state: str) -> None:
         await asyncio.sleep(0.2)
 
 
+@pytest.mark.long
 async def test_fetched_url_is_requested_again(browser: Browser, running: Running) -> None:
     web = running.web
     async with opened(browser, running) as found:
@@ -162,6 +163,7 @@ async def test_fetched_url_is_requested_again(browser: Browser, running: Running
         await wait_for(lambda: web.count(FETCHED, "/") == 2, "a second request")
 
 
+@pytest.mark.long
 async def test_failed_url_is_requested_again(browser: Browser, running: Running) -> None:
     web = running.web
     async with opened(browser, running) as found:
@@ -184,6 +186,7 @@ async def test_blocked_host_gets_no_requests_until_it_is_released(
         await assert_requests(web, BLOCKED)
 
 
+@pytest.mark.long
 async def test_block_ends_when_it_expires(browser: Browser, running: Running) -> None:
     web = running.web
     async with opened(browser, running, host_route(web, TEMPORARY)) as found:
@@ -199,6 +202,7 @@ async def test_block_ends_when_it_expires(browser: Browser, running: Running) ->
         await assert_requests(web, TEMPORARY)
 
 
+@pytest.mark.long
 async def test_slowed_host_gets_requests_far_apart(browser: Browser, running: Running) -> None:
     web, delay = running.web, 4.0
     async with opened(browser, running, host_route(web, SLOWED)) as found:
@@ -219,6 +223,7 @@ async def test_slowed_host_gets_requests_far_apart(browser: Browser, running: Ru
         assert min(gaps()[slow_from:]) > 0.9 * delay
 
 
+@pytest.mark.long
 async def test_site_without_requests_gets_them_again(browser: Browser, running: Running) -> None:
     web = running.web
     async with opened(browser, running, f"site?site=127.0.0.{OFF}") as found:
@@ -230,6 +235,7 @@ async def test_site_without_requests_gets_them_again(browser: Browser, running: 
             await (assert_no_requests if is_off else assert_requests)(web, OFF)
 
 
+@pytest.mark.long
 async def test_dead_letter_is_replayed(browser: Browser, running: Running) -> None:
     web = running.web
     url = f"{web.host(LETTER)}/replayed"
@@ -284,6 +290,7 @@ async def test_erased_url_is_not_archived_any_more(browser: Browser, running: Ru
         assert f"{authority(web, FAILED)}/" in await found.text()
 
 
+@pytest.mark.long
 async def test_edited_scope_releases_pages(browser: Browser, running: Running) -> None:
     web = running.web
     async with opened(browser, running, "crawls") as found:
@@ -327,6 +334,7 @@ async def test_crawl_is_applied_paused_resumed_and_removed(
         assert await card.get_by_role("button", name="Resume").count() == 0
 
 
+@pytest.mark.long
 async def test_only_crawl_is_paused_and_resumed(browser: Browser, running: Running) -> None:
     web = running.web
     async with opened(browser, running, "crawls") as found:
@@ -350,6 +358,7 @@ def section_of(page: Page, heading: str) -> Locator:
     return page.locator("main section").filter(has=page.get_by_role("heading", name=heading))
 
 
+@pytest.mark.long
 async def test_weekly_speed_is_painted_with_the_mouse(browser: Browser, running: Running) -> None:
     web, rate = running.web, 0.5
     async with opened(browser, running, "speed") as found:

@@ -69,6 +69,7 @@ def test_seen_urls_survive_the_loss_of_the_folder(brokers: Brokers, tmp_path: Pa
     assert run(brokers, tmp_path, "three", URL, NEWS) == [NEWS]
 
 
+@pytest.mark.long
 def test_table_keeps_its_options_after_a_restart(brokers: Brokers, tmp_path: Path) -> None:
     def options() -> dict[str, str]:
         """Return the options with which RocksDB last opened the partition of SITE."""
@@ -88,6 +89,7 @@ def test_table_keeps_its_options_after_a_restart(brokers: Brokers, tmp_path: Pat
     assert options() == first
 
 
+@pytest.mark.long
 def test_another_instance_restores_the_table(brokers: Brokers, tmp_path: Path) -> None:
     first = Instance(brokers, tmp_path / "a", "a").start().await_ready()
     assert discover(brokers, "one", URL) == [URL]
@@ -106,6 +108,7 @@ def delete_changelog(brokers: Brokers) -> None:
     until(lambda: name not in admin.list_topics(timeout=30).topics, "the deletion of the topic")
 
 
+@pytest.mark.long
 def test_recreated_changelog_is_filled_from_disk(brokers: Brokers, tmp_path: Path) -> None:
     assert run(brokers, tmp_path, "one", URL) == [URL]
     delete_changelog(brokers)
@@ -114,6 +117,7 @@ def test_recreated_changelog_is_filled_from_disk(brokers: Brokers, tmp_path: Pat
     assert run(brokers, tmp_path, "three", URL, NEWS) == [NEWS]
 
 
+@pytest.mark.long
 def test_recreated_changelog_is_filled_by_a_later_instance(
     brokers: Brokers, tmp_path: Path
 ) -> None:
@@ -129,6 +133,7 @@ def test_recreated_changelog_is_filled_by_a_later_instance(
     assert not late.failure
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("offset", [b"7", None], ids=["end lost", "killed while publishing"])
 def test_changelog_is_completed_from_disk(
     brokers: Brokers, tmp_path: Path, offset: bytes | None
@@ -145,6 +150,7 @@ def test_changelog_is_completed_from_disk(
     assert run(brokers, tmp_path, "three", URL, NEWS) == []
 
 
+@pytest.mark.long
 def test_redelivered_record_completes_the_changelog(brokers: Brokers, tmp_path: Path) -> None:
     run(brokers, tmp_path, "before")
     with disk(tmp_path) as table:

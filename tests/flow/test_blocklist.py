@@ -139,7 +139,7 @@ def test_rest_of_an_order_in_flight_is_returned_and_does_not_count_against_the_b
     assert request_counts(crawl) == Counter([f"{B}/", *(f"{B}/{number}" for number in range(8))])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_known_page_is_revisited_as_planned_after_the_rule_is_lifted(tmp_path: Path) -> None:
     crawl = virtual_crawl(tmp_path, WEB, 0.0)
     crawl.define(f"{A}/x/2", revisit="fixed:1d")

@@ -120,7 +120,7 @@ def gaps(crawl: VirtualCrawl) -> list[float]:
     "kind",
     [
         pytest.param("one folder", marks=pytest.mark.long),
-        "one folder that dies",
+        pytest.param("one folder that dies", marks=pytest.mark.long),
         "a fleet that dies",
     ],
 )

@@ -92,63 +92,71 @@ webs = st.dictionaries(
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
-@given(
-    pages=webs,
-    crashes=st.lists(st.integers(1, 60), max_size=8),
-    batch=st.integers(1, 5),
-    took=st.sampled_from([0.0, 0.3]),
-    loaded=st.integers(1, 6),
-)
-def test_every_page_is_visited_politely_through_crashes(
-    pages: Pages, crashes: list[int], batch: int, took: float, loaded: int
-) -> None:
-    seed = next(iter(pages))
-    with TemporaryDirectory() as folder:
-        crawl = virtual_crawl(
-            Path(folder), pages, took, batch=batch, loaded_limit=loaded, delay=1.0
-        )
-        crawl.define(seed)
-        for steps in crashes:
-            crawl.run(steps)
-            crawl.crash()
-        assert crawl.run()
-        crawl.archive.close()
-    requested = assert_whole(crawl, pages, seed)
-    assert max(requested.values(), default=0) <= 1 + len(crashes)
-    assert sum(requested.values()) - len(requested) <= len(crashes) * batch * 4
+@pytest.mark.parametrize("examples", [20, pytest.param(60, marks=pytest.mark.long)])
+def test_every_page_is_visited_politely_through_crashes(examples: int) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @given(
+        pages=webs,
+        crashes=st.lists(st.integers(1, 60), max_size=8),
+        batch=st.integers(1, 5),
+        took=st.sampled_from([0.0, 0.3]),
+        loaded=st.integers(1, 6),
+    )
+    def check(pages: Pages, crashes: list[int], batch: int, took: float, loaded: int) -> None:
+        seed = next(iter(pages))
+        with TemporaryDirectory() as folder:
+            crawl = virtual_crawl(
+                Path(folder), pages, took, batch=batch, loaded_limit=loaded, delay=1.0
+            )
+            crawl.define(seed)
+            for steps in crashes:
+                crawl.run(steps)
+                crawl.crash()
+            assert crawl.run()
+            crawl.archive.close()
+        requested = assert_whole(crawl, pages, seed)
+        assert max(requested.values(), default=0) <= 1 + len(crashes)
+        assert sum(requested.values()) - len(requested) <= len(crashes) * batch * 4
+
+    check()
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
-@given(
-    pages=webs,
-    deaths=st.lists(st.integers(0, 80), max_size=8),
-    failing=st.lists(st.sampled_from(urls), max_size=4),
-    batch=st.integers(1, 5),
-    loaded=st.integers(1, 6),
-    seed=st.integers(0, 1 << 16),
-)
-def test_nothing_is_lost_if_a_fleet_crashes_between_any_two_writes(
-    pages: Pages, deaths: list[int], failing: list[str], batch: int, loaded: int, seed: int
-) -> None:
-    start, fate = next(iter(pages)), Fate(seed)
-    with TemporaryDirectory() as folder:
-        limits = {"batch": batch, "loaded_limit": loaded, "lease_slack": 10.0}
-        crawl = virtual_crawl(Path(folder), pages, 0.3, fate, failing, delay=1.0, **limits)
-        crawl.define(start)
-        for writes in deaths:
-            fate.left = writes
-            with suppress(Died):
-                crawl.run()
-            crawl.crash()
-        assert crawl.run()
-        crawl.archive.close()
-    requested = assert_whole(crawl, pages, start)
-    again = requested.keys() & {*failing}
-    assert sum(requested.values()) - len(requested) - len(again) <= len(deaths) * batch * 4
-    outcomes = {url for (table, _), rows in crawl.disk.items() if table == "urls" for url in rows}
-    assert outcomes >= requested.keys(), "every requested URL has an outcome"
+@pytest.mark.parametrize("examples", [20, pytest.param(60, marks=pytest.mark.long)])
+def test_nothing_is_lost_if_a_fleet_crashes_between_any_two_writes(examples: int) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @given(
+        pages=webs,
+        deaths=st.lists(st.integers(0, 80), max_size=8),
+        failing=st.lists(st.sampled_from(urls), max_size=4),
+        batch=st.integers(1, 5),
+        loaded=st.integers(1, 6),
+        seed=st.integers(0, 1 << 16),
+    )
+    def check(
+        pages: Pages, deaths: list[int], failing: list[str], batch: int, loaded: int, seed: int
+    ) -> None:
+        start, fate = next(iter(pages)), Fate(seed)
+        with TemporaryDirectory() as folder:
+            limits = {"batch": batch, "loaded_limit": loaded, "lease_slack": 10.0}
+            crawl = virtual_crawl(Path(folder), pages, 0.3, fate, failing, delay=1.0, **limits)
+            crawl.define(start)
+            for writes in deaths:
+                fate.left = writes
+                with suppress(Died):
+                    crawl.run()
+                crawl.crash()
+            assert crawl.run()
+            crawl.archive.close()
+        requested = assert_whole(crawl, pages, start)
+        again = requested.keys() & {*failing}
+        assert sum(requested.values()) - len(requested) - len(again) <= len(deaths) * batch * 4
+        outcomes = {
+            url for (table, _), rows in crawl.disk.items() if table == "urls" for url in rows
+        }
+        assert outcomes >= requested.keys(), "every requested URL has an outcome"
+
+    check()
 
 
 def assert_whole(crawl: VirtualCrawl, pages: Pages, seed: str) -> Counter[str]:

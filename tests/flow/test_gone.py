@@ -62,44 +62,46 @@ def later_visits() -> Iterable[PageFetched]:
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
-@given(
-    before=st.lists(st.integers(0, 60), max_size=3),
-    after=st.lists(st.integers(0, 20), max_size=6),
-    seed=st.integers(0, 1 << 16),
-)
-def test_tombstones_have_their_reasons_through_crashes(
-    before: list[int], after: list[int], seed: int
-) -> None:
-    fate = Fate(seed)
-    with TemporaryDirectory() as folder:
-        crawl = VirtualCrawl(Path(folder), web, fate, lease_slack=10.0)
-        crawl.define(SEED)
-        run(crawl, before)
-        crawl.log.append([encode(page) for page in later_visits()])
-        run(crawl, after)
-        crawl.archive.close()
-    records = crawl.log.tail([PAGES.name]).poll(0)
-    newest = {split_key(record.key)[1]: record for record in records}
-    gone = {
-        url.removeprefix(SEED): tombstone(record)
-        for url, record in newest.items()
-        if not record.value
-    }
-    assert {path: one.reason for path, one in gone.items()} == REASONS
-    assert gone["moved"] == Tombstone(
-        DEFAULT_CRAWL,
-        f"{SEED}moved",
-        "",
-        verdict=Verdict.REDIRECT,
-        redirects_to=f"{SEED}new",
-        reason="moved",
-        at=LATER,
-        status=301,
-        trace="",
+@pytest.mark.parametrize("examples", [12, pytest.param(40, marks=pytest.mark.long)])
+def test_tombstones_have_their_reasons_through_crashes(examples: int) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @given(
+        before=st.lists(st.integers(0, 60), max_size=3),
+        after=st.lists(st.integers(0, 20), max_size=6),
+        seed=st.integers(0, 1 << 16),
     )
-    there = {url.removeprefix(SEED) for url, record in newest.items() if record.value}
-    assert there == {"", "stays", "refused"}
+    def check(before: list[int], after: list[int], seed: int) -> None:
+        fate = Fate(seed)
+        with TemporaryDirectory() as folder:
+            crawl = VirtualCrawl(Path(folder), web, fate, lease_slack=10.0)
+            crawl.define(SEED)
+            run(crawl, before)
+            crawl.log.append([encode(page) for page in later_visits()])
+            run(crawl, after)
+            crawl.archive.close()
+        records = crawl.log.tail([PAGES.name]).poll(0)
+        newest = {split_key(record.key)[1]: record for record in records}
+        gone = {
+            url.removeprefix(SEED): tombstone(record)
+            for url, record in newest.items()
+            if not record.value
+        }
+        assert {path: one.reason for path, one in gone.items()} == REASONS
+        assert gone["moved"] == Tombstone(
+            DEFAULT_CRAWL,
+            f"{SEED}moved",
+            "",
+            verdict=Verdict.REDIRECT,
+            redirects_to=f"{SEED}new",
+            reason="moved",
+            at=LATER,
+            status=301,
+            trace="",
+        )
+        there = {url.removeprefix(SEED) for url, record in newest.items() if record.value}
+        assert there == {"", "stays", "refused"}
+
+    check()
 
 
 @pytest.mark.slow

@@ -121,7 +121,7 @@ def test_curve_agrees_with_the_totals_after_crashes_of_a_fleet(tmp_path: Path) -
     crawl.archive.close()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_completeness_of_a_site_is_close_from_half_of_the_visits_on(tmp_path: Path) -> None:
     crawl = VirtualCrawl(tmp_path, partial(web, graph=SITE_GRAPH), delay=1.0, dedup=EXACT)
     crawl.define(f"{HOST}/")

@@ -337,7 +337,7 @@ def test_queued_urls_of_a_replica_are_visited_at_the_original(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("steps", [6, 9])
+@pytest.mark.parametrize("steps", [6, pytest.param(9, marks=pytest.mark.long)])
 def test_forwarded_urls_survive_crashes(tmp_path: Path, steps: int) -> None:
     waiting = [f"/more-{n}" for n in range(20)]
 

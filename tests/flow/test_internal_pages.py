@@ -36,7 +36,7 @@ def answer(url: str, now: float) -> tuple[float, Reply | Failure]:
     return 0.1, Reply(status=200, headers=HTML, body=body.encode(), started_at=now, took=0.1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_home_page_is_visited_more_often_if_its_articles_change(tmp_path: Path) -> None:
     crawl = VirtualCrawl(tmp_path, answer, delay=1.0)
     crawl.define(f"{NEWS}/", f"{STILL}/", revisit="selective-incremental:1d")
@@ -51,7 +51,7 @@ def test_home_page_is_visited_more_often_if_its_articles_change(tmp_path: Path) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [3, 4])
+@pytest.mark.parametrize("seed", [3, pytest.param(4, marks=pytest.mark.long)])
 def test_skipped_pages_are_visited_again_after_crashes_between_writes(
     tmp_path: Path, seed: int
 ) -> None:

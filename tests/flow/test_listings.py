@@ -142,7 +142,7 @@ def changed_at(page: int, now: float) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["sitemap", "feed"])
+@pytest.mark.parametrize("form", [pytest.param("sitemap", marks=pytest.mark.long), "feed"])
 def test_date_in_a_listing_moves_the_next_visit_forward(tmp_path: Path, form: str) -> None:
     crawl = VirtualCrawl(tmp_path, ChangingWeb(form), delay=1.0)
     crawl.define(f"{A}/0", revisit="optimal", budget=8.0)

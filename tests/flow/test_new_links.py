@@ -56,7 +56,7 @@ class LinkingSites:
         return 0.1, reply
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_new_links_are_hints_only_on_a_site_where_they_lead_to_changed_pages(
     tmp_path: Path,
 ) -> None:

@@ -71,34 +71,39 @@ def test_url_that_good_pages_link_to_is_visited_before_older_ones(
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
-@given(
-    deaths=st.lists(st.integers(0, 120), max_size=8),
-    batch=st.integers(1, 5),
-    seed=st.integers(0, 1 << 16),
-)
-def test_promoted_url_is_visited_once_through_crashes_between_any_two_writes(
-    deaths: list[int], batch: int, seed: int
-) -> None:
-    fate = Fate(seed)
-    with TemporaryDirectory() as folder:
-        limits = {"batch": batch, "lease_slack": 10.0, **LIMITS}
-        crawl = VirtualCrawl(Path(folder), web, fate, **limits)
-        crawl.define(f"{HOST}/", strategy="best")
-        for writes in deaths:
-            fate.left = writes
-            with suppress(Died):
-                crawl.run()
-            crawl.crash()
-        assert crawl.run()
-        crawl.archive.close()
-    requested = Counter(pages(crawl))
-    assert len(requested) == 2 + POOR + GOOD
-    # A crash loses the outcomes of the visits in flight, which are made again.
-    assert sum(requested.values()) - len(requested) <= len(deaths) * batch * 4
-    if not deaths:
-        assert {*requested.values()} == {1}
-    [row] = (
-        row for (table, _), rows in crawl.disk.items() if table == "hosts" for row in rows.values()
+@pytest.mark.parametrize("examples", [15, pytest.param(60, marks=pytest.mark.long)])
+def test_promoted_url_is_visited_once_through_crashes_between_any_two_writes(examples: int) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @given(
+        deaths=st.lists(st.integers(0, 120), max_size=8),
+        batch=st.integers(1, 5),
+        seed=st.integers(0, 1 << 16),
     )
-    assert (row.queued, row.of(DEFAULT_CRAWL).new.surplus) == (0, 0)
+    def check(deaths: list[int], batch: int, seed: int) -> None:
+        fate = Fate(seed)
+        with TemporaryDirectory() as folder:
+            limits = {"batch": batch, "lease_slack": 10.0, **LIMITS}
+            crawl = VirtualCrawl(Path(folder), web, fate, **limits)
+            crawl.define(f"{HOST}/", strategy="best")
+            for writes in deaths:
+                fate.left = writes
+                with suppress(Died):
+                    crawl.run()
+                crawl.crash()
+            assert crawl.run()
+            crawl.archive.close()
+        requested = Counter(pages(crawl))
+        assert len(requested) == 2 + POOR + GOOD
+        # A crash loses the outcomes of the visits in flight, which are made again.
+        assert sum(requested.values()) - len(requested) <= len(deaths) * batch * 4
+        if not deaths:
+            assert {*requested.values()} == {1}
+        [row] = (
+            row
+            for (table, _), rows in crawl.disk.items()
+            if table == "hosts"
+            for row in rows.values()
+        )
+        assert (row.queued, row.of(DEFAULT_CRAWL).new.surplus) == (0, 0)
+
+    check()

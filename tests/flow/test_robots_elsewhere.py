@@ -88,7 +88,7 @@ def test_redirected_rules_are_followed_and_requested_politely(leads: Leads) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("examples", [4, pytest.param(60, marks=pytest.mark.long)])
+@pytest.mark.parametrize("examples", [2, pytest.param(60, marks=pytest.mark.long)])
 def test_redirected_rules_are_followed_for_random_redirects_through_crashes(examples: int) -> None:
     # Rules in a circle are waited for a month, which takes seconds to simulate.
     @settings(max_examples=examples, phases=(Phase.generate,))

@@ -77,6 +77,7 @@ def probes(crawl: VirtualCrawl, host: str) -> list[str]:
     ]
 
 
+@pytest.mark.long
 def test_each_host_is_probed_once_and_its_answer_is_its_signature(crawl: VirtualCrawl) -> None:
     rows = crawl._store().table(HostRow).everything()
     found = {host_name(row.host): row.signature for row in rows}
@@ -90,6 +91,7 @@ def test_each_host_is_probed_once_and_its_answer_is_its_signature(crawl: Virtual
     assert [len(probes(crawl, name)) for name in MISSING] == [1, 1, 1, 1, 0]
 
 
+@pytest.mark.long
 def test_probe_keeps_the_delay_and_follows_other_visits(crawl: VirtualCrawl) -> None:
     for name in ("honest.test", "soft.test", "fails.test"):
         times = requests(crawl, name)
@@ -100,6 +102,7 @@ def test_probe_keeps_the_delay_and_follows_other_visits(crawl: VirtualCrawl) -> 
         assert len([url for url in urls if exists(url)]) == 21
 
 
+@pytest.mark.long
 def test_answer_to_a_probe_is_archived_and_not_published(
     crawl: VirtualCrawl, tmp_path: Path
 ) -> None:
@@ -113,6 +116,7 @@ def test_answer_to_a_probe_is_archived_and_not_published(
     assert any(headers.get("WARC-Target-URI") == missing for headers in archived)
 
 
+@pytest.mark.long
 def test_no_host_is_probed_if_the_setting_is_0(tmp_path: Path) -> None:
     crawl = VirtualCrawl(tmp_path, web, batch=4, probe_after=0)
     crawl.define(*(f"http://{name}/" for name in MISSING), max_depth=1)
@@ -153,6 +157,7 @@ def test_page_that_matches_the_signature_is_not_published_and_its_links_are_not_
     assert not any(b"Oops" in record.value for record in published)
 
 
+@pytest.mark.long
 def test_home_page_that_matches_the_signature_is_published(tmp_path: Path) -> None:
     def app(url: str, now: float) -> tuple[float, Reply | Failure]:
         if url.endswith("/robots.txt"):

@@ -64,7 +64,7 @@ def test_speed_of_an_hour_holds_for_orders_in_flight(tmp_path: Path) -> None:
     assert request_rate(crawl, NEXT_HOUR + HOUR + IN_FORCE, NEXT_HOUR + HOUR + 300) > 0.15
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_speed_in_bytes_limits_received_bytes(tmp_path: Path) -> None:
     crawl = start_crawl(tmp_path, hosts=20, delay=1.0, each=100)
     crawl.run(until=START + 20)

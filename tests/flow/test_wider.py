@@ -175,42 +175,46 @@ definitions = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
-@given(
-    pages=webs,
-    definitions=definitions,
-    deaths=st.lists(st.integers(0, 80), max_size=6),
-    seed=st.integers(0, 1 << 16),
-)
-# The second crash leaves the URL in the queue's bucket, and not in the host's row.
-@example({"http://a.test/": []}, [("domain('b.test')", 0, 6)], [21, 43], 0)
-def test_all_pages_are_visited_after_random_definitions(
-    pages: Pages, definitions: list[tuple[str, int, int]], deaths: list[int], seed: int
-) -> None:
-    start, fate = next(iter(pages)), Fate(seed)
-    with TemporaryDirectory() as folder:
-        crawl = virtual_crawl(Path(folder), pages, 0.3, fate, lease_slack=10.0)
-        crawl.define(start)
-        crawl.run(2)
-        left = iter(deaths)
-        for scope, depth, steps in [*definitions, ("any()", 99, 1_000_000)]:
-            crawl.define(scope=scope, max_depth=depth)
-            fate.left = next(left, None)
-            with suppress(Died):
-                crawl.run(steps)
-            if fate.left is not None:
+@pytest.mark.parametrize("examples", [12, pytest.param(40, marks=pytest.mark.long)])
+def test_all_pages_are_visited_after_random_definitions(examples: int) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @given(
+        pages=webs,
+        definitions=definitions,
+        deaths=st.lists(st.integers(0, 80), max_size=6),
+        seed=st.integers(0, 1 << 16),
+    )
+    # The second crash leaves the URL in the queue's bucket, and not in the host's row.
+    @example({"http://a.test/": []}, [("domain('b.test')", 0, 6)], [21, 43], 0)
+    def check(
+        pages: Pages, definitions: list[tuple[str, int, int]], deaths: list[int], seed: int
+    ) -> None:
+        start, fate = next(iter(pages)), Fate(seed)
+        with TemporaryDirectory() as folder:
+            crawl = virtual_crawl(Path(folder), pages, 0.3, fate, lease_slack=10.0)
+            crawl.define(start)
+            crawl.run(2)
+            left = iter(deaths)
+            for scope, depth, steps in [*definitions, ("any()", 99, 1_000_000)]:
+                crawl.define(scope=scope, max_depth=depth)
+                fate.left = next(left, None)
+                with suppress(Died):
+                    crawl.run(steps)
+                if fate.left is not None:
+                    crawl.crash()
+            for writes in left:
+                fate.left = writes
+                with suppress(Died):
+                    crawl.run()
                 crawl.crash()
-        for writes in left:
-            fate.left = writes
-            with suppress(Died):
-                crawl.run()
-            crawl.crash()
-        fate.left = None
-        assert crawl.run()
-        crawl.archive.close()
-    required = reachable(pages, start)
-    assert set(request_counts(crawl)) == required
-    assert deaths or max(request_counts(crawl).values(), default=1) == 1
-    records = crawl.log.tail([PAGES.name]).poll(0)
-    published = {split_key(record.key)[1] for record in records if record.value}
-    assert published == {url for url in required if url in pages and not redirects(url, pages)}
+            fate.left = None
+            assert crawl.run()
+            crawl.archive.close()
+        required = reachable(pages, start)
+        assert set(request_counts(crawl)) == required
+        assert deaths or max(request_counts(crawl).values(), default=1) == 1
+        records = crawl.log.tail([PAGES.name]).poll(0)
+        published = {split_key(record.key)[1] for record in records if record.value}
+        assert published == {url for url in required if url in pages and not redirects(url, pages)}
+
+    check()

@@ -109,7 +109,13 @@ def torn(fleet: Fleet) -> Iterator[str]:
     ("sizes", "took", "idle"),
     [
         pytest.param(equal(300, 4500), ONE_SLOW, (0, 1, 2), id="one is slow"),
-        pytest.param(unequal(300, 3000), ALIKE, (1, 2, 3), id="one has the large hosts"),
+        pytest.param(
+            unequal(300, 3000),
+            ALIKE,
+            (1, 2, 3),
+            id="one has the large hosts",
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_idle_fetchers_get_orders_without_faster_requests_to_any_site(
@@ -158,7 +164,7 @@ def test_single_fetcher_moves_and_counts_no_orders() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("frontiers", [2, 4])
+@pytest.mark.parametrize("frontiers", [2, pytest.param(4, marks=pytest.mark.long)])
 def test_frontiers_count_orders_of_other_frontiers(frontiers: int) -> None:
     alike = fleet([0.5] * 4, frontiers=frontiers, checked_out_limit=80 // frontiers)
     alike.admit(hosts(sites=200, pages=10))

@@ -70,7 +70,7 @@ def test_clock_that_was_ahead_costs_no_reads(monkeypatch: pytest.MonkeyPatch, ah
     assert count_entries(sim) < 10
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_stale_entries_are_dropped_beside_a_host_with_long_queue() -> None:
     sim = Simulation(delay=100.0, batch=1)
     sim.admit(*(f"http://slow.test/{n}" for n in range(500)))

@@ -50,7 +50,7 @@ def test_crawler_that_knows_the_quality_of_visited_pages_finds_80_percent_in_a_q
     assert visits_to_find_80_percent(visits) < 0.25
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_breadth_first_crawl_finds_good_pages_in_proportion_to_its_visits() -> None:
     visits = visits_by("breadth")
     assert sum(visits) > 0.98 * sum(quality_web().good)
@@ -77,7 +77,7 @@ def test_novelty_web_has_its_stated_number_of_useful_texts() -> None:
     assert len(texts) == web.useful_texts
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_crawl_that_parks_worthless_parts_finds_more_texts_with_the_same_requests() -> None:
     parking = new_texts(requests_by("breadth, parts without worth parked"), REQUESTS)
     nothing_parked = new_texts(requests_by("breadth, nothing parked"), REQUESTS)

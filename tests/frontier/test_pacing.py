@@ -39,7 +39,7 @@ def most_in(moments: Sequence[float], window: float) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pages", [0.5, 5.0, 20.0])
+@pytest.mark.parametrize("pages", [0.5, 5.0, pytest.param(20.0, marks=pytest.mark.long)])
 def test_visits_match_the_speed(pages: float) -> None:
     sim = busy()
     sim.handle(make_speed_set(START, Speed("", pages=pages)))
@@ -51,7 +51,7 @@ def test_visits_match_the_speed(pages: float) -> None:
     assert most_in(made, 20.0) <= 20 * pages * 1.3 + 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_new_speed_applies_at_once() -> None:
     sim = busy()
     sim.handle(make_speed_set(START, Speed("", pages=40.0)))
@@ -66,7 +66,7 @@ def test_new_speed_applies_at_once() -> None:
     assert len(times(sim, free + IN_FORCE, free + 20)) / 15 > 40
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_speed_follows_hours_of_the_week() -> None:
     sim = busy()
     at_work = Speed("04:00-07:00", pages=0.01)

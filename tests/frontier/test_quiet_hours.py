@@ -59,7 +59,7 @@ def test_host_in_quiet_hours_has_reason_and_continues_after() -> None:
     assert f"{HOST}/late" in sim.pages()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_plans_avoid_quiet_hours_until_these_are_removed() -> None:
     sim = make_simulation(FROM, UNTIL)
     sim.run(START + 2 * DAY)

@@ -212,7 +212,7 @@ def test_skipped_due_visit_is_explained_and_costs_no_budget() -> None:
     assert max(tokens) > 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_skipped_due_visit_keeps_its_plan_after_crashes() -> None:
     through, dying = (
         simulate("selective-incremental:1d", Changing(links=BEHIND)) for _ in range(2)
@@ -275,7 +275,7 @@ def test_distrusted_validators_are_not_sent_again() -> None:
     assert sum(row.distrusted_hosts for row in shares(sim)) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_gone_page_is_confirmed_after_hours_and_then_rechecked_rarely() -> None:
     sim = simulate("optimal")
     sim.admit(URL)

@@ -30,7 +30,7 @@ def test_first_host_has_least_key(
         assert schedule.size <= 2 * len(model) + MAX_STALE_ENTRIES + 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_heaps_do_not_grow_with_urls_of_ready_hosts() -> None:
     sim = Simulation(checked_out_limit=1)
     sim.admit(*(f"http://h{n}.test/" for n in range(50)))

@@ -43,7 +43,7 @@ def host_row(sim: Simulation) -> HostRow:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("budget", [0, 20_000])
+@pytest.mark.parametrize("budget", [0, pytest.param(20_000, marks=pytest.mark.long)])
 def test_hourly_page_is_revisited_while_thousands_of_new_urls_wait(
     budget: int,
 ) -> None:
@@ -62,7 +62,7 @@ def test_hourly_page_is_revisited_while_thousands_of_new_urls_wait(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", [0.2, 0.7])
+@pytest.mark.parametrize("share", [pytest.param(0.2, marks=pytest.mark.long), 0.7])
 def test_new_urls_get_configured_share_while_both_queues_wait(share: float) -> None:
     sim = Simulation(delay=10.0, url_budget=0)
     sim.give_verdict = Changing()
@@ -109,7 +109,7 @@ def test_both_queues_survive_any_crash() -> None:
     assert min(gap for _, gap in sim.gaps()) >= 10.0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_revisits_fit_beside_share_of_new_urls() -> None:
     sim = Simulation(delay=60.0)
     sim.give_verdict = Changing(DAY)

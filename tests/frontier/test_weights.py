@@ -22,7 +22,7 @@ def test_page_linked_from_another_site_has_higher_weight() -> None:
     assert weights[0] > 1.3 * weights[1] and weights[1] == weights[2]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_requested_page_has_higher_weight_for_some_months() -> None:
     sim = simulate("optimal", budget=1)
     sim.admit(URL)

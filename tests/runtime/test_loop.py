@@ -470,7 +470,10 @@ def test_failing_read_ahead_falls_back_to_single_reads(log: SqliteLog) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "kills"),
-    [("handle", (1, 2, 3, 150, 2500, 1, 1500)), ("settle", (1, 2, 3, 1, 2, 3))],
+    [
+        pytest.param("handle", (1, 2, 3, 150, 2500, 1, 1500), marks=pytest.mark.long),
+        ("settle", (1, 2, 3, 1, 2, 3)),
+    ],
 )
 def test_killed_process_loses_and_repeats_nothing(
     log: SqliteLog, database: Database, what: str, kills: tuple[int, ...]

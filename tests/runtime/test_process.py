@@ -160,7 +160,7 @@ def test_process_waits_for_servers_at_startup(start: Start, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("answer", "status"), [("refused", 1), ("bad", 2)])
-@pytest.mark.parametrize("when", ["at once", "later"])
+@pytest.mark.parametrize("when", ["at once", pytest.param("later", marks=pytest.mark.long)])
 def test_permanent_error_ends_the_process(
     start: Start, tmp_path: Path, answer: str, status: int, when: str
 ) -> None:

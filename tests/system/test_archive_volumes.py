@@ -41,7 +41,7 @@ def test_crawl_that_is_killed_during_an_upload_loses_no_file(tmp_path: Path) -> 
         assert_archived(crawl, web.requests(), web.truth)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_files_wait_for_their_store_and_are_uploaded_by_the_next_run(tmp_path: Path) -> None:
     config = tmp_path / "settings.toml"
     config.write_text(f'[archive]\nvolumes = ["s3://{WAITING}/news"]\n')

@@ -60,7 +60,7 @@ def test_applied_tables_match_their_rows(keyspace: CassandraSettings) -> None:
             assert store.table(row).scan(("nobody", "none") if several else "nobody") == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_concurrent_applies_succeed(cassandra: int) -> None:
     new = settings(cassandra, fresh())
     racing = [start_apply(new) for _ in range(3)]

@@ -169,7 +169,7 @@ def refusal_of(config: CassandraSettings) -> str:
     return str(error.value)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_guarded_node_accepts_password_and_certificate(guarded_node: GuardedNode) -> None:
     with open_store(guarded_node.settings("cassandra", "cassandra")) as store:
         store.table(HostRow).put(HostRow("example.org", "https://example.org"))
@@ -177,7 +177,7 @@ def test_guarded_node_accepts_password_and_certificate(guarded_node: GuardedNode
         assert store.table(HostRow).get("example.org", "https://example.org")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_delete_in_cqlsh_holds_and_hides_no_later_write_of_an_owner(
     guarded_node: GuardedNode,
 ) -> None:
@@ -198,7 +198,7 @@ def test_delete_in_cqlsh_holds_and_hides_no_later_write_of_an_owner(
         assert hosts.get(host.site, host.host) == host
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_periodic_commit_log_is_warned_of(guarded_node: GuardedNode) -> None:
     code, _, err = apply(guarded_node.settings("cassandra", "cassandra"))
     assert code == 0
@@ -221,7 +221,7 @@ def test_guarded_node_refuses_other_clients(guarded_node: GuardedNode, tmp_path:
         pass
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_missing_right_to_write_is_reported(guarded_node: GuardedNode) -> None:
     with closing(Cassandra(guarded_node.settings("cassandra", "cassandra"))) as nodes:
         nodes.change("CREATE ROLE reader WITH PASSWORD = 'r' AND LOGIN = true")

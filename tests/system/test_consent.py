@@ -31,6 +31,8 @@ STATED_LINE = 3
 MAX_ROBOTS = 3
 """The number of requests for a robots.txt behind a wall in a crawl of minutes."""
 
+CRAWLS = [pytest.param("open_crawl", marks=pytest.mark.long), "strict_crawl"]
+
 Found = dict[str, Any]
 
 
@@ -98,14 +100,14 @@ def admitted_urls(hosts: Hosts) -> set[str]:
 # Verdicts
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_page_is_published_with_the_right_verdicts(open_crawl: Found) -> None:
     hosts = hosts_of(open_crawl)
     assert set(hosts.pages) - published(open_crawl) == set()
     assert wrong_verdicts(open_crawl["pages"], hosts.pages) == {}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_verdict_names_its_source_and_the_exact_place(open_crawl: Found) -> None:
     hosts = hosts_of(open_crawl)
     usages = {page["url"]: page["usage"] for page in open_crawl["pages"]}
@@ -123,7 +125,7 @@ def test_verdict_names_its_source_and_the_exact_place(open_crawl: Found) -> None
         assert [by["source"] for by in usage["train-ai"]["by"]] == [source]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_license_is_published_with_its_price(open_crawl: Found) -> None:
     hosts = hosts_of(open_crawl)
     host = host_of(hosts, license="priced")
@@ -188,7 +190,7 @@ def purposes_of(verdicts: dict[str, str]) -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("crawl", ["open_crawl", "strict_crawl"])
+@pytest.mark.parametrize("crawl", CRAWLS)
 def test_no_wall_is_published_or_archived(crawl: str, request: pytest.FixtureRequest) -> None:
     found = request.getfixturevalue(crawl)
     hosts = hosts_of(found)
@@ -198,7 +200,7 @@ def test_no_wall_is_published_or_archived(crawl: str, request: pytest.FixtureReq
     assert set(found["archived"]) & walled == set()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_wall_is_read_as_robots_txt(open_crawl: Found) -> None:
     assert open_crawl["conduct"]["unruled"] == []
     hosts = hosts_of(open_crawl)
@@ -208,7 +210,7 @@ def test_no_wall_is_read_as_robots_txt(open_crawl: Found) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("crawl", ["open_crawl", "strict_crawl"])
+@pytest.mark.parametrize("crawl", CRAWLS)
 def test_no_url_is_requested_after_its_final_refusal(
     crawl: str, request: pytest.FixtureRequest
 ) -> None:
@@ -217,7 +219,7 @@ def test_no_url_is_requested_after_its_final_refusal(
     assert conduct["repeated"] == {}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_why_names_the_wall_and_its_price(open_crawl: Found) -> None:
     assert PRICE in open_crawl["why"]["payment"]
     assert "Anubis" in open_crawl["why"]["challenge"]
@@ -226,7 +228,7 @@ def test_why_names_the_wall_and_its_price(open_crawl: Found) -> None:
 # Requests
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_usage_files_are_requested_once_before_the_pages_and_at_the_pace_of_pages(
     open_crawl: Found,
 ) -> None:
@@ -237,7 +239,7 @@ def test_usage_files_are_requested_once_before_the_pages_and_at_the_pace_of_page
     assert {host: gap for host, gap in conduct["gaps"].items() if gap < DELAY - CLOCKS} == {}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_signed_requests_are_valid_asked_for_and_admitted(open_crawl: Found) -> None:
     conduct = open_crawl["conduct"]
     assert conduct["badly_signed"] == []
@@ -247,7 +249,7 @@ def test_signed_requests_are_valid_asked_for_and_admitted(open_crawl: Found) -> 
     assert {*conduct["signed"]} >= {"signature-401.test", "signature-403.test"}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_host_that_refuses_signed_requests_gets_no_more_of_them(open_crawl: Found) -> None:
     assert open_crawl["conduct"]["signed"].get("signature-vain.test") == 1
 
@@ -260,7 +262,7 @@ def test_every_request_is_signed_if_settings_say_so() -> None:
         assert any(request.path == "/robots.txt" for request in requests)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_request_is_signed_if_settings_say_so() -> None:
     with crawl_consent(FEW, ALL_PURPOSES, sign="never") as it:
         assert it.conduct.signed == {}

@@ -82,7 +82,7 @@ def test_console_shows_the_running_crawl_and_ends_with_it(tmp_path: Path) -> Non
         assert not (crawl.data / "console-token").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("is_opened", [True, False])
 def test_crawl_goes_on_without_its_console(tmp_path: Path, is_opened: bool) -> None:
     with SynthWeb(WORLD) as web:
@@ -100,7 +100,7 @@ def test_crawl_goes_on_without_its_console(tmp_path: Path, is_opened: bool) -> N
         assert {page["url"] for page in crawl.pages()} == readable(web.truth)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_port_in_use_is_reported_before_anything_is_crawled(tmp_path: Path) -> None:
     with SynthWeb(WORLD) as web:
         crawl, port = Crawl(web, tmp_path / "data", delay=DELAY), free_port()
@@ -113,7 +113,7 @@ def test_port_in_use_is_reported_before_anything_is_crawled(tmp_path: Path) -> N
         assert not other.data.exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_seed_may_follow_the_option(tmp_path: Path) -> None:
     (config := tmp_path / "gossamer.toml").write_text(f"[api]\nport = {(port := free_port())}\n")
     with SynthWeb(WORLD) as web:

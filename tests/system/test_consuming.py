@@ -74,7 +74,7 @@ def consume(folder: Path, settings: KafkaSettings) -> list[str]:
     return [line for line in done.stdout.splitlines() if " [main] ERROR " not in line]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_java_consumer_reads_published_documents(
     settings: KafkaSettings, kafka_log: KafkaLog, tmp_path: Path
 ) -> None:

@@ -56,7 +56,7 @@ def test_tiny_crawl_is_complete_and_polite(tiny: Finished) -> None:
     assert_complete(tiny.crawl)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_larger_depth_visits_parked_urls(tmp_path: Path) -> None:
     with SynthWeb(World.plain(seed=4, hosts=5, pages=6, shape="tree")) as web:
         crawl = Crawl(web, tmp_path / "data", delay=0.02, scope="site")
@@ -67,7 +67,7 @@ def test_larger_depth_visits_parked_urls(tmp_path: Path) -> None:
         assert_complete(crawl)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_crawl_needs_no_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hidden = ["cassandra", "confluent_kafka", "cramjam", "faust", "rocksdict", "pyarrow"]
     hide = f"import sys\nsys.modules.update(dict.fromkeys({hidden}))\n"
@@ -138,7 +138,7 @@ def test_page_limit_is_exact(tmp_path: Path) -> None:
         assert_complete(crawl)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_depth_0_visits_only_the_seeds(tmp_path: Path) -> None:
     with SynthWeb(TREE) as web:
         crawl = Crawl(web, tmp_path / "data")
@@ -153,7 +153,7 @@ def assert_depth(crawl: Crawl, depth: int) -> None:
     assert {page["url"] for page in crawl.pages()} == readable(truth)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["host", "site"])
 def test_scope_is_kept(tmp_path: Path, kind: str) -> None:
     with SynthWeb(World(seed=9, hosts=20, pages=3, retries=0, delays=0, silent=0, stuck=0)) as web:
@@ -166,7 +166,7 @@ def test_scope_is_kept(tmp_path: Path, kind: str) -> None:
         assert {page["url"] for page in crawl.pages()} == readable(truth)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_default_scope_is_the_sites_of_the_seeds(tmp_path: Path) -> None:
     with SynthWeb(SMALL) as web:
         crawl = Crawl(web, tmp_path / "data", scope="")
@@ -190,7 +190,7 @@ def from_standard_input(crawl: Crawl, folder: Path) -> Done:
     return crawl.run("--no-text", "--seeds", "-", seeds=[], stdin=listed_urls(crawl.web))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("sow", [from_file, from_standard_input])
 def test_seeds_from_lines_and_pages_without_text(
     tmp_path: Path, sow: Callable[[Crawl, Path], Done]
@@ -225,7 +225,7 @@ def test_second_run_makes_no_requests_and_a_new_seed_continues_the_crawl(
         assert len(crawl.pages()) == len({page["url"] for page in crawl.pages()})
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_finished_crawl_with_a_new_policy_visits_its_pages_again(tmp_path: Path) -> None:
     with SynthWeb(World.plain(seed=4, hosts=1, pages=3)) as web:
         crawl = Crawl(web, tmp_path / "data")

@@ -214,11 +214,8 @@ def apply(live_fleet: WebFleet, web: SynthWeb, folder: Path, crawl: Planned) -> 
     assert done.code == 0, done
 
 
-ENGINES = ["own", pytest.param("faust", marks=pytest.mark.long)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.long
+@pytest.mark.parametrize("engine", ["own", "faust"])
 def test_two_crawls_of_the_same_hosts_while_one_is_removed(
     engine: str, tmp_path: Path, kafka: str, cassandra: int
 ) -> None:

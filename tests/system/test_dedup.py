@@ -193,7 +193,7 @@ class Scene:
         self.admitted.close()
 
 
-@pytest.fixture(params=["own", "faust"])
+@pytest.fixture(params=[pytest.param("own", marks=pytest.mark.long), "faust"])
 def servers(tmp_path: Path, kafka: str, cassandra: int, request: pytest.FixtureRequest) -> Servers:
     return Servers(tmp_path, kafka, cassandra, request.param)
 

@@ -61,7 +61,7 @@ def serving(answer: Callable[[str], tuple[int, str]]) -> Iterator[Web]:
         server.server_close()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_host_with_server_errors_only_is_not_asked_for_each_of_its_urls(tmp_path: Path) -> None:
     data = ["--data", str(tmp_path / "data")]
     with serving(lambda path: (500, "out of order")) as web:

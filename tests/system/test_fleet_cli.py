@@ -316,7 +316,7 @@ def settings_with_tables(
     return settings
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["dedup", "fetcher"])
 def test_service_waits_for_absent_servers(
     settings_with_tables: dict[str, str], tmp_path: Path, name: str
@@ -343,7 +343,7 @@ def test_service_waits_for_absent_servers(
         assert one.log_lines()[-1]["event"] == "service stopped"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_permanent_error_stops_the_service_with_a_message(
     settings_with_tables: dict[str, str], tmp_path: Path
 ) -> None:

@@ -53,7 +53,7 @@ class Operator:
         return found
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_operator_of_a_fleet_sees_the_worth_of_sites_and_releases_parked_urls(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:

@@ -86,8 +86,8 @@ def test_two_signals_stop_the_run_at_once(tmp_path: Path) -> None:
         assert "interrupted at once" in done.out
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("wait", [0.1, pytest.param(0.3, marks=pytest.mark.long), 0.6])
+@pytest.mark.long
+@pytest.mark.parametrize("wait", [0.1, 0.3, 0.6])
 def test_report_is_printed_despite_more_signals(tmp_path: Path, web: SynthWeb, wait: float) -> None:
     with Crawl(web, tmp_path / "data", delay=0.3).start() as under_way:
         until(lambda: len(web.requests()) > 30, "thirty requests")
@@ -103,8 +103,8 @@ def test_report_is_printed_despite_more_signals(tmp_path: Path, web: SynthWeb, w
     assert "interrupted" in done.out
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("wait", [0.0, pytest.param(0.05, marks=pytest.mark.long), 0.2, 0.6])
+@pytest.mark.long
+@pytest.mark.parametrize("wait", [0.0, 0.05, 0.2, 0.6])
 def test_signal_during_the_start_prints_no_traceback(
     tmp_path: Path, web: SynthWeb, wait: float
 ) -> None:
@@ -125,7 +125,7 @@ def visits_slow_pages(web: SynthWeb) -> bool:
     return sum(url.endswith("/odd/slow") for url in web.under_way()) == SLOW.hosts
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_time_limit_stops_the_run_gracefully(tmp_path: Path, web: SynthWeb) -> None:
     crawl = Crawl(web, tmp_path / "data", delay=1.0)
     done = crawl.run("--max-time", "6s")
@@ -219,7 +219,7 @@ def test_pipe_receives_lines_without_escape_sequences(tiny: Finished) -> None:
     assert re.match(r"\d+ pages? \(\d+\.\d/s\), .* URLs? queued, hosts: ", first)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_quiet_prints_nothing_and_json_prints_only_json(tmp_path: Path) -> None:
     with SynthWeb(World.plain(seed=4, hosts=4, pages=3)) as web:
         quiet = Crawl(web, tmp_path / "quiet", delay=0.02).run("--quiet")

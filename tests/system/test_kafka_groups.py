@@ -152,7 +152,7 @@ def log_length(log: KafkaLog) -> int:
     return lag_of(log, "a group that nobody is in")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("session", [60.0])
 def test_member_that_rejoins_under_its_name_causes_no_rebalance(
     log: KafkaLog, group: str, join: Join
@@ -169,7 +169,7 @@ def test_member_that_rejoins_under_its_name_causes_no_rebalance(
     assert first.changes == changes, "the other noticed"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("session", [30.0])
 def test_partitions_of_a_member_that_ends_during_a_rebalance_get_an_owner(
     log: KafkaLog, group: str, join: Join
@@ -183,7 +183,7 @@ def test_partitions_of_a_member_that_ends_during_a_rebalance_get_an_owner(
     until(lambda: share(first, second), "two share", 60)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_frozen_member_is_evicted_and_rejoins(
     log: KafkaLog, settings: KafkaSettings, group: str, join: Join
 ) -> None:
@@ -250,7 +250,7 @@ def test_records_held_during_a_rebalance_are_read_by_the_next_owner(
     assert lag_of(log, group) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_member_without_capacity_stays_in_the_group_with_bounded_memory(
     log: KafkaLog, group: str, join: Join
 ) -> None:

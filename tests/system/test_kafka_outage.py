@@ -36,7 +36,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     broker.server.kill()
 
 
-@pytest.mark.parametrize("member", ["", "fetcher-1"])
+@pytest.mark.parametrize("member", [pytest.param("", marks=pytest.mark.long), "fetcher-1"])
 async def test_visits_during_a_kafka_outage_are_reported_once_afterwards(
     broker: Broker, store: SqliteStore, member: str
 ) -> None:

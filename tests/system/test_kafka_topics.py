@@ -254,7 +254,7 @@ def test_topic_of_a_single_crawl_is_created_and_listed(
     transcript("topics", "list", "--config", cluster.config)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_concurrent_applies_succeed(cluster: Cluster, apply: Apply) -> None:
     command = [sys.executable, "-m", "console.cli.main", "topics", "apply", "--config"]
     running = [

@@ -124,7 +124,7 @@ def test_fetched_pages_wait_for_additional_groups(
         assert sum(log.lag_by_group(topic)[indexer].values()) == len(SITES) - 6
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_deletion_is_retried_after_an_outage_of_the_brokers(
     tmp_path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,7 +52,7 @@ def test_blocked_host_receives_no_requests_until_it_is_unblocked(
             assert under_way.wait().code == 130
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_speed_of_a_crawl_and_a_site_turned_off_hold_at_the_server(tmp_path: Path) -> None:
     with SynthWeb(WORLD) as web:
         crawl = Crawl(web, tmp_path / "data", delay=0.1)

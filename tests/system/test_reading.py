@@ -95,7 +95,7 @@ def test_output_option_writes_lines_to_a_file(mixed_crawl: Finished, tmp_path: P
     assert "Traceback" not in nowhere.err
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("end", ["interrupt", "close"])
 def test_follow_prints_pages_as_they_are_published(tmp_path: Path, end: str) -> None:
     with SynthWeb(World.plain(seed=6, hosts=8, pages=10)) as web:
@@ -206,7 +206,7 @@ def of_kind(truth: Truth, kind: str) -> str:
     return next(url for url, error in sorted(truth.errors.items()) if error == kind)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_why_of_urls_out_of_scope_too_deep_or_queued(tmp_path: Path) -> None:
     with SynthWeb(World.plain(seed=6, hosts=4, pages=16, shape="tree")) as web:
         crawl = Crawl(web, tmp_path / "data", delay=0.5, scope="host")

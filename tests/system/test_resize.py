@@ -39,7 +39,7 @@ def resize(live_fleet: Fleet, partitions: int) -> None:
     assert live_fleet.gossamer("speed", "none").code == 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_resize_to_more_and_fewer_partitions_loses_no_url(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:

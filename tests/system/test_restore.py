@@ -74,7 +74,7 @@ def start(live_fleet: Fleet) -> None:
         member.start()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_restored_backup_of_cassandra_loses_no_url_and_keeps_delays(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:

@@ -54,7 +54,7 @@ def nobody() -> str:
         return f"http://127.0.0.1:{free.getsockname()[1]}"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_seeds_without_pages_have_an_exit_status_of_their_own(tmp_path: Path) -> None:
     down = nobody()
     done = crawl(tmp_path / "data", f"{down}/")
@@ -67,7 +67,7 @@ def test_seeds_without_pages_have_an_exit_status_of_their_own(tmp_path: Path) ->
     assert re.search(rf"due before .*{blocked[1]}", done.out)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_redirected_seed_counts_as_a_page_and_another_may_fail(tmp_path: Path) -> None:
     with serving() as host:
         done = crawl(tmp_path / "data", f"{host}/", f"{host}/missing")
@@ -78,7 +78,7 @@ def test_redirected_seed_counts_as_a_page_and_another_may_fail(tmp_path: Path) -
         assert (done.code, done.err) == (0, ""), "no seed was named, and there are pages"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_failed_host_is_visited_at_once_by_gossamer_retry(tmp_path: Path) -> None:
     data, down = tmp_path / "data", nobody()
     assert crawl(data, f"{down}/").code == NO_PAGE

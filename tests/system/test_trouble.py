@@ -73,7 +73,12 @@ def disk(folder: Path, size: str) -> Iterator[Path]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("size", "hosts"), [("4k", 10), ("900k", 30), pytest.param("2500k", 60, marks=pytest.mark.long)]
+    ("size", "hosts"),
+    [
+        ("4k", 10),
+        pytest.param("900k", 30, marks=pytest.mark.long),
+        pytest.param("2500k", 60, marks=pytest.mark.long),
+    ],
 )
 def test_crawl_stops_at_a_full_disk_and_continues_after_space_is_freed(
     tmp_path: Path, size: str, hosts: int
@@ -90,7 +95,7 @@ def test_crawl_stops_at_a_full_disk_and_continues_after_space_is_freed(
         assert_complete(crawl)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_read_only_disk_is_reported(tmp_path: Path) -> None:
     with SynthWeb(WORLD) as web, disk(tmp_path / "d", "10m") as d:
         mount("-o", "remount,ro", str(d))
@@ -136,7 +141,7 @@ def digests(files: list[Path]) -> dict[str, str]:
     return {file.name: sha256(file.read_bytes()).hexdigest() for file in files}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("spoil", [spoil_header, spoil_middle])
 def test_damaged_data_file_is_reported_and_unchanged(
     tmp_path: Path, finished_crawl: Crawl, spoil: Callable[[Path], None]
@@ -155,7 +160,7 @@ def test_damaged_data_file_is_reported_and_unchanged(
     assert len(finished_crawl.web.requests()) == request_count
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_foreign_file_is_reported_and_unchanged(tmp_path: Path, finished_crawl: Crawl) -> None:
     database = tmp_path / "data" / "gossamer.db"
     database.parent.mkdir()
@@ -205,7 +210,7 @@ def open_files(pid: int) -> Iterator[str]:
         return
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_killed_fetcher_stops_the_run_and_the_next_run_continues(tmp_path: Path) -> None:
     with SynthWeb(World.plain(seed=6, hosts=12, pages=12)) as web:
         crawl = Crawl(web, tmp_path / "data", delay=0.2)
@@ -239,7 +244,7 @@ def test_kill_of_any_process_loses_nothing(tmp_path: Path, which: int) -> None:
         assert_complete(crawl)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_silent_nameserver_delays_the_crawl_and_loses_nothing(tmp_path: Path) -> None:
     with SynthWeb(WORLD) as web, closing(socket.socket(type=socket.SOCK_DGRAM)) as mute:
         mute.bind(("127.0.0.1", 0))

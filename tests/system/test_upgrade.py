@@ -157,7 +157,7 @@ class Upgrade:
         return self.live_fleet.lag().get(topic, 0.0) <= since / 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_fleet_is_upgraded_and_rolled_back_under_load(
     tmp_path: Path, kafka: str, cassandra: int

@@ -143,7 +143,7 @@ def test_304_keeps_the_internal_links() -> None:
     assert after.page.internal_links == states.page.internal_links != ()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_saved_downloads_match_the_paper() -> None:
     assert together(2, (1, 3)) == pytest.approx(0.28, abs=0.005)
     saved = fewer_downloads(1)
