@@ -142,7 +142,7 @@ def test_why_names_the_line_of_robots_txt(strict_crawl: Found) -> None:
     assert f"robots.txt line {STATED_LINE}: {STATED}" in strict_crawl["why"]["stated"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_audit_names_the_line_of_robots_txt(open_crawl: Found) -> None:
     code, out, err = open_crawl["usage"]
     assert (code, err) == (0, "")

@@ -55,7 +55,7 @@ def crawl_until(web: SynthWeb, pages: int) -> None:
     until(lambda: len(page_answers(web)) >= pages, "some pages")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_crawl_moves_to_a_fleet_and_back_without_lost_or_repeated_urls(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:

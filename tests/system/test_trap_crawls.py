@@ -21,6 +21,11 @@ SMALL_SECONDS = 400.0
 SMALL_COST = 4.5
 """The maximum number of requests for each honest page. Each trap costs more than a site has."""
 LONG_SECONDS = 120.0
+DAY_TRAPS = ("wildcard", "calendar")
+"""A trap of host names and a trap of URLs, which are crawled by day."""
+TRAP_CASES = [
+    pytest.param(trap, marks=[] if trap in DAY_TRAPS else pytest.mark.long) for trap in TRAPS
+]
 LOOKALIKES_SECONDS = 300.0
 HOSTILE = TrapWeb(traps=tuple(KINDS), pages=24, sites=225)
 HOSTILE_SECONDS = 600.0
@@ -37,7 +42,7 @@ def small_crawl(shared_folder: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("trap", TRAPS)
 def test_small_trap_costs_few_requests_and_no_honest_page(
     trap: str, small_crawl: dict[str, Any]
@@ -47,7 +52,7 @@ def test_small_trap_costs_few_requests_and_no_honest_page(
     assert sum(harvest["excess"].values()) <= EXCESS[trap], harvest["examples"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_crawl_of_small_hostile_web_finds_all_honest_pages(small_crawl: dict[str, Any]) -> None:
     assert small_crawl["recall"] >= MIN_RECALL, small_crawl["lost"]
     assert small_crawl["cost"] <= SMALL_COST
@@ -61,8 +66,8 @@ def test_honest_sites_that_look_like_traps_are_fetched_completely() -> None:
     assert crawl.harvest.excess_share <= MAX_EXCESS, crawl.harvest.examples
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("trap", TRAPS)
+@pytest.mark.slow
+@pytest.mark.parametrize("trap", TRAP_CASES)
 def test_crawl_escapes_trap(trap: str) -> None:
     crawl = crawl_traps(TrapWeb(traps=(trap,)), LONG_SECONDS)
     # The tarpit answers too slowly for all that its seed may cost.
