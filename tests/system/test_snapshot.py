@@ -12,7 +12,8 @@ from .assertions import assert_archived, assert_polite, assert_thorough, readabl
 from .crawl import GOSSAMER, Crawl, run
 
 WORLD = World.plain(seed=6, hosts=12, pages=18)
-DELAY = 0.3
+DELAY = 1.0
+"""Seconds, so that the crawl lasts longer than a snapshot on a busy machine."""
 
 
 @pytest.mark.slow
