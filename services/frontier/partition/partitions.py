@@ -68,7 +68,7 @@ class Partitions:
         """Microseconds that request numbers are ahead of the clock."""
 
     def __iter__(self) -> Iterator[Partition]:
-        return iter([*self._claimed.values()])
+        return iter(self._claimed.values())
 
     def __len__(self) -> int:
         return len(self._claimed)

@@ -56,6 +56,7 @@ from services.frontier.tables.conditions import Trigger
 from services.frontier.tables.hosts import HostRow, Lease, RobotsRow
 from services.frontier.tables.ordering import (
     is_urgent,
+    strategy_row,
 )
 from services.frontier.tables.urls import QueuedUrl, UrlRow
 from services.frontier.worth.worth import describe_part
@@ -266,7 +267,8 @@ class CheckOut:
         self._park_sent(partition, share, host, crawl, now)
         queues = share.queues
         row, explores = queues.choose_queue(host.row)
-        walk = QueueWalk(partition, share, host, crawl, self._refusals, now, row, explores)
+        strategy, refusals = strategy_row(crawl), self._refusals
+        walk = QueueWalk(partition, share, host, crawl, strategy, refusals, now, row, explores)
         if walk.explores and may_forward(row):
             self._end_exploring(walk)
         while queued := queues.first(walk.row, BUCKET_URLS if may_forward(walk.row) else count):

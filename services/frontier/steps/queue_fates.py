@@ -35,7 +35,6 @@ from services.frontier.tables.ordering import (
     Strategy,
     is_urgent,
     rank_of_number,
-    strategy_row,
     with_rank,
 )
 from services.frontier.tables.urls import QueuedUrl, UrlRow
@@ -89,6 +88,8 @@ class QueueWalk:
     share: CrawlShare
     host: Host
     crawl: CrawlDefined
+    strategy: Strategy
+    """The strategy of the crawl."""
     refusals: Refusals
     now: float
     row: HostRow
@@ -103,11 +104,6 @@ class QueueWalk:
     """Parked part → the URLs at the head that are visited nevertheless, as probes."""
     ordered: Counter[PartKey] = field(default_factory=Counter)
     """Part → the URLs at the head that are visited, and whose verdicts are then awaited."""
-
-    @property
-    def strategy(self) -> Strategy:
-        """The strategy of the crawl."""
-        return strategy_row(self.crawl)
 
     def begin(self, promoted: Mapping[str, UrlRow]) -> None:
         """Begin with the URLs that are now at the head."""
