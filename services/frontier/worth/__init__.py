@@ -1,1 +1,1 @@
-"""What a part of a site is worth, from what its visits have brought, and the budgets of a site."""
+"""The worth of the parts of a site, by the results of their visits, and the budgets of a site."""
