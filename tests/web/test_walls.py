@@ -3,10 +3,11 @@
 import base64
 import gzip
 import json
-from time import perf_counter
+import sys
 
 import pytest
 
+from gossamer.web import walls
 from gossamer.web.http import Headers
 from gossamer.web.walls import (
     HTML,
@@ -257,26 +258,31 @@ def test_402_with_price_and_license_is_a_payment_wall() -> None:
     assert wall and (wall.kind, wall.license_url) == (WallKind.PAYMENT, "https://a.test/l.xml")
 
 
+# Without bounds, a search whose time grows with the square of such an input would run for hours.
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     "value",
     ["License " + "a" * 100_000, "rel=" * 25_000, "<" * 90_000, '<x>;rel="license ' * 6000,
      "License " + '="http://' * 10_000, "," * 100_000, '"' * 99_999],
 )  # fmt: skip
-def test_hostile_header_is_searched_in_linear_time(value: str) -> None:
-    begin = perf_counter()
+def test_hostile_header_is_searched_in_linear_time(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(walls, "MAX_HEADER", sys.maxsize)
     for name in ("WWW-Authenticate", "Link", "crawler-price", "payment-required"):
-        find(402, b"", (name, value), ("WWW-Authenticate", "License"))
-        find(403, b"", (name, value))
-    assert perf_counter() - begin < 0.5
+        assert find(402, b"", (name, value * 30), ("WWW-Authenticate", "License"))
+        find(403, b"", (name, value * 30))
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     "body",
     [b"<script" * 9000, b"<meta " * 10_000, b"<!--" * 16_000, b"<" * 60_000, b"</script" * 8000,
      b"<meta http-equiv=refresh content=" * 480, b"refresh<meta http-equiv='" * 640],
 )  # fmt: skip
-def test_hostile_document_is_searched_in_linear_time(body: bytes) -> None:
-    begin = perf_counter()
-    find(202, body)
-    find(403, body[: 16 << 10])
-    assert perf_counter() - begin < 0.5
+def test_hostile_document_is_searched_in_linear_time(
+    body: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(walls, "MAX_WALL_BYTES", sys.maxsize)
+    assert find(202, body * 50) is None
+    assert find(403, body * 50) is None
