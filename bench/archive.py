@@ -27,6 +27,7 @@ from gossamer.events import PageFetched, Visit
 from gossamer.settings import ArchiveSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import HostKey, Site
 from services.archive import records
 from services.archive.segments import member_ends
 from services.archive.service import Archive
@@ -73,8 +74,8 @@ def fetched_pages(bodies: list[bytes], captures: int, coding: str) -> Iterator[P
             earlier.append((url, body))
         yield PageFetched(
             at=START + visit,
-            site="example.org",
-            host="https://www.example.org",
+            site=Site("example.org"),
+            host=HostKey("https://www.example.org"),
             visit=Visit(f"1.{visit}.0@{url}", url, depth=2, via="1.0.0@https://www.example.org/"),
             started_at=START + visit,
             took=0.2,

@@ -24,6 +24,7 @@ from gossamer.events import PageFetched, Visit
 from gossamer.log.codec import encode
 from gossamer.log.kafka.client import consumer_config, producer_config
 from gossamer.settings.servers import KafkaSettings
+from gossamer.web.url import HostKey, Site
 from tests.servers import Server, running
 
 PARTITIONS = 6
@@ -130,8 +131,8 @@ def _page_of(body: bytes) -> PageFetched:
     headers = (("Content-Type", "text/html; charset=utf-8"),)
     return PageFetched(
         at=0.0,
-        site="",
-        host="",
+        site=Site(""),
+        host=HostKey(""),
         visit=Visit("", "http://page.test/"),
         started_at=0.0,
         took=0.0,

@@ -26,6 +26,7 @@ from urllib.request import Request, urlopen
 
 from gossamer.events import CrawlDefined
 from gossamer.log.codec import encode
+from gossamer.web.url import HostKey, Site
 from inspection.basics.folder import Folder, Opened
 from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostCrawl, HostRow, HostTotals, NewQueues, Politeness
@@ -66,8 +67,8 @@ def rows_of(number: int) -> tuple[HostRow, SiteRow]:
     crawls = ("default", SMALL) if number % 100 == 0 else ("default",)
     queued, pages = int(chosen.paretovariate(0.7)), int(chosen.paretovariate(0.8))
     host = HostRow(
-        site,
-        f"https://www.{site}",
+        Site(site),
+        HostKey(f"https://www.{site}"),
         chosen.choice([*Condition]),
         backoff_cause="host_down",
         crawls=dict.fromkeys(crawls, HostCrawl(NewQueues(queued=queued))),
@@ -75,7 +76,7 @@ def rows_of(number: int) -> tuple[HostRow, SiteRow]:
         politeness=Politeness(delay=chosen.choice((1.0, 2.0, 5.0, 0.5))),
     )
     refused = {"trap_urls": int(chosen.paretovariate(1))} if number % 10 == 0 else {}
-    return host, SiteRow(site, 1, dict.fromkeys(crawls, SiteCrawl(refused=refused)))
+    return host, SiteRow(Site(site), 1, dict.fromkeys(crawls, SiteCrawl(refused=refused)))
 
 
 def fill(folder: Path, hosts: int) -> None:

@@ -169,9 +169,10 @@ def measure(web: Web, heuristic: str, seed: int = 1, is_static: bool = False) ->
         row = rows.get(site_of(key), key)
         for one in (key, row.counterpart) if row and row.counterpart else (key,):
             original = original_of(rows.get(site_of(one), one), float(at))
-            found[one] = original
-            if not original:
-                del found[one]
+            if original:
+                found[one] = original
+            else:
+                found.pop(one, None)
     return _evaluate(web, heuristic, found, visited)
 
 

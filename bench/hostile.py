@@ -22,6 +22,7 @@ from typing import NamedTuple
 from gossamer.errors import Poison
 from gossamer.events import PageFetched, Visit
 from gossamer.settings import Settings
+from gossamer.web.url import HostKey, Site
 from services.parser.pool.messages import Request
 from services.parser.pool.pool import Pool
 from services.parser.wiring import options_of
@@ -108,8 +109,8 @@ def _page_of(body: bytes) -> PageFetched:
     coding = (("Content-Encoding", "gzip"),) if body.startswith(b"\x1f\x8b") else ()
     return PageFetched(
         at=0.0,
-        site="page.test",
-        host="http://page.test",
+        site=Site("page.test"),
+        host=HostKey("http://page.test"),
         visit=Visit("1.1.0@http://page.test/", "http://page.test/"),
         started_at=0.0,
         took=0.0,

@@ -21,6 +21,7 @@ from multiprocessing.connection import Connection
 from gossamer.events import Event, HostCheckedOut, OrderId, Visit
 from gossamer.settings import FetcherSettings
 from gossamer.web.robots import RobotsRules
+from gossamer.web.url import HostKey, site_of
 from services.fetcher.http.client import Web
 from services.fetcher.limitations import ClockSkew, Limitations, LocalBackoff
 from services.fetcher.service import Fetcher
@@ -98,12 +99,12 @@ def serving(hosts: int) -> Iterator[tuple[int, Connection]]:
         process.join()
 
 
-def order(host: str, number: int, delay: float) -> HostCheckedOut:
+def order(host: HostKey, number: int, delay: float) -> HostCheckedOut:
     """Return the next order of *host*."""
     urls = [f"{host}/{number}/{page}" for page in range(BATCH)]
     return HostCheckedOut(
         at=time.time(),
-        site=host,
+        site=site_of(f"{host}/"),
         host=host,
         order=OrderId(f"{host} {number}"),
         epoch=1,
@@ -136,7 +137,7 @@ async def fetch(hosts: int, seconds: float, delay: float, port: int) -> float:
         await asyncio.sleep(delay * number_of_host / hosts)
         number = 0
         while time.monotonic() < until:
-            await fetcher.work(order(f"http://{address}:{port}", number, delay), emit)
+            await fetcher.work(order(HostKey(f"http://{address}:{port}"), number, delay), emit)
             await asyncio.sleep(delay)
             number += 1
 

@@ -40,6 +40,7 @@ from gossamer.settings import DedupSettings, FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
+from gossamer.web.url import Site
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
 from services.frontier.service import Frontier
@@ -118,10 +119,10 @@ def discovered_links(urls: int, hosts: int, one_site: bool) -> Iterator[UrlsDisc
         done[number] = last
         site = "site.example" if one_site else f"host{number}.example"
         host = f"host{number}.{site}" if one_site else site
-        yield _event(n, site, host, range(first, last))
+        yield _event(n, Site(site), host, range(first, last))
 
 
-def _event(number: int, site: str, host: str, pages: range) -> UrlsDiscovered:
+def _event(number: int, site: Site, host: str, pages: range) -> UrlsDiscovered:
     found = tuple(Discovery(f"http://{host}/some/folder/page-{page}.html", 3) for page in pages)
     via = f"1.{number}.0@http://from{number % 1000}.example/{number}"
     return UrlsDiscovered(at=0.0, site=site, via=via, urls=found)

@@ -36,7 +36,7 @@ from gossamer.settings.servers import KafkaSettings, ServiceSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.telemetry import configure_logs
-from gossamer.web.url import fingerprint
+from gossamer.web.url import Site, fingerprint
 from services.dedup.__main__ import work
 from tests.servers import Server
 
@@ -60,7 +60,7 @@ def fill(settings: KafkaSettings, events: int) -> None:
 def _links_event(n: int, encoder: msgspec.json.Encoder) -> Message:
     site = f"site{n % 500}.example"
     urls = tuple(Discovery(f"http://{site}/some/page-{n}-{i}.html", depth=3) for i in range(URLS))
-    event = UrlsDiscovered(at=1.0, site=site, via=f"1.{n}.0@http://{site}/from", urls=urls)
+    event = UrlsDiscovered(at=1.0, site=Site(site), via=f"1.{n}.0@http://{site}/from", urls=urls)
     return Message("urls.discovered", site, encoder.encode(event), site)
 
 

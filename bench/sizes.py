@@ -35,7 +35,7 @@ from gossamer.store.cassandra.store import CassandraStore
 from gossamer.store.cassandra.tables import create_tables
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import parse_robots
-from gossamer.web.url import fingerprint, site_of
+from gossamer.web.url import HostKey, fingerprint, site_of
 from gossamer.web.validators import Validators
 from procedures.tables import tables
 from services.archive.rows import CaptureRow
@@ -90,15 +90,15 @@ def rows(count: int) -> Iterator[Row]:
         if n % A_HOST == 0:
             yield HostRow(
                 site_of(url),
-                host,
+                HostKey(host),
                 ready_at=at,
                 totals=HostTotals(admitted=A_HOST, visits=A_HOST, seconds=at % 60),
             )
             yield SiteRow(site_of(url), 1)
-            yield RobotsRow(host, parse_robots(ROBOTS, "gossamer", at, 86400.0).rules)
+            yield RobotsRow(HostKey(host), parse_robots(ROBOTS, "gossamer", at, 86400.0).rules)
         yield UrlRow(
             DEFAULT_CRAWL,
-            host,
+            HostKey(host),
             url,
             "page",
             at,
@@ -106,7 +106,7 @@ def rows(count: int) -> Iterator[Row]:
             origin=Origin(depth, via=via + before, trace=trace),
             attempt=1,
         )
-        yield VerdictRow(DEFAULT_CRAWL, host, url, "first", at, digest, links=n % 90)
+        yield VerdictRow(DEFAULT_CRAWL, HostKey(host), url, "first", at, digest, links=n % 90)
         yield HistoryRow(
             DEFAULT_CRAWL, url, at, "page", 200, size=n % 90_000, verdict="first", digest=digest
         )
@@ -127,14 +127,14 @@ def rows(count: int) -> Iterator[Row]:
             int(at * 1e6),
             Origin(depth, via=via + before, trace=trace),
         )
-        yield from plans(host, url, trace, Random(n))
+        yield from plans(HostKey(host), url, trace, Random(n))
         left_out = (states[(n * 11 + k) % count][1] for k in range(LEFT_OUT))
         links = tuple(Discovery(link, depth, trace=fingerprint(link)) for link in left_out)
         yield ParkedRow(DEFAULT_CRAWL, f"0/out_of_scope/{n // 100}", n % 100, via + url, links)
         before = url
 
 
-def plans(host: str, url: str, trace: str, random: Random) -> Iterator[Row]:
+def plans(host: HostKey, url: str, trace: str, random: Random) -> Iterator[Row]:
     """Yield the plan of a page after some visits."""
     policy, site = make_policy("optimal"), site_of(url)
     states = States(PageState(weight=0.3), SiteState(), CrawlState(budget=1000.0))

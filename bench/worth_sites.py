@@ -28,6 +28,7 @@ from gossamer.settings import FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
+from gossamer.web.url import Site
 from services.frontier.partition.parts import Parts
 from services.frontier.partition.workbench import FrontierCaches
 from services.frontier.service import Frontier
@@ -100,7 +101,7 @@ def memory_by_sites(sites: int, pages: int, loaded: int) -> Iterator[tuple[int, 
 def _admission(site: int, pages: int, now: float) -> UrlsAdmitted:
     name = f"site{site}.example"
     urls = tuple(Discovery(f"http://{name}/folder{n % 7}/{n}", depth=2) for n in range(pages))
-    return UrlsAdmitted(at=now, site=name, via=f"1.1.0@http://from{site}.example/", urls=urls)
+    return UrlsAdmitted(at=now, site=Site(name), via=f"1.1.0@http://from{site}.example/", urls=urls)
 
 
 def counters_by_sites(sites: int, visits: int) -> Iterator[tuple[int, float, int]]:
@@ -115,11 +116,11 @@ def counters_by_sites(sites: int, visits: int) -> Iterator[tuple[int, float, int
             site = f"site{n}.example"
             for number in range(visits):
                 visit = Visit("1.1.0", f"http://{site}/folder{number}/list?page={number}")
-                parts.record_visit(site, visit, 1.0, 20_000, 1.7e9)
+                parts.record_visit(Site(site), visit, 1.0, 20_000, 1.7e9)
             if n % STORED_TOGETHER == 0:
                 store.flush()
             if (n + 1) % max(1, sites // 10) == 0:
-                yield n + 1, resident_mib(), len(pack_worth(parts.worth(site)))
+                yield n + 1, resident_mib(), len(pack_worth(parts.worth(Site(site))))
 
 
 def resident_mib() -> float:

@@ -9,7 +9,7 @@ from ipaddress import ip_network
 from gossamer.blocklist import Blocklist
 from gossamer.events import BlocklistChanged, HostOverridden, SiteOverridden
 from gossamer.overrides import Overridden, overridden_site
-from gossamer.web.url import host_name, site_of
+from gossamer.web.url import Site, host_name, site_of
 from inspection.basics.figures import duration, plural
 from inspection.crawls.crawl import OpenCrawl
 from inspection.hosts.hosts import Host, HostQuery, read_hosts
@@ -75,5 +75,5 @@ def _pace_text(host: Host, after: SiteOverridden | HostOverridden) -> str:
     return f"{text}; {queued} in {seconds} instead of {duration(host.seconds_left)}"
 
 
-def _hosts(crawl: OpenCrawl, site: str) -> list[Host]:
+def _hosts(crawl: OpenCrawl, site: Site) -> list[Host]:
     return read_hosts(crawl, HostQuery(site=site), MAX_HOSTS)

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from changes.plan import Effect, Plan
 from gossamer.errors import BadSettings
 from gossamer.events import ReleaseRequested
+from gossamer.web.url import Site
 from inspection.basics.figures import plural
 from inspection.crawls.crawl import OpenCrawl
 from inspection.hosts.parts import read_parts
 
 
-def plan_release(crawl: OpenCrawl, site: str, parts: Sequence[str], now: float) -> Plan:
+def plan_release(crawl: OpenCrawl, site: Site, parts: Sequence[str], now: float) -> Plan:
     """Return the plan that visits the parked URLs of *parts* of *site*, or of all its parts.
 
     Raise BadSettings if no URL of a part is parked.

@@ -16,6 +16,7 @@ from gossamer.events import HostOverridden, SiteOverridden
 from gossamer.log import Log
 from gossamer.overrides import Overridden, site_of_host
 from gossamer.speed import format_hours
+from gossamer.web.url import Site
 from inspection.basics.figures import number, plural
 from inspection.crawls.crawl import OpenCrawl
 from services.fetcher.http.tls import SHA256, context_for
@@ -25,7 +26,7 @@ FIXED = {"version", "crawl", "at", "site", "host"}
 Override = TypeVar("Override", SiteOverridden, HostOverridden)
 
 
-def plan_site(crawl: OpenCrawl, site: str, values: Mapping[str, Any], now: float) -> Plan:
+def plan_site(crawl: OpenCrawl, site: Site, values: Mapping[str, Any], now: float) -> Plan:
     """Return the plan that gives *values*, by fields of `SiteOverridden`, to *site*.
 
     All other settings of the site stay. Raise BadSettings for an invalid value.
@@ -86,7 +87,7 @@ def _plan(
     )
 
 
-def override_lines(log: Log, site: str) -> Iterator[str]:
+def override_lines(log: Log, site: Site) -> Iterator[str]:
     """Yield the settings of *site*, and of its hosts."""
     override = overrides_of(log).get(site) or SiteOverridden(at=0.0, site=site)
     yield f"{site}: {override_text(override)}"

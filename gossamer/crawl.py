@@ -28,7 +28,7 @@ from gossamer.log.control import newest_events
 from gossamer.policies import parse_policy, parse_strategy
 from gossamer.relevance import parse_relevance
 from gossamer.web.scope import parse_scope
-from gossamer.web.url import BadUrl, canonicalize, host_name, site_of
+from gossamer.web.url import BadUrl, Site, canonicalize, host_name, site_of
 from gossamer.web.url_steps import ALL_STEPS, check_steps, merge_url
 from gossamer.web.usage import policy_of
 
@@ -351,7 +351,7 @@ def blocklist_of(log: Log) -> Blocklist:
     return Blocklist(newest_events(log).values())
 
 
-def overrides_of(log: Log) -> dict[str, SiteOverridden]:
+def overrides_of(log: Log) -> dict[Site, SiteOverridden]:
     """Return the overrides of each site."""
     events = [one for one in newest_events(log).values() if isinstance(one, SiteOverridden)]
     return {one.site: one for one in events if one != SiteOverridden(at=one.at, site=one.site)}

@@ -3,18 +3,18 @@
 from msgspec.structs import replace
 
 from gossamer.events import HostOverridden, SiteOverridden
-from gossamer.web.url import host_name, site_of
+from gossamer.web.url import Site, host_name, site_of
 
 Overridden = SiteOverridden | HostOverridden
-NOTHING = SiteOverridden(at=0.0, site="")
+NOTHING = SiteOverridden(at=0.0, site=Site(""))
 
 
-def site_of_host(name: str) -> str:
+def site_of_host(name: str) -> Site:
     """Return the site of the host with this *name*."""
     return site_of(f"http://{name}/")
 
 
-def overridden_site(event: Overridden) -> str:
+def overridden_site(event: Overridden) -> Site:
     """Return the site of *event*, or the site of its host."""
     return event.site if isinstance(event, SiteOverridden) else site_of_host(event.host)
 
@@ -23,7 +23,7 @@ class Overrides:
     """The overrides by site, and by the name of a host."""
 
     def __init__(self) -> None:
-        self._sites: dict[str, SiteOverridden] = {}
+        self._sites: dict[Site, SiteOverridden] = {}
         self._hosts: dict[str, HostOverridden] = {}
 
     def change(self, event: Overridden) -> None:
@@ -33,11 +33,11 @@ class Overrides:
         else:
             self._hosts[event.host] = event
 
-    def of_site(self, site: str) -> SiteOverridden:
+    def of_site(self, site: Site) -> SiteOverridden:
         """Return the overrides of *site*, which apply to its hosts without overrides."""
         return self._sites.get(site, NOTHING)
 
-    def of(self, site: str, host: str) -> SiteOverridden:
+    def of(self, site: Site, host: str) -> SiteOverridden:
         """Return the overrides of the host with the key *host* of *site*."""
         whole = self.of_site(site)
         own = self._hosts.get(host_name(host)) if self._hosts else None

@@ -18,8 +18,8 @@ from inspection.hosts.host_scans import HostScans
 from inspection.hosts.hosts import (
     Host,
     HostQuery,
-    Site,
     SiteQuery,
+    SiteSummary,
     read_some_hosts,
     read_some_sites,
 )
@@ -68,7 +68,7 @@ class Hosts:
 
     async def search_sites(
         self, reader: CrawlReader, query: SiteQuery, after: str | None, limit: int
-    ) -> IndexPage[Site]:
+    ) -> IndexPage[SiteSummary]:
         """Return sites in the order of *query*. Raise Busy if the first scan takes too long."""
         page = await self._find(lambda index: index.find_sites(query, after, limit))
         return page.with_items(await reader.read(lambda crawl: read_some_sites(crawl, page.items)))

@@ -10,7 +10,7 @@ from console.output import YELLOW, print_json, say
 from gossamer.errors import BadSettings
 from inspection.basics.figures import plural, size
 from inspection.basics.labels import LABELS
-from inspection.hosts.hosts import Site, SiteQuery, SiteSort, read_sites
+from inspection.hosts.hosts import SiteQuery, SiteSort, SiteSummary, read_sites
 from inspection.hosts.parts import SiteBudget, SiteParts, read_parts, site_of_typed
 
 
@@ -99,7 +99,7 @@ def _use(budget: SiteBudget) -> str:
     return f"{show(budget.used)} of {show(budget.limit)}{unit}"
 
 
-def _parts(site: Site) -> Iterator[str]:
+def _parts(site: SiteSummary) -> Iterator[str]:
     yield plural(site.hosts, "host")
     if site.queued:
         yield f"{plural(site.queued, 'URL')} queued"

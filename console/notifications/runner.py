@@ -23,6 +23,7 @@ from gossamer.events.topics import NOTIFICATIONS
 from gossamer.log import Tail
 from gossamer.log.codec import encode
 from gossamer.settings import NotifySettings
+from gossamer.web.url import HostKey
 from inspection.crawls.crawl import OpenCrawl
 
 logger = structlog.get_logger()
@@ -171,7 +172,7 @@ class Notifier:
     def _raise(self, crawl: OpenCrawl) -> None:
         now, last = self._now(), self._memory.last
         lost = last("host_lost", FLEET)
-        situation = self._sampler.read(crawl, lost.subjects if lost else (), now)
+        situation = self._sampler.read(crawl, [*map(HostKey, lost.subjects)] if lost else (), now)
         raised = [
             notice
             for sample in measure(situation, self.settings, last)

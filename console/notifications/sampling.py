@@ -9,6 +9,7 @@ from console.notifications.rules import Sample
 from gossamer.events import FLEET, CrawlDefined, NoticeRaised
 from gossamer.policies import NEVER
 from gossamer.settings import NotifySettings
+from gossamer.web.url import HostKey
 from inspection.basics.figures import instant, percent, plural
 from inspection.crawls.crawl import OpenCrawl
 from inspection.progress.freshness import DayFreshness, read_freshness
@@ -60,7 +61,7 @@ class Sampler:
         self._unchanged: dict[str, tuple[tuple[int, int, int], float]] = {}
         """Crawl → its totals, and since when they have not changed."""
 
-    def read(self, crawl: OpenCrawl, lost_before: Collection[str], now: float) -> Situation:
+    def read(self, crawl: OpenCrawl, lost_before: Collection[HostKey], now: float) -> Situation:
         """Return the state of all crawls at *now*, except removed ones. *lost_before* are the hosts
         of the last notice."""
         definitions = {id: one for id, one in crawl.crawls().items() if not one.removed}

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, field
 
 from gossamer.events.records import FLEET, Event, Priority
+from gossamer.web.url import Site
 from gossamer.web.usage import Action
 
 MAX_SHARE_SECONDS = 86400.0
@@ -139,7 +140,7 @@ class FleetPaused(FleetEvent, frozen=True, kw_only=True, tag="fleet_paused"):
 class SiteOverridden(FleetEvent, frozen=True, kw_only=True, tag="site_overridden"):
     """An operator's settings for all hosts of a site. The newest event of a site counts."""
 
-    site: str
+    site: Site
     quiet_from: float = 0.0
     """Start of the daily quiet hours, in seconds after midnight UTC. The site gets no requests in
     quiet hours."""

@@ -25,7 +25,7 @@ from gossamer.events.records import (
     UrlsDiscovered,
     Visit,
 )
-from gossamer.web.url import fingerprint, site_of
+from gossamer.web.url import HostKey, Site, fingerprint, site_of
 from gossamer.web.usage import Judgement, Statement
 from gossamer.web.validators import NO_VALIDATORS, Validators
 
@@ -308,8 +308,8 @@ CONTENTS = Contents.__struct_fields__[len(Event.__struct_fields__) :]
 class PageParsed(Contents, frozen=True, kw_only=True, tag="page_parsed"):
     """The contents of a response. Responses other than 2xx have at most links."""
 
-    site: str
-    host: str
+    site: Site
+    host: HostKey
     visit: Visit
     fetched_at: float
     """Epoch seconds of the request."""
@@ -351,7 +351,7 @@ def group_by_site(
 ) -> list[UrlsDiscovered]:
     """Return *urls* in their order as `urls_discovered` events, one for each site, or several if
     one would be too large."""
-    sites: dict[str, list[Discovery]] = defaultdict(list)
+    sites: dict[Site, list[Discovery]] = defaultdict(list)
     for found in urls:
         sites[site_of(found.url)].append(found)
     return [

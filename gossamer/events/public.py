@@ -20,6 +20,7 @@ from msgspec import Struct, field
 from gossamer.events.outcomes import Verdict, check_complete
 from gossamer.events.pages import CONTENTS, Contents, Link, PageParsed
 from gossamer.events.records import Event, Instant, Url
+from gossamer.web.url import Site
 from gossamer.web.usage import Judgement, Statement
 
 Document = TypeVar("Document", bound=Contents)
@@ -41,7 +42,7 @@ class Page(Contents, frozen=True, kw_only=True, tag="page"):
     read version 2."""
     url: Url
     """The document's canonical URL. The record's key is the id of the crawl, `/`, and this URL."""
-    site: str
+    site: Site
     """The registrable domain, which decides the partition."""
     status: int
     """The HTTP status of the response."""
@@ -85,7 +86,7 @@ class PageArchived(Event, frozen=True, kw_only=True, tag="page_archived"):
 
     url: Url
     """The canonical URL. The record's key is the id of the crawl, `/`, and this URL."""
-    site: str
+    site: Site
     """The registrable domain, which decides the partition."""
     fetched_at: Instant
     """Epoch seconds of the request."""
@@ -126,7 +127,7 @@ class Tombstone(Struct, frozen=True):
     crawl: str
     """The id of the crawl that had the document. Other crawls may still have it."""
     url: str
-    site: str
+    site: Site
     verdict: Verdict = Verdict.GONE
     """`redirect` if the URL redirects now, otherwise `gone`."""
     redirects_to: Url = ""

@@ -24,6 +24,7 @@ from gossamer.web.cookies import Cookie
 from gossamer.web.http import Headers
 from gossamer.web.robots import RobotsRules
 from gossamer.web.soft_404 import NO_SIGNATURE, Signature
+from gossamer.web.url import HostKey, Site
 from gossamer.web.usage import Statement
 from gossamer.web.usage.files import UsageFile
 from gossamer.web.validators import NO_VALIDATORS, Validators, conditions
@@ -121,7 +122,7 @@ class SeedAdded(Event, frozen=True, kw_only=True, tag="seed_added"):
 class UrlsDiscovered(Event, frozen=True, kw_only=True, tag="urls_discovered"):
     """The links of one page to one site, released after the verdict on the page."""
 
-    site: str
+    site: Site
     via: str
     """The id of the visit that discovered the URLs, or `seed@topic/partition/offset`."""
     urls: tuple[Discovery, ...]
@@ -131,9 +132,9 @@ class HostsCompared(Event, frozen=True, kw_only=True, tag="hosts_compared"):
     """A host has pages of another host under the same paths. The dedup instance of one host reports
     to that of the other whether they are one host, and which of the two is the original."""
 
-    site: str
+    site: Site
     """The site of *host*."""
-    host: str
+    host: HostKey
     """The key of the host whose instance receives the event."""
     counterpart: str
     """The key of the host whose pages were compared."""
@@ -153,7 +154,7 @@ class UrlsSeen(Event, frozen=True, kw_only=True, tag="urls_seen"):
     site.
     """
 
-    site: str
+    site: Site
     epoch: int
     """The epoch of the owner's claim. Readers ignore an event with an older epoch than an earlier
     event of the partition: a former owner wrote it late."""
@@ -170,7 +171,7 @@ class UrlsSeen(Event, frozen=True, kw_only=True, tag="urls_seen"):
 class UrlsAdmitted(Event, frozen=True, kw_only=True, tag="urls_admitted"):
     """URLs of one site that passed the URL-seen test."""
 
-    site: str
+    site: Site
     via: str
     urls: tuple[Discovery, ...]
     known_links: int = 0
@@ -220,7 +221,7 @@ class Visit(Struct, frozen=True, gc=False):
     trace: str = ""
     duplicates: int = 0
     party: str = ""
-    on_behalf_of: str = ""
+    on_behalf_of: HostKey = HostKey("")
     """The key of the host that a robots.txt is about, if it is visited at another host after a
     redirect."""
     earlier: int = 0
@@ -271,8 +272,8 @@ NO_TIMING = Timing()
 class HostCheckedOut(Event, frozen=True, kw_only=True, tag="host_checked_out"):
     """An order: a host under a lease, and a batch of its URLs to visit one after another."""
 
-    site: str
-    host: str
+    site: Site
+    host: HostKey
     order: OrderId
     epoch: int
     """The epoch of the frontier's claim on the partition. Orders of an older claim are fenced."""
@@ -311,8 +312,8 @@ class HostCheckedOut(Event, frozen=True, kw_only=True, tag="host_checked_out"):
 class VisitEnded(Event, frozen=True, kw_only=True, tag="visit_ended"):
     """The outcome of one visit of an order. The last visit releases the host."""
 
-    site: str
-    host: str
+    site: Site
+    host: HostKey
     order: OrderId
     epoch: int
     index: int
@@ -383,8 +384,8 @@ class Blob(Struct, frozen=True, gc=False):
 class PageFetched(Event, frozen=True, kw_only=True, tag="page_fetched"):
     """A request and its response. The body is as received, still content-encoded."""
 
-    site: str
-    host: str
+    site: Site
+    host: HostKey
     visit: Visit
     started_at: float
     """Epoch seconds of the request."""
@@ -421,8 +422,8 @@ class PageFetched(Event, frozen=True, kw_only=True, tag="page_fetched"):
 class PageDeduplicated(Event, frozen=True, kw_only=True, tag="page_deduplicated"):
     """The verdict on a page, from which the revisit scheduler learns."""
 
-    site: str
-    host: str
+    site: Site
+    host: HostKey
     visit: Visit
     verdict: Verdict
     digest: str
@@ -471,8 +472,8 @@ class PageDeduplicated(Event, frozen=True, kw_only=True, tag="page_deduplicated"
 class OriginalAnnounced(Event, frozen=True, kw_only=True, tag="original_announced"):
     """A host is a replica of another host, is no longer one, or may turn out to be one."""
 
-    site: str
-    host: str
+    site: Site
+    host: HostKey
     original: str = ""
     """The key of the original, whose pages are visited instead. "" means that the host is not a
     replica."""
@@ -486,8 +487,8 @@ class OriginalAnnounced(Event, frozen=True, kw_only=True, tag="original_announce
 class UrlRulesAnnounced(Event, frozen=True, kw_only=True, tag="url_rules_announced"):
     """The texts of a host have proved rules about session ids in its URLs, or refuted one."""
 
-    site: str
-    host: str
+    site: Site
+    host: HostKey
     rules: dict[str, str]
     """Each proven rule (`gossamer.web.url_steps`) → the token that replaces all random ones; ""
     if the rule is about none."""
@@ -497,7 +498,7 @@ class LinksParked(Event, frozen=True, kw_only=True, tag="links_parked"):
     """Links of one page that the crawl's scope or depth excludes. They are released when a limit is
     widened."""
 
-    site: str
+    site: Site
     """The site of the page."""
     via: str
     """The id of the visit that discovered the links."""
@@ -524,9 +525,9 @@ class DeadLetter(Event, frozen=True, kw_only=True, tag="dead_letter"):
 class RobotsRequested(Event, frozen=True, kw_only=True, tag="robots_requested"):
     """The robots.txt of the host *on_behalf_of* redirects to *url* of another host."""
 
-    site: str
+    site: Site
     url: str
-    on_behalf_of: str
+    on_behalf_of: HostKey
     """The key of the host that the robots.txt is about."""
     hops: int
     """Number of consecutive redirects that led to the URL."""
@@ -535,8 +536,8 @@ class RobotsRequested(Event, frozen=True, kw_only=True, tag="robots_requested"):
 class RobotsAnswered(Event, frozen=True, kw_only=True, tag="robots_answered"):
     """The result of a robots.txt visit on behalf of *host*, whose robots.txt is at another host."""
 
-    site: str
-    host: str
+    site: Site
+    host: HostKey
     """The key of the host that the robots.txt is about."""
     url: str
     """The visited URL, at another host."""
@@ -554,8 +555,8 @@ class RobotsAnswered(Event, frozen=True, kw_only=True, tag="robots_answered"):
 class MissingPageRead(Event, frozen=True, kw_only=True, tag="missing_page_read"):
     """A host answered a probe, a visit to a path that cannot exist, with this document."""
 
-    site: str
-    host: str
+    site: Site
+    host: HostKey
     digest: str
     """The digest of the text, as in `page_parsed`."""
     simhash: str = ""
@@ -592,8 +593,8 @@ class ChangesHinted(Event, frozen=True, kw_only=True, tag="changes_hinted"):
     """Pages of a host may have changed. The revisit scheduler weighs a site's hints by the share of
     its earlier hints that proved true."""
 
-    site: str
-    host: str
+    site: Site
+    host: HostKey
     hints: tuple[ChangeHint, ...]
 
 

@@ -7,14 +7,15 @@ An erasure removes all that is stored about URLs. See `services.frontier.procedu
 from msgspec import Struct
 
 from gossamer.events.records import Event
+from gossamer.web.url import HostKey, Site
 
 
 class RetryRequested(Event, frozen=True, kw_only=True, tag="retry_requested"):
     """An operator requests that a host's backoff ends, and that failed URLs of the host are
     retried."""
 
-    site: str
-    host: str
+    site: Site
+    host: HostKey
     urls: tuple[str, ...] = ()
     """Canonical URLs of the host. URLs that have not failed are ignored."""
 
@@ -23,8 +24,8 @@ class RefetchRequested(Event, frozen=True, kw_only=True, tag="refetch_requested"
     """An operator requests that URLs of a host are visited now, whatever their outcome and due
     time."""
 
-    site: str
-    host: str
+    site: Site
+    host: HostKey
     urls: tuple[str, ...]
     """Canonical URLs of the host. URLs that were never admitted are ignored."""
 
@@ -33,8 +34,8 @@ class FetchRequested(Event, frozen=True, kw_only=True, tag="fetch_requested"):
     """An operator requests that URLs of a host are visited before all others, whether they were
     visited before or are unknown."""
 
-    site: str
-    host: str
+    site: Site
+    host: HostKey
     urls: tuple[str, ...]
     """Canonical URLs of the host, in the form of the crawl."""
 
@@ -43,7 +44,7 @@ class ReleaseRequested(Event, frozen=True, kw_only=True, tag="release_requested"
     """An operator requests that parked URLs of a site are visited, although their part brought no
     new text lately, or their budget is used up."""
 
-    site: str
+    site: Site
     parts: tuple[str, ...] = ()
     """The names of the parts, as `gossamer sites SITE` shows them. None means all parts of the
     site."""
@@ -68,8 +69,8 @@ class Erasure(Struct, frozen=True):
 class ErasureRequested(Event, frozen=True, kw_only=True, tag="erasure_requested"):
     """An operator demands that all data about a URL, a host or a whole site is erased."""
 
-    site: str
-    host: str = ""
+    site: Site
+    host: HostKey = HostKey("")
     """The host key of the host to erase. "" means a whole site or one URL."""
     url: str = ""
     """The canonical URL to erase. "" means a whole host or site."""
@@ -85,13 +86,13 @@ class ErasureRequested(Event, frozen=True, kw_only=True, tag="erasure_requested"
 class ErasureBegun(Event, frozen=True, kw_only=True, tag="erasure_begun"):
     """The frontier has stopped visits to these URLs. Dedup then erases its rows about them."""
 
-    site: str
+    site: Site
     erasure: Erasure
     part: int = 0
     """The number of this event among those of the erasure, from 0."""
     last: bool = True
     """Whether this is the last event of the erasure."""
-    hosts: tuple[str, ...] = ()
+    hosts: tuple[HostKey, ...] = ()
     """The keys of the hosts that are erased as a whole."""
     urls: tuple[str, ...] = ()
     digests: tuple[str, ...] = ()
@@ -104,11 +105,11 @@ class ErasureBegun(Event, frozen=True, kw_only=True, tag="erasure_begun"):
 class UrlsErased(Event, frozen=True, kw_only=True, tag="urls_erased"):
     """Dedup has erased its rows about URLs. The frontier then erases its own."""
 
-    site: str
+    site: Site
     erasure: Erasure
     part: int = 0
     last: bool = True
-    hosts: tuple[str, ...] = ()
+    hosts: tuple[HostKey, ...] = ()
     urls: tuple[str, ...] = ()
     removal: bool = False
     """Whether the crawl of this event is removed."""
@@ -120,7 +121,7 @@ class VisitsErased(Event, frozen=True, kw_only=True, tag="visits_erased"):
     Then each archive erases the records in its WARC files.
     """
 
-    site: str
+    site: Site
     erasure: Erasure
     part: int = 0
     urls: tuple[str, ...] = ()

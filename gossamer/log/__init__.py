@@ -18,6 +18,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from gossamer.store import Store
+from gossamer.web.url import Site
 
 if TYPE_CHECKING:
     # A process without blobs does not import the clients of volumes.
@@ -292,7 +293,7 @@ def read_newest(
     return NewestRecords(found, older)
 
 
-def key_group_of(site: str) -> int:
+def key_group_of(site: Site) -> int:
     """Return the key group of *site*, which does not depend on the number of partitions.
 
     Rows that must survive a change of that number contain the key group and not the partition.

@@ -30,7 +30,7 @@ from gossamer.events.public import fit_to_limit
 from gossamer.events.records import is_crawl_id
 from gossamer.events.topics import MAX_RECORD_BYTES, TOPICS, Topic, topic_named
 from gossamer.log import BLOB, BLOB_SIZE, Headers, Message, Record
-from gossamer.web.url import BadUrl, canonicalize, site_of
+from gossamer.web.url import BadUrl, Site, canonicalize, site_of
 
 E = TypeVar("E", bound=Event)
 UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
@@ -135,7 +135,7 @@ def tombstone(record: Record) -> Tombstone:
     try:
         return msgspec.convert(fields, Tombstone, strict=False)
     except msgspec.ValidationError:
-        return Tombstone(crawl, url, "")
+        return Tombstone(crawl, url, Site(""))
 
 
 def public_key(crawl: str, url: str) -> str:

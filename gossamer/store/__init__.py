@@ -6,7 +6,7 @@ never lags behind the log. Reads include buffered writes. A row class names its 
     class HostRow(Row, frozen=True):
         table = "hosts"
         partition_key, sort_key = "site", "host"
-        site: str
+        site: Site
         host: str
         lease: Lease = Lease()
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from math import log
 
-from gossamer.web.url import fingerprint, site_of
+from gossamer.web.url import Site, fingerprint, site_of
 
 REGISTERS, REGISTER_BITS = 8, 4
 MAX_LEVEL = (1 << REGISTER_BITS) - 1
@@ -26,7 +26,7 @@ MAX_SAMPLE = 32
 FINGERPRINT_BITS = 32
 
 
-def add_link(sketch: Sketch, site: str, url: str) -> Sketch:
+def add_link(sketch: Sketch, site: Site, url: str) -> Sketch:
     """Return *sketch*, which is that of *url*, with a link from *site*."""
     digest = int.from_bytes(blake2b(f"{site} {url}".encode(), digest_size=8).digest(), "big")
     register, rest = digest % REGISTERS, digest // REGISTERS
@@ -35,14 +35,14 @@ def add_link(sketch: Sketch, site: str, url: str) -> Sketch:
     return sketch + (max(0, level - (sketch >> shift & MAX_LEVEL)) << shift)
 
 
-def linking_site(via: str, site: str) -> str:
+def linking_site(via: str, site: Site) -> Site | None:
     """Return the site of the page on which the visit *via* discovered links to *site*.
 
-    Return "" if that is the same site, or if there was no visit, as for a seed.
+    Return None if that is the same site, or if there was no visit, as for a seed.
     """
     _, _, page = via.partition("@")
     linking = site_of(page) if "://" in page else site
-    return "" if linking == site else linking
+    return None if linking == site else linking
 
 
 def merge_sketches(one: Sketch, other: Sketch) -> Sketch:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from hashlib import blake2b
 from ipaddress import ip_address
-from typing import NamedTuple
+from typing import NamedTuple, NewType
 
 from ada_url import join_url
 
@@ -55,6 +55,10 @@ class Step(NamedTuple):
 
 
 OWN_RULE = "ours"
+
+
+Site = NewType("Site", str)
+HostKey = NewType("HostKey", str)
 
 
 class BadUrl(Poison):
@@ -195,9 +199,9 @@ def _plain(escape: re.Match[str]) -> str:
     return character if character in _unreserved else escape[0].upper()
 
 
-def host_key(url: str) -> str:
+def host_key(url: str) -> HostKey:
     """Return scheme and authority of a canonical *url*: the key of politeness."""
-    return url[: url.index("/", 8)]
+    return HostKey(url[: url.index("/", 8)])
 
 
 def host_name(url: str) -> str:
@@ -214,17 +218,17 @@ def suffix_of(site: str) -> str:
     return "" if is_address(site) else site.partition(".")[2]
 
 
-def site_of(url: str) -> str:
+def site_of(url: str) -> Site:
     """Return the registrable domain of a canonical *url*; an IP address is its own site."""
     return _site(host_name(url))
 
 
 @lru_cache(maxsize=65536)
-def _site(name: str) -> str:
+def _site(name: str) -> Site:
     if is_address(name):
-        return name
+        return Site(name)
     # A public suffix (github.io) and a name without a dot (localhost) are sites of their own.
-    return registrable_domain(name) or name
+    return Site(registrable_domain(name) or name)
 
 
 @lru_cache(maxsize=8192)

@@ -15,7 +15,7 @@ from gossamer.events import Outcome
 from gossamer.events.hazards import HAZARDS, Hazard
 from gossamer.events.outcomes import FAILURES, OUTCOMES, check_complete
 from gossamer.store import Store
-from gossamer.web.url import host_key
+from gossamer.web.url import HostKey, host_key
 from inspection.answers.host_details import host_of_typed
 from inspection.basics.labels import (
     HAZARD_LABELS,
@@ -137,7 +137,7 @@ class FailureExample(Struct, frozen=True, kw_only=True):
     """A URL with a failure, or a refused one."""
 
     url: str
-    host: str
+    host: HostKey
     """The host key."""
     at: float | None
     """When it failed or was refused, in epoch seconds; null if that is not stored."""

@@ -11,7 +11,7 @@ from gossamer import clock
 from gossamer.crawl import blocklist_of, host_overrides_of, overrides_of
 from gossamer.errors import BadSettings
 from gossamer.events import HostOverridden, Purpose, SiteOverridden
-from gossamer.web.url import host_key, host_name, site_of
+from gossamer.web.url import HostKey, host_key, host_name, site_of
 from inspection.answers.robots import RobotsSummary, summarize_robots
 from inspection.basics.figures import moment, plural
 from inspection.basics.labels import outcome_text, plain_reason
@@ -64,7 +64,7 @@ class HostVisit(Struct, frozen=True, kw_only=True):
 class Timeline(Struct, frozen=True, kw_only=True):
     """The last visits to the URLs of a host."""
 
-    host: str
+    host: HostKey
     visits: tuple[HostVisit, ...]
     """The newest visit first; one for each URL."""
     is_partial: bool
@@ -97,7 +97,7 @@ class HostExplanation(Struct, frozen=True, kw_only=True):
     """The first few URLs of its queues."""
 
 
-def host_of_typed(crawl: OpenCrawl, text: str) -> str:
+def host_of_typed(crawl: OpenCrawl, text: str) -> HostKey:
     """Return the key of the host that *text* names, or whose URL it is.
 
     Raise BadSettings if it is neither.

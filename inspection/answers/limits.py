@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from gossamer.web.url import HostKey
 from inspection.basics.figures import about, number, plural
 from inspection.hosts.hosts import Host
 from inspection.progress.progress import Progress
@@ -42,7 +43,7 @@ class Limit(Struct, frozen=True):
     kind: LimitKind
     text: str = ""
     """The limit in words; "" if nothing is queued."""
-    host: str | None = None
+    host: HostKey | None = None
     """The key of the host with the longest queue; null for other kinds."""
 
 

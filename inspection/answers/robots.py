@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from gossamer.errors import GossamerError
 from gossamer.web.robots import PATH, Rule
-from gossamer.web.url import host_key
+from gossamer.web.url import HostKey, host_key
 from inspection.archive.captures import FOREVER
 from inspection.crawls.crawl import NotFound, OpenCrawl
 from inspection.crawls.url_forms import crawl_form
@@ -51,7 +51,7 @@ class RobotsLine(Struct, frozen=True, kw_only=True):
 class RobotsView(Struct, frozen=True, kw_only=True):
     """A host's robots.txt, and its answer for a URL."""
 
-    host: str
+    host: HostKey
     url: str
     """The URL that was asked about; "" without one."""
     allowed: bool | None
@@ -123,7 +123,7 @@ def _lines(rules: tuple[Rule, ...], deciding: Rule | None) -> tuple[RobotsLine, 
     )
 
 
-def _archived(crawl: OpenCrawl, host: str) -> tuple[str, float | None, str]:
+def _archived(crawl: OpenCrawl, host: HostKey) -> tuple[str, float | None, str]:
     """Return the text of the last archived copy, when it was fetched, and why there is none."""
     # Imported here, because fsspec takes longer to import than a host takes to explain.
     from inspection.archive.versions import decode_file, read_version

@@ -20,7 +20,7 @@ from gossamer.errors import GossamerError
 from gossamer.web.directives import find_in_markup
 from gossamer.web.http import Headers, redirect_target
 from gossamer.web.robots import LIMIT, REDIRECTS, RobotsRules, parse_robots
-from gossamer.web.url import host_key, host_name, site_of
+from gossamer.web.url import HostKey, host_key, host_name, site_of
 from gossamer.web.usage import CATEGORIES, Statement, judge, names_of_meta, read_headers, read_meta
 from gossamer.web.usage.files import (
     TDMREP_PATH,
@@ -201,7 +201,7 @@ class UsageReader:
         return merge(*found, key=lambda row: row.fetched_at, reverse=True)
 
     def _usage_files(
-        self, host: str, rules: RobotsRules, files: list[ArchivedFile]
+        self, host: HostKey, rules: RobotsRules, files: list[ArchivedFile]
     ) -> Iterator[tuple[UsageFile, _Found]]:
         own = (line.url for line in rules.licenses if host_key(line.url) == host)
         for url in dict.fromkeys([f"{host}{TDMREP_PATH}", *own]):

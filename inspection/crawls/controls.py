@@ -23,6 +23,7 @@ from gossamer.expiries import expiries_of
 from gossamer.log import Log
 from gossamer.log.codec import key_of
 from gossamer.speed import Speeds
+from gossamer.web.url import Site
 from inspection.basics.paging import Page
 
 
@@ -67,7 +68,7 @@ class SpeedView(Struct, frozen=True, kw_only=True):
 class Overrides(Struct, frozen=True, kw_only=True):
     """The settings of `gossamer site`."""
 
-    sites: dict[str, SiteOverridden]
+    sites: dict[Site, SiteOverridden]
     hosts: dict[str, HostOverridden]
     """By host name."""
 

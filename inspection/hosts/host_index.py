@@ -21,6 +21,7 @@ from msgspec.structs import asdict
 
 from gossamer import clock
 from gossamer.errors import BadSettings, Unavailable
+from gossamer.web.url import HostKey, Site
 from inspection.crawls.crawl import open_crawl
 from inspection.hosts.hosts import (
     ALL_SITES,
@@ -263,7 +264,7 @@ class HostIndex:
 
     def find_hosts(
         self, query: HostQuery, after: str | None = None, limit: int = 100
-    ) -> IndexPage[tuple[str, str]]:
+    ) -> IndexPage[tuple[Site, HostKey]]:
         """Return site and key of *limit* hosts in the order of *query*.
 
         *after*: the cursor of the page before. Raise BadSettings for an invalid cursor, and

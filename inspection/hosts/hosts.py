@@ -14,7 +14,7 @@ from gossamer.crawl import host_overrides_of, overrides_of
 from gossamer.events import HostOverridden, SiteOverridden
 from gossamer.overrides import merge_overrides, site_of_host
 from gossamer.store import Store
-from gossamer.web.url import host_name, site_of
+from gossamer.web.url import HostKey, Site, host_name, site_of
 from inspection.basics.figures import times
 from inspection.basics.labels import outcome_label, plain_reason
 from inspection.crawls.crawl import OpenCrawl
@@ -38,9 +38,9 @@ SIGNING_TEXTS = {
 class Host(Struct, frozen=True, kw_only=True):
     """A host of a crawl."""
 
-    host: str
+    host: HostKey
     """The host key: scheme, name and port."""
-    site: str
+    site: Site
     condition: Condition
     ready_at: float
     """The time before which the host is not visited, in epoch seconds."""
@@ -120,7 +120,7 @@ class HostQuery(Struct, frozen=True, kw_only=True):
     condition: Condition | None = None
     cause: str | None = None
     """Only hosts that back off because of this outcome."""
-    site: str = ""
+    site: Site | None = None
     crawl: str | None = None
     """Only hosts where this crawl has had URLs."""
     sort: HostSort = HostSort.QUEUED
@@ -144,7 +144,7 @@ ALL_HOSTS, ALL_SITES = HostQuery(), SiteQuery()
 class SiteSums(Struct, frozen=True, kw_only=True):
     """A site with the sums of its hosts."""
 
-    site: str
+    site: Site
     hosts: int = 0
     """Admitted hosts of the site."""
     queued: int = 0
@@ -161,7 +161,7 @@ class SiteSums(Struct, frozen=True, kw_only=True):
     """URLs of the site that a rule refused."""
 
 
-class Site(SiteSums, frozen=True, kw_only=True):
+class SiteSummary(SiteSums, frozen=True, kw_only=True):
     """A site, with the settings that an operator gave it."""
 
     refused: dict[str, int]
@@ -238,7 +238,7 @@ def _delay_reason(
 
 
 def effective_override(
-    site: str, of_site: SiteOverridden | None, of_host: HostOverridden | None
+    site: Site, of_site: SiteOverridden | None, of_host: HostOverridden | None
 ) -> SiteOverridden | None:
     """Return the settings of `gossamer site` that hold for a host; None without any."""
     if of_host is None:
@@ -275,7 +275,7 @@ def is_chosen(row: HostRow, query: HostQuery) -> bool:
         query.search.strip().lower() in row.host
         and query.condition in (None, row.condition)
         and (query.cause is None or (is_backing_off and query.cause == row.backoff_cause))
-        and query.site in ("", row.site)
+        and query.site in (None, row.site)
         and (query.crawl is None or query.crawl in row.crawls)
     )
 
@@ -286,7 +286,7 @@ def _first(
     return (nsmallest if is_ascending else nlargest)(limit, items, key=value)
 
 
-def read_some_hosts(crawl: OpenCrawl, keys: Sequence[tuple[str, str]]) -> list[Host]:
+def read_some_hosts(crawl: OpenCrawl, keys: Sequence[tuple[Site, HostKey]]) -> list[Host]:
     """Return the hosts with these sites and host keys, in their order, without missing ones."""
     with crawl.view(HostRow, RobotsRow) as store:
         rows = {row.host: row for row in store.table(HostRow).get_all(keys)}
@@ -308,7 +308,9 @@ def _hosts_of(crawl: OpenCrawl, store: Store, rows: list[HostRow]) -> list[Host]
     ]
 
 
-def read_sites(crawl: OpenCrawl, query: SiteQuery = ALL_SITES, limit: int = 100) -> list[Site]:
+def read_sites(
+    crawl: OpenCrawl, query: SiteQuery = ALL_SITES, limit: int = 100
+) -> list[SiteSummary]:
     """Return the sites that *query* chooses, in its order, at most *limit*.
 
     A site that has settings and no host yet is included. The tables of hosts and sites are read.
@@ -330,7 +332,7 @@ def read_sites(crawl: OpenCrawl, query: SiteQuery = ALL_SITES, limit: int = 100)
         return read_some_sites(crawl, _first(limit, chosen, value, query.is_ascending))
 
 
-def read_site(crawl: OpenCrawl, site: str) -> Site:
+def read_site(crawl: OpenCrawl, site: Site) -> SiteSummary:
     """Return one site, which may have no host."""
     sums = SiteSums(site=site)
     for row in iterate_hosts(crawl, site):
@@ -338,7 +340,7 @@ def read_site(crawl: OpenCrawl, site: str) -> Site:
     return read_some_sites(crawl, [sums])[0]
 
 
-def iterate_hosts(crawl: OpenCrawl, site: str) -> Iterator[HostRow]:
+def iterate_hosts(crawl: OpenCrawl, site: Site) -> Iterator[HostRow]:
     """Yield the rows of the hosts of *site*, by name."""
     table, after = crawl.store().table(HostRow), None
     while rows := table.scan(site, after):
@@ -355,7 +357,7 @@ def iterate_sites(crawl: OpenCrawl) -> Iterator[SiteRow]:
     for row in crawl.store().table(SiteRow).everything():
         without_row.discard(row.site)
         yield row
-    yield from map(SiteRow, sorted(without_row))
+    yield from (SiteRow(site) for site in sorted(without_row))
 
 
 def sums_of_host(row: HostRow) -> SiteSums:
@@ -386,7 +388,7 @@ def _add(one: SiteSums, other: SiteSums) -> SiteSums:
     return replace(one, **{name: getattr(one, name) + getattr(other, name) for name in names})
 
 
-def read_some_sites(crawl: OpenCrawl, sums: Sequence[SiteSums]) -> list[Site]:
+def read_some_sites(crawl: OpenCrawl, sums: Sequence[SiteSums]) -> list[SiteSummary]:
     """Return the sites with these *sums*, in their order."""
     with crawl.view(SiteRow) as store:
         of_sites, of_hosts = overrides_of(crawl.log), host_overrides_of(crawl.log)
@@ -398,11 +400,11 @@ def read_some_sites(crawl: OpenCrawl, sums: Sequence[SiteSums]) -> list[Site]:
 def _site(
     row: SiteRow,
     sums: SiteSums,
-    of_sites: dict[str, SiteOverridden],
+    of_sites: dict[Site, SiteOverridden],
     of_hosts: dict[str, HostOverridden],
-) -> Site:
+) -> SiteSummary:
     refused = _refused(row)
-    return Site(
+    return SiteSummary(
         **asdict(replace(sums, refused_urls=refused.total())),
         refused=refused,
         has_wildcard=row.wildcard,

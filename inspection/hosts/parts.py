@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from gossamer.crawl import canonical_of_typed
-from gossamer.web.url import site_of
+from gossamer.web.url import Site, site_of
 from inspection.crawls.crawl import OpenCrawl
 from services.frontier.partition.parts import OF_COPIES
 from services.frontier.tables.harvest import HarvestPoint
@@ -73,7 +73,7 @@ class SiteBudget(Struct, frozen=True, kw_only=True):
 class SiteParts(Struct, frozen=True, kw_only=True):
     """What the visits to a site brought, its budgets, and its parts."""
 
-    site: str
+    site: Site
     visits: int
     """First visits to URLs."""
     new: float
@@ -97,12 +97,12 @@ class SiteParts(Struct, frozen=True, kw_only=True):
         return found | {part.name: part.parked for part in self.parts if part.parked}
 
 
-def site_of_typed(text: str) -> str:
+def site_of_typed(text: str) -> Site:
     """Return the site of a typed host or URL. Raise BadSettings if it is neither."""
     return site_of(canonical_of_typed(text))
 
 
-def read_parts(crawl: OpenCrawl, site: str) -> SiteParts:
+def read_parts(crawl: OpenCrawl, site: Site) -> SiteParts:
     """Return the parts and budgets of *site*."""
     rows = (SiteWorthRow, ParkedPartsRow, SiteRow, HostRow, PartitionPlansRow)
     with crawl.view(*rows) as store:
@@ -164,7 +164,7 @@ def _budgets(
         )
 
 
-def _parts(site: str, trie: Trie, before: str, parked: dict[str, ParkedPart]) -> Iterator[Part]:
+def _parts(site: Site, trie: Trie, before: str, parked: dict[str, ParkedPart]) -> Iterator[Part]:
     names = {name[len(before) :] for name in parked if _is_in(name, before)}
     for name in sorted({*trie, *names}):
         waiting = parked.get(f"{before}{name}")

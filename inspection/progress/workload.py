@@ -15,7 +15,7 @@ from gossamer.log import Log
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.speed import Speeds
 from gossamer.store import Store
-from gossamer.web.url import site_of
+from gossamer.web.url import HostKey, site_of
 from inspection.basics.labels import plain_reason
 from inspection.crawls.crawl import OpenCrawl, Viewed
 from inspection.hosts.hosts import Host, host_of
@@ -212,7 +212,7 @@ def _waiting_row(due: DueRow, store: Store) -> HostRow | PlanRow | None:
     return None
 
 
-def read_lost_hosts(crawl: OpenCrawl, failures: int, also: Iterable[str] = ()) -> list[str]:
+def read_lost_hosts(crawl: OpenCrawl, failures: int, also: Iterable[HostKey] = ()) -> list[str]:
     """Return the keys of the hosts that had delivered pages, and have failed at least *failures*
     times in a row, sorted.
 

@@ -13,7 +13,7 @@ from gossamer.events.records import TAKEN
 from gossamer.policies import NEVER
 from gossamer.web.scope import parse_scope
 from gossamer.web.soft_404 import NO_PAGE
-from gossamer.web.url import site_of
+from gossamer.web.url import Site, site_of
 from gossamer.web.usage import Judgement, judge
 from inspection.archive.captures import CapturePosition, position_of, unarchived_reason
 from inspection.basics.figures import about, moment, number, plural
@@ -196,7 +196,7 @@ class UrlExplanation(Struct, frozen=True, kw_only=True):
     """The maximum number of links from a seed."""
     blocked_by: Rule | None
     scope: ScopeResult | None
-    site: str
+    site: Site
     site_has_wildcard: bool
     """Whether any name below the site resolves."""
     site_override: SiteOverridden | None

@@ -11,7 +11,7 @@ from gossamer.errors import BadSettings
 from gossamer.events import Outcome, Verdict
 from gossamer.web.http import GONE, NOT_MODIFIED
 from gossamer.web.soft_404 import NO_PAGE
-from gossamer.web.url import BadUrl, canonicalize, host_key, site_of
+from gossamer.web.url import BadUrl, HostKey, canonicalize, host_key, site_of
 from inspection.archive.captures import CapturePosition, iterate_captures, position_of
 from inspection.basics.folder import Opened
 from inspection.crawls.crawl import OpenCrawl
@@ -60,7 +60,7 @@ class LastOutcome(Struct, frozen=True):
     """The last outcome of a URL, or its refusal."""
 
     url: str
-    host: str
+    host: HostKey
     """The host key of the URL."""
     outcome: str
     at: float

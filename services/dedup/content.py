@@ -31,7 +31,7 @@ from gossamer.events.pages import LinkKind, PageKind
 from gossamer.runtime.processor import Key
 from gossamer.settings import DedupSettings
 from gossamer.store import Row, Store
-from gossamer.web.url import site_of
+from gossamer.web.url import Site, site_of
 from services.dedup.host_names import HostNames
 from services.dedup.links import LinkParking, Links, digest_text_and_links, find_links, release
 from services.dedup.rows import DocumentRow
@@ -374,7 +374,7 @@ def distance(one: str, other: str) -> int:
     return int(Simhash(int(one, 16)).distance(Simhash(int(other, 16))))
 
 
-def bands(site: str, simhash: str) -> list[str]:
+def bands(site: Site, simhash: str) -> list[str]:
     """Return the keys of the four bands of *simhash*."""
     digits = BITS_PER_BAND // 4
     return [f"{site} {n} {simhash[n * digits : (n + 1) * digits]}" for n in range(BANDS)]

@@ -19,7 +19,7 @@ from gossamer.erasures import Erasures
 from gossamer.events import ErasureBegun, Event, Tombstone, UrlsErased
 from gossamer.events.public import Gone
 from gossamer.store import Partition, Row, Store
-from gossamer.web.url import fingerprint, host_key, site_of
+from gossamer.web.url import HostKey, fingerprint, host_key, site_of
 from services.dedup.content import DigestRow, NearRow, bands
 from services.dedup.guesses import GuessesRow
 from services.dedup.listings import ListingRow
@@ -144,7 +144,7 @@ class Erasing:
                 table.put(replace(row, copies=copies, default_documents=documents))
                 yield HostStepsRow.table
 
-    def _erase_host(self, host: str) -> Iterator[str]:
+    def _erase_host(self, host: HostKey) -> Iterator[str]:
         yield from self._erase_row(HostStepsRow, host)
         yield from self._erase_row(GuessesRow, host)
         site = site_of(f"{host}/")

@@ -15,7 +15,7 @@ from gossamer.cache import ENTRY_BYTES, ByteCache
 from gossamer.events import Discovery, PageKind, PageParsed
 from gossamer.runtime.processor import Key
 from gossamer.store import Row, Store
-from gossamer.web.url import fingerprint, host_key, site_of
+from gossamer.web.url import HostKey, fingerprint, host_key, site_of
 
 INITIAL_GUESSES = 10
 """Guesses that may be in flight at a new host."""
@@ -34,7 +34,7 @@ class GuessesRow(Row, frozen=True):
     table = "guesses"
     partition_key = "host"
 
-    host: str
+    host: HostKey
     limit: int = INITIAL_GUESSES
     """Maximum number of guesses in flight."""
 
@@ -95,5 +95,5 @@ class Guesses:
             self._rows.put(GuessesRow(key, host.limit))
         self._hosts.put(key, host, site_of(url))
 
-    def _load(self, host: str) -> GuessesRow:
+    def _load(self, host: HostKey) -> GuessesRow:
         return self._rows.get(host) or GuessesRow(host)

@@ -52,6 +52,8 @@ from gossamer.web.links import Sketch, add_link, estimate_sites, merge_sketches
 from gossamer.web.soft_404 import is_home_page
 from gossamer.web.url import (
     BadUrl,
+    HostKey,
+    Site,
     canonicalize,
     fingerprint,
     host_key,
@@ -90,7 +92,7 @@ ANNOUNCEMENTS = 10
 renew it."""
 
 
-def parse_pair(text: str) -> tuple[str, str]:
+def parse_pair(text: str) -> tuple[HostKey, HostKey]:
     """Return the host keys of a pair `REPLICA ORIGINAL` in the setting `dedup.duphosts`.
 
     Raise BadSettings if *text* is not a pair of hosts.
@@ -188,7 +190,7 @@ class HostNames:
         host = host_key(url)
         return original_of(self._read(host), now) == host_key(other)
 
-    def count_links(self, links: UrlsDiscovered, linking: str, now: float) -> Iterator[Event]:
+    def count_links(self, links: UrlsDiscovered, linking: Site, now: float) -> Iterator[Event]:
         """Count *links* from the site *linking* to hosts of another site, once for each host.
 
         Yield the verdict on a replica that has become the original, because more sites link to it.
@@ -274,7 +276,7 @@ class HostNames:
         # Not only after a change: the record may be redelivered.
         yield _announcement(after, event.crawl, now)
 
-    def _face(self, row: HostNameRow, counterpart: str, page: PageParsed) -> HostNameRow:
+    def _face(self, row: HostNameRow, counterpart: HostKey, page: PageParsed) -> HostNameRow:
         """Return *row* after a page that *counterpart* has, too. It is another counterpart than
         before only if most equal pages are its."""
         if (other := self._read(counterpart)) and (its := original_of(other, page.fetched_at)):
@@ -362,7 +364,7 @@ class HostNames:
         periods = int(row.until / period) if is_proven else 0
         return row.counterpart, row.original, row.rule, periods, _is_compared(row)
 
-    def _choose(self, row: HostNameRow, other: HostNameRow | None) -> tuple[str, str]:
+    def _choose(self, row: HostNameRow, other: HostNameRow | None) -> tuple[HostKey, str]:
         """Return the original of the hosts of *row* and *other*, and the hazard of the proof."""
         in_links = other.in_links if other else None
         if other is None or other.counterpart != row.host:
@@ -374,7 +376,7 @@ class HostNames:
         replica, leading = (other, row) if original == row.host else (row, other)
         if rule := self._find_rule(replica.host, leading.host, _comparison(replica, leading)):
             return original, rule
-        return "", ""
+        return HostKey(""), ""
 
     def _find_rule(self, replica: str, original: str, pages: Comparison) -> str:
         """Return the hazard that is proven for *replica*, `www_alias` or `duphost`, or ""."""
@@ -383,16 +385,18 @@ class HostNames:
             return Hazard.WWW_ALIAS.value if is_proven else ""
         return Hazard.DUPHOST.value if HEURISTICS[self._settings.duphost](pages) else ""
 
-    def _find_original(self, host: str, now: float) -> str:
+    def _find_original(self, host: HostKey, now: float) -> HostKey | None:
         if listed := self._listed.get(host):
             return listed
         site = site_of(f"{host}/")
         if original := original_of(self._load(site, host), now):
             # Two instances may have decided at the same time.
             is_mutual = original_of(self._read(original), now) == host
-            return "" if is_mutual and host < original else original
+            return None if is_mutual and host < original else original
         lacks_www = self._settings.www_alias == "assumed" and host_name(host) == site
-        return host.replace("://", "://www.", 1) if lacks_www and not is_address(site) else ""
+        if not lacks_www or is_address(site):
+            return None
+        return HostKey(host.replace("://", "://www.", 1))
 
     def _add_in_links(self, row: HostNameRow) -> HostNameRow:
         """Return *row* with the sites that were seen to link to its host since."""
@@ -410,7 +414,7 @@ class HostNames:
         self._unsettled[row.host] = row
         self._cache.put(row.host, row, row.site)
 
-    def _load(self, site: str, host: str) -> HostNameRow | None:
+    def _load(self, site: Site, host: HostKey) -> HostNameRow | None:
         """Return the row of *host*, which our instance owns."""
         if row := self._unsettled.get(host):
             return row
@@ -420,7 +424,7 @@ class HostNames:
         self._cache.put(host, row, site)
         return row
 
-    def _read(self, host: str) -> HostNameRow | None:
+    def _read(self, host: HostKey) -> HostNameRow | None:
         """Return the row of *host*, which another instance may own and write."""
         return self._unsettled.get(host) or self._rows.get(site_of(f"{host}/"), host)
 

@@ -42,7 +42,7 @@ from gossamer.runtime.processor import Key
 from gossamer.store import Store
 from gossamer.text.sketch import estimate_change
 from gossamer.web.soft_404 import Signature, is_home_page, is_missing_text
-from gossamer.web.url import fingerprint, host_key, site_of
+from gossamer.web.url import HostKey, fingerprint, host_key, site_of
 from gossamer.web.url_steps import (
     TOKEN_RULES,
     rewrite_by_rule,
@@ -255,14 +255,14 @@ class HostSteps:
         difference = estimate_change(document.sketch, page.sketch)
         return document.digest != page.digest and difference > MIN_DIFFERENCE
 
-    def _prove(self, host: str, rule: str, digest: str, token: str = "") -> None:
+    def _prove(self, host: HostKey, rule: str, digest: str, token: str = "") -> None:
         """Add a proof of *rule*; the *token* of the first proof replaces all other tokens."""
         row = self._rows.get(host) or HostStepsRow(host)
         proofs = dict.fromkeys((*row.proofs.get(rule, ()), digest))
         tokens = {rule: token, **row.tokens} if token else row.tokens
         self._write(replace(row, proofs={**row.proofs, rule: tuple(proofs)}, tokens=tokens))
 
-    def _refute(self, host: str, rule: str) -> None:
+    def _refute(self, host: HostKey, rule: str) -> None:
         row = self._rows.get(host) or HostStepsRow(host)
         if rule not in row.refuted:
             self._write(replace(row, refuted=(*row.refuted, rule)))
@@ -271,7 +271,7 @@ class HostSteps:
         self._rows.put(row)
         self._cache.put(row.host, row, site_of(f"{row.host}/"))
 
-    def _load(self, host: str) -> HostStepsRow:
+    def _load(self, host: HostKey) -> HostStepsRow:
         row = self._cache.get(host)
         if row is None:
             row = self._rows.get(host) or HostStepsRow(host)

@@ -52,7 +52,7 @@ from gossamer.events.hazards import Hazard
 from gossamer.events.pages import LinkKind, group_by_site, link_discovery, split_for_events
 from gossamer.telemetry import count
 from gossamer.web import links
-from gossamer.web.url import fingerprint, host_key, site_of
+from gossamer.web.url import HostKey, Site, fingerprint, host_key, site_of
 from gossamer.web.url_steps import merge_url, without_default_document
 from services.dedup.seen import hash_finder
 
@@ -191,7 +191,7 @@ def digest_text_and_links(page: PageParsed, links: Links) -> str:
     return blake2b(content.encode(), digest_size=16).hexdigest()
 
 
-def _remove_host(host: str, url: str) -> str:
+def _remove_host(host: HostKey, url: str) -> str:
     return url.removeprefix(host) if url.startswith(f"{host}/") else url
 
 
@@ -291,7 +291,7 @@ class InLinks:
         )
         """Crawl and fingerprint of a URL → the sketch of the sites that link to it."""
 
-    def count_links(self, crawl: str, site: str, urls: Iterable[str]) -> None:
+    def count_links(self, crawl: str, site: Site, urls: Iterable[str]) -> None:
         """Count links from *site* to *urls* of another site, found by *crawl*."""
         for url in urls:
             key = crawl, fingerprint(url)

@@ -8,7 +8,7 @@ order of its strength.
 from collections.abc import Callable
 from typing import NamedTuple
 
-from gossamer.web.url import host_name
+from gossamer.web.url import HostKey, host_name
 
 HOME_WEIGHT = 3
 """The number of pages that a home page counts for: it describes the content of its host."""
@@ -72,7 +72,7 @@ def is_alias(pages: Comparison) -> bool:
 class Claim(NamedTuple):
     """The evidence that one of two hosts is the original of the other."""
 
-    host: str
+    host: HostKey
     canonical: int = 0
     """Pages of the other host that name the page under their path at this host as canonical."""
     redirects: int = 0
@@ -129,7 +129,7 @@ def _has_better_name(one: Claim, other: Claim) -> bool:
     return _rank_of_name(one.host) < _rank_of_name(other.host)
 
 
-def _rank_of_name(host: str) -> tuple[bool, int, str]:
+def _rank_of_name(host: HostKey) -> tuple[bool, int, str]:
     name = host_name(host)
     return name.startswith("www."), len(name), host
 
@@ -148,10 +148,12 @@ EVIDENCE = (
 decides."""
 
 
-def choose_original(one: Claim, other: Claim, established: str = "") -> tuple[str, str]:
+def choose_original(
+    one: Claim, other: Claim, established: HostKey | None = None
+) -> tuple[HostKey, str]:
     """Return the host that is the original, and the name of the evidence that decides.
 
-    *established*: the host that is the original so far; "" if there is none.
+    *established*: the host that is the original so far, if there is one.
     """
     for evidence in EVIDENCE:
         if established and not evidence.replaces:

@@ -31,6 +31,7 @@ from gossamer.events import UrlsSeen
 from gossamer.events.topics import URLS_SEEN
 from gossamer.log import Log, Message, Record, Tail, partition_of
 from gossamer.log.codec import decode, encode
+from gossamer.web.url import Site
 from services.dedup.seen import Finding, SeenRow, SeenSet
 
 POLL_TIMEOUT = 0.1
@@ -102,7 +103,7 @@ class Partition:
 class Changes:
     """Changes of the set since the last append."""
 
-    events: list[tuple[str, str, str, list[str]]] = field(default_factory=list)
+    events: list[tuple[str, Site, str, list[str]]] = field(default_factory=list)
     """Crawl, site, finder ("" for an erasure) and fingerprints (none for a dropped site), in
     order."""
     rows: dict[bytes, bytes | None] = field(default_factory=dict)
@@ -110,7 +111,7 @@ class Changes:
     dropped: set[bytes] = field(default_factory=set)
     """The prefixes of the keys of dropped sites. Rows of these sites were added later."""
 
-    def add(self, crawl: str, site: str, finder: str, url: str) -> None:
+    def add(self, crawl: str, site: Site, finder: str, url: str) -> None:
         """Add the fingerprint *url* to the last event, or to a new one.
 
         A new event begins if crawl, site or finder differ from those of the last event.
@@ -120,7 +121,7 @@ class Changes:
             self.events.append((crawl, site, finder, []))
         self.events[-1][3].append(url)
 
-    def drop(self, crawl: str, site: str) -> None:
+    def drop(self, crawl: str, site: Site) -> None:
         """Remove all URLs of *site* from the set of *crawl*."""
         self.events.append((crawl, site, "", []))
         prefix = _prefix(crawl, site)
@@ -138,7 +139,7 @@ class ReplicatedSeen(SeenSet):
         self._tail: Tail | None = None
         self._publishing: Iterator[list[Message]] = iter(())
 
-    def test(self, crawl: str, site: str, urls: Sequence[str], finder: str) -> list[Finding]:
+    def test(self, crawl: str, site: Site, urls: Sequence[str], finder: str) -> list[Finding]:
         """See `SeenSet`."""
         keys = [_key(crawl, site, url) for url in urls]
         changed, findings = self._changes.rows, list[Finding]()
@@ -150,19 +151,19 @@ class ReplicatedSeen(SeenSet):
             findings.append(Finding.of(first.hex() if first else None, finder))
         return findings
 
-    def contains(self, crawl: str, site: str, url: str) -> bool:
+    def contains(self, crawl: str, site: Site, url: str) -> bool:
         """See `SeenSet`."""
         key = _key(crawl, site, url)
         if key in self._changes.rows:
             return self._changes.rows[key] is not None
         return self._read_finders(crawl, site, [key]) != [None]
 
-    def _read_finders(self, crawl: str, site: str, keys: list[bytes]) -> list[bytes | None]:
+    def _read_finders(self, crawl: str, site: Site, keys: list[bytes]) -> list[bytes | None]:
         """Return the finder on disk of each of *keys*, all of *site*, or None."""
         is_dropped = _prefix(crawl, site) in self._changes.dropped
         return [None] * len(keys) if is_dropped else self._disk.get_many(keys)
 
-    def erase(self, crawl: str, site: str, urls: Sequence[str]) -> int:
+    def erase(self, crawl: str, site: Site, urls: Sequence[str]) -> int:
         """See `SeenSet`."""
         erased = [url for url in urls if self.contains(crawl, site, url)]
         for url in erased:
@@ -170,16 +171,16 @@ class ReplicatedSeen(SeenSet):
             self._changes.add(crawl, site, "", url)
         return len(erased)
 
-    def drop(self, crawl: str, site: str) -> bool:
+    def drop(self, crawl: str, site: Site) -> bool:
         """See `SeenSet`."""
         self._changes.drop(crawl, site)
         return True
 
-    def owns(self, site: str) -> bool:
+    def owns(self, site: Site) -> bool:
         """Return whether the partition of *site* is assigned to this instance."""
         return self._partition_of(site) in self._partitions
 
-    def _partition_of(self, site: str) -> int:
+    def _partition_of(self, site: Site) -> int:
         return partition_of(site, self._log.partitions)
 
     def assign(self, epochs: Mapping[int, int]) -> None:
@@ -198,7 +199,7 @@ class ReplicatedSeen(SeenSet):
 
     def _append_markers(self, gained: Mapping[int, Partition]) -> None:
         """Append our epoch to the changelogs of *gained* partitions, and load their checkpoints."""
-        marker_event = UrlsSeen(at=0.0, site="", epoch=0)
+        marker_event = UrlsSeen(at=0.0, site=Site(""), epoch=0)
         markers = [self._message(number, marker_event) for number in gained]
         ends = self._log.append(markers)
         checkpoints = self._disk.get_many([_checkpoint_key(number) for number in gained])
@@ -413,7 +414,7 @@ def changes_of(rows: Iterable[SeenRow], epoch: int = 0, now: float = 0.0) -> Ite
 
 def _make_change(
     crawl: str,
-    site: str,
+    site: Site,
     finder: str,
     urls: Sequence[str],
     epoch: int = 0,
@@ -446,12 +447,12 @@ def _decode_change(record: Record) -> UrlsSeen | None:
     return change
 
 
-def _key(crawl: str, site: str, url: str) -> bytes:
+def _key(crawl: str, site: Site, url: str) -> bytes:
     """Return the key of the fingerprint *url* of *site*. Keys of one site are adjacent."""
     return _prefix(crawl, site) + bytes.fromhex(url)
 
 
-def _prefix(crawl: str, site: str) -> bytes:
+def _prefix(crawl: str, site: Site) -> bytes:
     """Return the bytes with which the keys of *site* in *crawl*, and no others, begin."""
     return crawl.encode() + b"\0" + site.encode() + b"\0"
 
@@ -463,7 +464,7 @@ def _without(rows: Mapping[bytes, bytes | None], prefix: bytes) -> dict[bytes, b
 def _decode_row(key: bytes, finder: bytes) -> SeenRow:
     """Return the row of a key and value on disk."""
     crawl, site, url = key.split(b"\0", 2)
-    return SeenRow(crawl.decode(), site.decode(), url, finder)
+    return SeenRow(crawl.decode(), Site(site.decode()), url, finder)
 
 
 def _checkpoint_key(number: int) -> bytes:

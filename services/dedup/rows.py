@@ -5,6 +5,7 @@ from msgspec import field
 from gossamer.events.public import Gone
 from gossamer.store import Row
 from gossamer.web.soft_404 import Signature
+from gossamer.web.url import HostKey, Site
 from gossamer.web.url_steps import TOKEN, rewrite_by_rule
 
 HIDDEN_REASONS = frozenset({Gone.NOINDEX, Gone.IRRELEVANT, Gone.USAGE})
@@ -64,11 +65,11 @@ class HostNameRow(Row, frozen=True):
     table = "host_names"
     partition_key, sort_key = "site", "host"
 
-    site: str
-    host: str
-    counterpart: str = ""
+    site: Site
+    host: HostKey
+    counterpart: HostKey = HostKey("")
     """The host with equal pages under the same paths."""
-    original: str = ""
+    original: HostKey = HostKey("")
     """The host of the two that is the original; "" if it is not proven that they are one."""
     rule: str = ""
     """The hazard of the proof, `www_alias` or `duphost`; "" if there is no proof."""
@@ -96,10 +97,10 @@ class HostNameRow(Row, frozen=True):
     """Sketch of the other sites that link to this host (`gossamer.web.links`)."""
 
 
-def original_of(row: HostNameRow | None, now: float) -> str:
+def original_of(row: HostNameRow | None, now: float) -> HostKey | None:
     """Return the original of a host with *row*; "" if the host is not a replica at *now*."""
     is_replica = row is not None and row.original == row.counterpart != "" and now < row.until
-    return row.original if row and is_replica else ""
+    return row.original if row and is_replica else None
 
 
 class HostStepsRow(Row, frozen=True):
@@ -109,7 +110,7 @@ class HostStepsRow(Row, frozen=True):
     table = "host_steps"
     partition_key = "host"
 
-    host: str
+    host: HostKey
     proofs: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Rule → digests of the texts that a URL and its rewritten URL have in common."""
     refuted: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ from enum import Enum
 from hashlib import blake2b
 
 from gossamer.store import Row, Store
+from gossamer.web.url import Site
 
 
 def hash_finder(via: str) -> str:
@@ -36,28 +37,28 @@ class SeenSet(ABC):
     """The URL-seen set, separate for each crawl. It cannot be listed or counted."""
 
     @abstractmethod
-    def test(self, crawl: str, site: str, urls: Sequence[str], finder: str) -> list[Finding]:
+    def test(self, crawl: str, site: Site, urls: Sequence[str], finder: str) -> list[Finding]:
         """Return a finding for each of *urls*, fingerprints of URLs of *site*.
 
         *finder* is stored as the first finder of each URL that is new in *crawl*.
         """
 
     @abstractmethod
-    def contains(self, crawl: str, site: str, url: str) -> bool:
+    def contains(self, crawl: str, site: Site, url: str) -> bool:
         """Return whether the set of *crawl* has the fingerprint *url* of a URL of *site*."""
 
     @abstractmethod
-    def erase(self, crawl: str, site: str, urls: Sequence[str]) -> int:
+    def erase(self, crawl: str, site: Site, urls: Sequence[str]) -> int:
         """Erase *urls*, fingerprints of URLs of *site*; return how many were in the set."""
 
     @abstractmethod
-    def drop(self, crawl: str, site: str) -> bool:
+    def drop(self, crawl: str, site: Site) -> bool:
         """Remove all URLs of *site* from the set of *crawl*.
 
         Return False if that is impossible, because the set does not know the sites of its URLs.
         """
 
-    def owns(self, site: str) -> bool:
+    def owns(self, site: Site) -> bool:
         """Return whether the partition of *site* is assigned to this instance."""
         return True
 
@@ -85,7 +86,7 @@ class SeenMapping(SeenSet):
     def __init__(self, mapping: MutableMapping[str, str]) -> None:
         self._mapping = mapping
 
-    def test(self, crawl: str, site: str, urls: Sequence[str], finder: str) -> list[Finding]:
+    def test(self, crawl: str, site: Site, urls: Sequence[str], finder: str) -> list[Finding]:
         """See `SeenSet`."""
         findings = list[Finding]()
         for key in (mapping_key(crawl, url) for url in urls):
@@ -96,18 +97,18 @@ class SeenMapping(SeenSet):
             findings.append(finding)
         return findings
 
-    def contains(self, crawl: str, site: str, url: str) -> bool:
+    def contains(self, crawl: str, site: Site, url: str) -> bool:
         """See `SeenSet`."""
         return mapping_key(crawl, url) in self._mapping
 
-    def erase(self, crawl: str, site: str, urls: Sequence[str]) -> int:
+    def erase(self, crawl: str, site: Site, urls: Sequence[str]) -> int:
         """See `SeenSet`."""
         keys = [key for url in urls if (key := mapping_key(crawl, url)) in self._mapping]
         for key in keys:
             del self._mapping[key]
         return len(keys)
 
-    def drop(self, crawl: str, site: str) -> bool:
+    def drop(self, crawl: str, site: Site) -> bool:
         """See `SeenSet`."""
         return False
 
@@ -128,7 +129,7 @@ class SeenRow(Row, frozen=True):
     partition_key, sort_key = ("crawl", "site"), "fingerprint"
 
     crawl: str
-    site: str
+    site: Site
     fingerprint: bytes
     finder: bytes
     """The first finder, as 64 bits (`hash_finder`)."""
@@ -140,7 +141,7 @@ class SeenTable(SeenSet):
     def __init__(self, store: Store) -> None:
         self._rows = store.table(SeenRow)
 
-    def test(self, crawl: str, site: str, urls: Sequence[str], finder: str) -> list[Finding]:
+    def test(self, crawl: str, site: Site, urls: Sequence[str], finder: str) -> list[Finding]:
         """See `SeenSet`."""
         keys = [bytes.fromhex(url) for url in urls]
         rows = self._rows.get_many((crawl, site), keys)
@@ -153,18 +154,18 @@ class SeenTable(SeenSet):
                 self._rows.put(SeenRow(crawl, site, key, bytes.fromhex(finder)))
         return findings
 
-    def contains(self, crawl: str, site: str, url: str) -> bool:
+    def contains(self, crawl: str, site: Site, url: str) -> bool:
         """See `SeenSet`."""
         return self._rows.get((crawl, site), bytes.fromhex(url)) is not None
 
-    def erase(self, crawl: str, site: str, urls: Sequence[str]) -> int:
+    def erase(self, crawl: str, site: Site, urls: Sequence[str]) -> int:
         """See `SeenSet`."""
         rows = self._rows.get_many((crawl, site), [bytes.fromhex(url) for url in urls])
         for row in rows:
             self._rows.erase((crawl, site), row.fingerprint)
         return len(rows)
 
-    def drop(self, crawl: str, site: str) -> bool:
+    def drop(self, crawl: str, site: Site) -> bool:
         """See `SeenSet`."""
         self._rows.drop((crawl, site))
         return True

@@ -49,7 +49,7 @@ from gossamer.store import Store
 from gossamer.store.claims import Claimant
 from gossamer.telemetry import count
 from gossamer.web.links import linking_site
-from gossamer.web.url import BadUrl, canonicalize, fingerprint, host_key, site_of
+from gossamer.web.url import BadUrl, Site, canonicalize, fingerprint, host_key, site_of
 from services.dedup.erasing import Erasing
 from services.dedup.guesses import Guesses
 from services.dedup.host_names import HostNames
@@ -143,7 +143,7 @@ class Dedup(Processor):
             if isinstance(event, PageParsed):
                 self._pages.drop(event)
             return ()
-        site = getattr(event, "site", "")
+        site = Site(getattr(event, "site", ""))
         if site and not isinstance(event, SiteOverridden) and not self._seen.owns(site):
             raise Poison(
                 f"{site} does not belong to the partition of this record: "

@@ -26,6 +26,7 @@ import structlog
 
 from gossamer.errors import retry_waits
 from gossamer.telemetry import set_gauge
+from gossamer.web.url import Site
 
 logger = structlog.get_logger()
 
@@ -125,11 +126,11 @@ class Outage:
 
     def __init__(self, share: float) -> None:
         self._share = share
-        self._results: OrderedDict[str, tuple[float, bool]] = OrderedDict()
+        self._results: OrderedDict[Site, tuple[float, bool]] = OrderedDict()
         self._failures, self._began_at = 0, 0.0
         self.is_active = False
 
-    def record(self, site: str, failed: bool, now: float) -> bool:
+    def record(self, site: Site, failed: bool, now: float) -> bool:
         """Record the result of a request to *site*; return whether an outage begins."""
         self._drop(site)
         self._results[site] = now, failed
@@ -148,7 +149,7 @@ class Outage:
             self._results.clear()
         return self.is_active and not was_active
 
-    def _drop(self, site: str) -> None:
+    def _drop(self, site: Site) -> None:
         _, failed = self._results.pop(site, (0.0, False))
         self._failures -= failed
 

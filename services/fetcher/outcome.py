@@ -38,7 +38,7 @@ from gossamer.web.robots import RobotsRules
 from gossamer.web.signing import asks_for_signature, is_signed
 from gossamer.web.sniffing import DECIDING_BYTES, GZIP, PACKED_XML, Declared, is_textual, whole_type
 from gossamer.web.soft_404 import NO_SIGNATURE
-from gossamer.web.url import host_key, site_of
+from gossamer.web.url import HostKey, host_key, site_of
 from gossamer.web.usage import Statement
 from gossamer.web.usage.files import UsageFile
 from gossamer.web.validators import (
@@ -379,7 +379,7 @@ def make_events(
 
 
 def _make_robots_requested(
-    order: HostCheckedOut, on_behalf_of: str, location: tuple[str, int], now: float
+    order: HostCheckedOut, on_behalf_of: HostKey, location: tuple[str, int], now: float
 ) -> RobotsRequested:
     url, hops = location
     return RobotsRequested(

@@ -35,6 +35,7 @@ from uuid import uuid4
 
 from gossamer.clock import Clock
 from gossamer.store import Row, Store
+from gossamer.web.url import Site
 
 CACHE_SIZE = 10_000
 """Sites whose last start is cached. More addresses than this are cached only while in use."""
@@ -63,7 +64,7 @@ class SiteRateLimit:
         self._next_start = OrderedDict[str, float]()
         self._next_send = OrderedDict[str, float]()
 
-    def reserve_start(self, site: str, gap: float, now: float, left: float = inf) -> float:
+    def reserve_start(self, site: Site, gap: float, now: float, left: float = inf) -> float:
         """Reserve the next start at *site*; return the seconds until then.
 
         The start after it is *gap* seconds later. *now* is monotonic. Raise TooLate if the wait is
@@ -75,7 +76,7 @@ class SiteRateLimit:
         _cache_time(self._next_start, site, start + gap)
         return start - now
 
-    def reserve_send(self, site: str, gap: float, now: float, left: float = inf) -> float:
+    def reserve_send(self, site: Site, gap: float, now: float, left: float = inf) -> float:
         """Return the seconds until a request may be sent to *site*; 0 if it is sent *now*.
 
         The request after it has to wait for *gap* seconds. *now* is monotonic. Raise TooLate if the
@@ -92,7 +93,7 @@ class SiteRateLimit:
         return 0.0
 
 
-def _cache_time(times: OrderedDict[str, float], site: str, at: float) -> None:
+def _cache_time(times: OrderedDict[str, float], site: Site, at: float) -> None:
     times[site] = at
     times.move_to_end(site)
     if len(times) > CACHE_SIZE:

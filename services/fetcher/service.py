@@ -30,7 +30,7 @@ from gossamer.runtime.processor import Emitter
 from gossamer.telemetry import set_gauge
 from gossamer.volumes import Volume, VolumeUnavailable
 from gossamer.web.sniffing import PACKED_XML, UNCUTTABLE_TYPES
-from gossamer.web.url import host_name
+from gossamer.web.url import Site, host_name
 from gossamer.web.usage import policy_of
 from services.fetcher.http.client import HostClient, Web
 from services.fetcher.http.limiters import Admission, Request, Stage
@@ -61,7 +61,7 @@ KEPT_PAUSE = 60.0
 BLOB_WAIT = 60.0
 """Seconds until a URL whose body could not be stored is visited again."""
 
-EpochOf = Callable[[str], Awaitable[int]]
+EpochOf = Callable[[Site], Awaitable[int]]
 """Takes a site; returns the oldest epoch whose orders are valid. May raise Unavailable."""
 
 

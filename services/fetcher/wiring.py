@@ -16,6 +16,7 @@ from gossamer.runtime.loop import Report, ignore
 from gossamer.settings import FetcherSettings, Settings
 from gossamer.store import Store
 from gossamer.store.claims import ClaimRow
+from gossamer.web.url import Site
 from services.fetcher.http.client import Web
 from services.fetcher.limitations import ClockSkew, Limitations, LocalBackoff, ShowLimitations
 from services.fetcher.rate_limits import LeasedSlots, SlotSource
@@ -44,7 +45,7 @@ def coordinate_fleet(settings: Settings, log: Log, store: Store) -> Coordination
 def fixed_epoch(epoch: int) -> EpochOf:
     """Return an EpochOf for a single process: orders from *epoch* on are valid."""
 
-    async def epoch_of(site: str) -> int:
+    async def epoch_of(site: Site) -> int:
         return epoch
 
     return epoch_of
@@ -65,7 +66,7 @@ def claimed_epoch(log: Log, store: Store) -> EpochOf:
         claim = await asyncio.to_thread(claims.get, partition)
         return claim.epoch if claim else 0
 
-    async def epoch_of(site: str) -> int:
+    async def epoch_of(site: Site) -> int:
         partition = str(partition_of(site, log.partitions))
         if partition not in reads:
             reads[partition] = asyncio.create_task(read(partition))

@@ -48,7 +48,7 @@ from gossamer.runtime.processor import Handler, Key, Output, Processor, check_ha
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.signing import SignMode
-from gossamer.web.url import host_key
+from gossamer.web.url import HostKey, Site, host_key
 from services.frontier.choice.dispatch import Balance, FindLagging, HostLoader, ReadyHost
 from services.frontier.choice.pacing import Pacing
 from services.frontier.features.replicas import Replicas
@@ -90,7 +90,7 @@ OF_A_CRAWL_ALONE = (
     RobotsRequested,
 )
 """Events that concern no other crawl than theirs. They are dropped if it is removed."""
-Place = tuple[str | None, str, str | None]
+Place = tuple[str | None, Site, HostKey | None]
 """A crawl, a site, and a host key; None without one."""
 PartitionHandler = Callable[[Partition, CrawlShare, Any, float], Output | None]
 """Handles one type of event about a site of the partition, with the share of the event's crawl."""
@@ -257,7 +257,7 @@ class Frontier(Processor):
 
         Each yielded group has the keys of all partitions, which are read at once.
         """
-        by_partition = defaultdict[tuple[str | None, int], list[tuple[str, str | None]]](list)
+        by_partition = defaultdict[tuple[str | None, int], list[tuple[Site, HostKey | None]]](list)
         for crawl, site, host in places:
             by_partition[crawl, self._partitions.number_of(site)].append((site, host))
         groups = [
@@ -520,7 +520,7 @@ class Frontier(Processor):
         self._revisits.follow(now, limit)
         ended = list[tuple[Partition, list[DueRow]]]()
         retries, planned = list[DueVisit](), list[DueVisit]()
-        woken = list[tuple[Partition, CrawlShare, str]]()
+        woken = list[tuple[Partition, CrawlShare, Site]]()
         for partition in self._partitions:
             due = partition.pop_due(now, limit)
             limit -= sum(entry.host != NO_HOST for entry in due)
@@ -667,7 +667,7 @@ def hosts_of_events(events: Iterable[Event]) -> Iterator[Place]:
     """Yield the crawls, sites and host keys of *events*; None for the host of an event about a
     site."""
     for event in events:
-        crawl, site = event.crawl, getattr(event, "site", "")
+        crawl, site = event.crawl, Site(getattr(event, "site", ""))
         match event:
             case UrlsAdmitted(urls=urls):
                 yield from dict.fromkeys((crawl, site, host_key(found.url)) for found in urls)

@@ -22,6 +22,7 @@ from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.volumes import PARTIAL_SUFFIX, Volume
 from gossamer.web.http import Headers
+from gossamer.web.url import HostKey, Site
 from services.archive.index import INDEX_SUFFIX
 from services.archive.segments import UNCOMMITTED_SUFFIX
 from services.archive.service import Archive
@@ -37,8 +38,8 @@ def page(number: int = 1, body: bytes = b"<p>Hello", **fields: Any) -> PageFetch
     url = f"http://site{number % 3}.example/page/{number}?q=1"
     plain = PageFetched(
         at=NOW + number,
-        site=f"site{number % 3}.example",
-        host=url[:20],
+        site=Site(f"site{number % 3}.example"),
+        host=HostKey(url[:20]),
         visit=Visit(f"1.{number}.0@{url}", url, depth=2, via="1.0.0@http://site0.example/"),
         started_at=NOW + number,
         took=0.125,

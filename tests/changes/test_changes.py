@@ -18,6 +18,7 @@ from changes.speeds import plan_speed
 from gossamer.events import Event, HostOverridden, SiteOverridden, Speed, SpeedSet
 from gossamer.log.codec import encode
 from gossamer.log.control import newest_events
+from gossamer.web.url import Site
 from inspection.crawls.crawl import OpenCrawl
 from tests.changes.opened import START, Opened
 
@@ -40,7 +41,7 @@ def speeds(limit: Speed) -> Planner:
 
 
 def sites(values: dict[str, Any]) -> Planner:
-    return lambda crawl, now: plan_site(crawl, "a.example", values, now)
+    return lambda crawl, now: plan_site(crawl, Site("a.example"), values, now)
 
 
 def hosts(values: dict[str, Any], as_site: bool) -> Planner:

@@ -9,6 +9,7 @@ from changes.commit import commit, preview
 from changes.plan import ChangeRequest
 from changes.sites import plan_host, plan_site
 from gossamer.blocklist import parse_rule
+from gossamer.web.url import HostKey, Site
 from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostCrawl, HostRow, Politeness, QueueEnds
 from tests.changes.opened import START, Opened
@@ -20,8 +21,8 @@ def opened(tmp_path: Path) -> Opened:
     opened = Opened(tmp_path)
     for name, queued in (("www", 30), ("shop", 2)):
         row = HostRow(
-            "a.example",
-            f"https://{name}.a.example",
+            Site("a.example"),
+            HostKey(f"https://{name}.a.example"),
             Condition.READY,
             politeness=Politeness(delay=1.0, last_took=0.5),
             crawls={"default": HostCrawl(again=QueueEnds(queued=queued))},
@@ -47,7 +48,9 @@ def test_block_names_hosts_and_queued_urls(opened: Opened, typed: str, estimate:
 
 
 def test_longer_delay_names_the_time_of_the_longest_queues(opened: Opened) -> None:
-    longest, other = preview(plan_site(opened.crawl, "a.example", {"delay": 9.5}, START)).estimate
+    longest, other = preview(
+        plan_site(opened.crawl, Site("a.example"), {"delay": 9.5}, START)
+    ).estimate
     assert longest == (
         "https://www.a.example: one request each 9.5 s instead of 1 s; 30 queued URLs in 5 min 00 s"
         " instead of 45.0 s"
@@ -56,7 +59,7 @@ def test_longer_delay_names_the_time_of_the_longest_queues(opened: Opened) -> No
 
 
 def test_site_or_host_that_is_off_names_the_urls_that_wait(opened: Opened) -> None:
-    site = plan_site(opened.crawl, "a.example", {"off": True}, START)
+    site = plan_site(opened.crawl, Site("a.example"), {"off": True}, START)
     assert preview(site).estimate == ("32 queued URLs of 2 hosts wait.",)
     host = plan_host(opened.crawl, "shop.a.example", {"off": True}, START)
     assert preview(host).estimate == ("2 queued URLs of 1 host wait.",)

@@ -15,6 +15,7 @@ from gossamer.crawl import blocklist_of, overrides_of
 from gossamer.expiries import Expiries, expiries_of
 from gossamer.log.codec import encode
 from gossamer.log.control import ControlRow, control_events, control_row, newest_events
+from gossamer.web.url import Site
 from tests.changes.opened import START, Opened
 
 RULE = "www.a.example"
@@ -42,7 +43,7 @@ def pass_time(opened: Opened, now: float) -> float | None:
 
 
 def delay_of(opened: Opened) -> float | None:
-    found = overrides_of(opened.log).get("a.example")
+    found = overrides_of(opened.log).get(Site("a.example"))
     return found.delay if found else None
 
 
@@ -68,8 +69,10 @@ def test_block_for_a_minute_ends_by_itself_and_is_recorded(opened: Opened) -> No
 
 
 def test_setting_that_was_changed_again_does_not_expire(opened: Opened) -> None:
-    change(opened, plan_site(opened.crawl, "a.example", {"delay": 9.0}, START), START, START + 60)
-    change(opened, plan_site(opened.crawl, "a.example", {"delay": 5.0}, START + 1), START + 1)
+    change(
+        opened, plan_site(opened.crawl, Site("a.example"), {"delay": 9.0}, START), START, START + 60
+    )
+    change(opened, plan_site(opened.crawl, Site("a.example"), {"delay": 5.0}, START + 1), START + 1)
     assert pass_time(opened, START + 100) is None
     assert delay_of(opened) == 5.0
     assert len(opened.audit()) == 2
@@ -78,7 +81,7 @@ def test_setting_that_was_changed_again_does_not_expire(opened: Opened) -> None:
 def test_temporary_change_of_a_temporary_change_restores_the_lasting_one(opened: Opened) -> None:
     for number, (delay, expires_at) in enumerate(((2.0, None), (9.0, 50.0), (30.0, 80.0))):
         now = START + number
-        plan = plan_site(opened.crawl, "a.example", {"delay": delay}, now)
+        plan = plan_site(opened.crawl, Site("a.example"), {"delay": delay}, now)
         change(opened, plan, now, None if expires_at is None else START + expires_at)
     assert pass_time(opened, START + 60) == START + 80
     assert delay_of(opened) == 30.0
@@ -126,7 +129,7 @@ def test_setting_is_the_temporary_one_until_its_end_and_then_the_lasting_one(
         if temporary and temporary[1] <= now:
             temporary = None
         assert delay_of(opened) == (temporary[0] if temporary else lasting)
-        plan = plan_site(opened.crawl, "a.example", {"delay": delay}, now)
+        plan = plan_site(opened.crawl, Site("a.example"), {"delay": delay}, now)
         change(opened, plan, now, None if lasts is None else now + lasts)
         if lasts is None:
             lasting, temporary = delay, None

@@ -19,6 +19,7 @@ from gossamer.events import DEFAULT_CRAWL, CrawlDefined, Outcome
 from gossamer.events.topics import SEEDS
 from gossamer.log import Record
 from gossamer.log.codec import dead_letter, encode
+from gossamer.web.url import HostKey, Site
 from inspection.crawls.crawl import OpenCrawl
 from inspection.crawls.dead_letters import iterate_letters
 from inspection.urls.visits import parse_outcome
@@ -28,7 +29,7 @@ from services.frontier.tables.urls import UrlRow
 from tests.changes.opened import START, Opened
 
 ANN = ChangeRequest(actor="ann@example.org", reason="ticket 7")
-HOST = "http://a.example"
+HOST = HostKey("http://a.example")
 CRAWL = CrawlDefined(at=START, scope="domain('a.example')", max_depth=3)
 Planner = Callable[[OpenCrawl], Plan]
 
@@ -40,7 +41,12 @@ def opened(tmp_path: Path) -> Opened:
     until = START + 5000.0
     opened.store.table(HostRow).put(
         HostRow(
-            "a.example", HOST, Condition.BACKING_OFF, until, "no", backoff_cause=Outcome.HOST_DOWN
+            Site("a.example"),
+            HOST,
+            Condition.BACKING_OFF,
+            until,
+            "no",
+            backoff_cause=Outcome.HOST_DOWN,
         )
     )
     for name, outcome, status in (("gone", Outcome.GONE, 404), ("page", Outcome.PAGE, 200)):
@@ -116,7 +122,7 @@ def test_request_is_recorded_before_its_messages(opened: Opened, name: str) -> N
         lambda crawl: plan_fetch(crawl, ["http://elsewhere.example/"], START),
         lambda crawl: plan_refetch(crawl, [f"{HOST}/new"], START),
         lambda crawl: plan_refetch_of(crawl, None, 99_999.0, START),
-        lambda crawl: plan_release(crawl, "a.example", (), START),
+        lambda crawl: plan_release(crawl, Site("a.example"), (), START),
         lambda crawl: plan_replay(crawl, service="nobody"),
         lambda crawl: plan_definition(crawl, "resume", CRAWL, "", START),
     ],

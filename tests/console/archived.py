@@ -5,13 +5,13 @@ from pathlib import Path
 from gossamer.events import DEFAULT_CRAWL, PageFetched, Purpose, Visit
 from gossamer.settings import ArchiveSettings
 from gossamer.web.http import Headers
-from gossamer.web.url import host_key, site_of
+from gossamer.web.url import HostKey, Site, host_key, site_of
 from gossamer.web.validators import Validators
 from inspection.basics.folder import Folder, Opened
 from services.archive.service import Archive
 from services.frontier.tables.hosts import HostRow
 
-HOST = "http://a.test"
+HOST = HostKey("http://a.test")
 PAGE, ROBOTS = f"{HOST}/p", f"{HOST}/robots.txt"
 DAY, START = 86400.0, 1_700_000_000.0
 
@@ -28,7 +28,7 @@ class Archived:
             self.folder.warc, self._store, ArchiveSettings(), "me@example.org", "gossamer"
         )
         self._archive.assign(frozenset({0}), START)
-        self._store.table(HostRow).put(HostRow("a.test", HOST))
+        self._store.table(HostRow).put(HostRow(Site("a.test"), HOST))
 
     def add(
         self,

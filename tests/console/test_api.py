@@ -16,6 +16,7 @@ from console.cli.main import main
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SiteOverridden
 from gossamer.events.topics import CONSUMED_TOPICS
 from gossamer.log.codec import encode
+from gossamer.web.url import HostKey, Site
 from inspection.answers.failures import read_failure_groups
 from inspection.answers.host_details import explain_host
 from inspection.answers.overview import read_overview
@@ -39,7 +40,7 @@ from tests.console.served import PORT, Client, client_of, make_api
 from tests.support.rows import put_rows
 from tests.support.transcripts import Transcript
 
-SITE, HOST = "a.example", "http://a.example"
+SITE, HOST = Site("a.example"), HostKey("http://a.example")
 URL = f"{HOST}/page"
 
 
@@ -58,7 +59,7 @@ def data(tmp_path: Path) -> Path:
         HostRow(SITE, HOST, Condition.IDLE, totals=HostTotals(admitted=2, pages=1)),
         HostRow(
             SITE,
-            "http://b.a.example",
+            HostKey("http://b.a.example"),
             Condition.DELAYED,
             crawls={DEFAULT_CRAWL: HostCrawl(NewQueues(queued=7))},
             politeness=Politeness(delay=9.0),

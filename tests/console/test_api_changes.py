@@ -15,6 +15,7 @@ from gossamer.erasures import ErasureRow
 from gossamer.events import DEFAULT_CRAWL, BlocklistChanged, ErasureRequested, Outcome, SeedAdded
 from gossamer.log.codec import encode
 from gossamer.settings.api import Grant
+from gossamer.web.url import HostKey, Site
 from inspection.basics.folder import Folder
 from inspection.crawls.crawl import OpenCrawl, open_crawl
 from procedures.copying import Copy
@@ -24,7 +25,7 @@ from tests.console.served import Client, client_of, make_api
 from tests.runtime.processors import events
 from tests.support.transcripts import Transcript
 
-HOST = "http://a.example"
+HOST = HostKey("http://a.example")
 URL = f"{HOST}/page"
 CRAWL = f"/v1/crawls/{DEFAULT_CRAWL}"
 
@@ -111,7 +112,7 @@ def test_changes_are_those_that_the_commands_make(
 ) -> None:
     for method, path, body, _ in CHANGES[2:6]:
         send(client, method, path, body)
-    assert overrides_of(crawl.log)["a.example"].delay == 9.0
+    assert overrides_of(crawl.log)[Site("a.example")].delay == 9.0
     assert host_overrides_of(crawl.log)["www.a.example"].off is True
     assert [(one.when, one.pages) for one in speed_of(crawl.log).speeds] == [("sat,sun", 5.0)]
     seeds = [

@@ -11,6 +11,7 @@ from gossamer.crawl import MAX_CRAWLS
 from gossamer.events import ChangeRecorded, CrawlDefined, RefetchRequested, SeedAdded
 from gossamer.log.codec import encode
 from gossamer.store import Row
+from gossamer.web.url import HostKey
 from inspection.basics.folder import Folder, Opened
 from services.frontier.tables.partitions import partition_key
 from services.frontier.tables.urls import UrlRow
@@ -19,7 +20,7 @@ from tests.runtime.processors import events
 from tests.support.rows import put_rows
 from tests.support.transcripts import Transcript
 
-A = "http://a.example"
+A = HostKey("http://a.example")
 NEWS = CrawlDefined(crawl="news", at=1.0, scope="domain('a.example')", max_depth=3, weight=3.0)
 BLOGS = replace(NEWS, crawl="blogs", weight=1.0)
 

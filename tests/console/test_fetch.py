@@ -9,7 +9,7 @@ import pytest
 from console.api.routes.requests import MAX_URGENT
 from console.cli.main import main
 from gossamer.events import DEFAULT_CRAWL, Outcome
-from gossamer.web.url import host_key
+from gossamer.web.url import HostKey, Site, host_key
 from inspection.answers.fetched import is_complete, note_before, read_fetched
 from inspection.crawls.crawl import open_crawl
 from services.frontier.partition.queue import HostQueues
@@ -21,7 +21,7 @@ from tests.console.requests import RequestCommand
 from tests.console.served import Client, client_of, make_api
 from tests.support.transcripts import Transcript
 
-A, B = "http://a.example", "http://b.example"
+A, B = HostKey("http://a.example"), "http://b.example"
 NOW = 1_800_000_000.0
 
 
@@ -84,7 +84,7 @@ def test_failed_visit_is_complete_and_a_page_waits_for_its_capture(fetch: Reques
 
 def test_url_that_waits_says_until_when(fetch: RequestCommand, transcript: Transcript) -> None:
     row = HostRow(
-        "a.example", A, Condition.BACKING_OFF, 4e9, "Retry-After", backoff_cause=Outcome.BUSY
+        Site("a.example"), A, Condition.BACKING_OFF, 4e9, "Retry-After", backoff_cause=Outcome.BUSY
     )
     with open_crawl(None, fetch.data) as crawl:
         queues = HostQueues(crawl.store().table(QueuedUrl), DEFAULT_CRAWL)

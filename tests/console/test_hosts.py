@@ -7,13 +7,14 @@ import pytest
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined
 from gossamer.log.codec import encode
 from gossamer.web.robots import RobotsRules
+from gossamer.web.url import HostKey, Site
 from inspection.basics.folder import Folder, Opened
 from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostCrawl, HostRow, NewQueues, RobotsRow
 from tests.console.test_status import store_rows
 from tests.support.transcripts import Transcript
 
-HOST = "http://a.example"
+HOST = HostKey("http://a.example")
 
 
 @pytest.fixture
@@ -29,7 +30,9 @@ def test_walls_of_a_host_are_counted_by_kind_and_product(
     until = 2_000_000_000.0
     store_rows(
         crawl_folder,
-        HostRow("a.example", HOST, Condition.BACKING_OFF, until, reason, "challenged", walls=walls),
+        HostRow(
+            Site("a.example"), HOST, Condition.BACKING_OFF, until, reason, "challenged", walls=walls
+        ),
     )
     command = ["hosts", "--data", str(crawl_folder.folder.path)]
     transcript(*command)
@@ -42,7 +45,13 @@ def test_one_host_is_explained(crawl_folder: Opened, transcript: Transcript) -> 
     store_rows(
         crawl_folder,
         HostRow(
-            "a.example", HOST, Condition.BACKING_OFF, until, "refused", "host_down", crawls=queued
+            Site("a.example"),
+            HOST,
+            Condition.BACKING_OFF,
+            until,
+            "refused",
+            "host_down",
+            crawls=queued,
         ),
         RobotsRow(HOST, RobotsRules(lines="2 - /private", fetched_at=until)),
     )

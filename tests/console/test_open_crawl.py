@@ -14,6 +14,7 @@ from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
 from gossamer.settings import load_settings
 from gossamer.settings.servers import KafkaSettings
+from gossamer.web.url import Site
 from inspection.crawls.crawl import open_crawl
 from tests.runtime.processors import drain
 from tests.support.transcripts import Transcript
@@ -36,7 +37,7 @@ def fleet(kafka: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterat
     log.close()
 
 
-def page(url: str, title: str) -> Page:
+def page(url: Site, title: str) -> Page:
     return Page(
         at=1.0, url=url, site=url, status=200, fetched_at=1.0, content_type="text/html",
         title=title, description="", language="", text=None, links=(), verdict=Verdict.FIRST,
@@ -58,11 +59,14 @@ def test_pages_of_a_fleet_are_the_newest_of_each_url(
     assert main(["pages"]) == 0
     assert titles(capsys) == {}
     events: list[Event | Tombstone] = [
-        *(page(f"http://{n}.example/", "old") for n in range(20)),
-        *(page(f"http://{n}.example/", "new") for n in range(10)),
+        *(page(Site(f"http://{n}.example/"), "old") for n in range(20)),
+        *(page(Site(f"http://{n}.example/"), "new") for n in range(10)),
         # Of the same site as the pages, so that both are in one partition, in this order.
-        *(Tombstone("default", url, url) for url in (f"http://{n}.example/" for n in range(5))),
-        page("http://0.example/", "again"),
+        *(
+            Tombstone("default", url, Site(url))
+            for url in (f"http://{n}.example/" for n in range(5))
+        ),
+        page(Site("http://0.example/"), "again"),
     ]
     fleet.append([encode(event) for event in events])
     assert main(["pages"]) == 0

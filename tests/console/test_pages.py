@@ -17,12 +17,13 @@ from gossamer.events.public import Gone
 from gossamer.log import Record
 from gossamer.log.codec import encode
 from gossamer.settings import Settings
+from gossamer.web.url import Site
 from gossamer.web.usage import judge, read_headers
 from inspection.basics.folder import Folder, Opened
 from inspection.crawls.crawl import open_crawl
 from tests.console.test_open_crawl import page
 
-THERE, GONE = "http://a.example/", "http://b.example/"
+THERE, GONE = Site("http://a.example/"), Site("http://b.example/")
 
 
 @pytest.fixture

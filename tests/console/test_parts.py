@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from gossamer.events import DEFAULT_CRAWL, ReleaseRequested
+from gossamer.web.url import HostKey, Site
 from inspection.basics.folder import Folder
 from services.frontier.tables.conditions import Condition
 from services.frontier.tables.harvest import MAX_SITE_POINTS, HarvestPoint, add_to_curve
@@ -20,7 +21,7 @@ from tests.console.requests import RequestCommand
 from tests.runtime.processors import events
 from tests.support.transcripts import Transcript
 
-SITE, HOST = "a.example", "http://a.example"
+SITE, HOST = Site("a.example"), HostKey("http://a.example")
 CALENDAR = f"{HOST}/calendar/"
 
 

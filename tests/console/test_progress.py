@@ -14,6 +14,7 @@ from console.cli.view import Rate, draw
 from console.output import RED, Line, Output
 from gossamer.events import DEFAULT_CRAWL, Outcome
 from gossamer.terminal import printable
+from gossamer.web.url import HostKey, Site
 from inspection.basics.figures import counts, duration, plural, size
 from inspection.basics.folder import Folder
 from inspection.basics.labels import plain_reason
@@ -98,7 +99,7 @@ def test_why_shows_web_text_as_plain_text(tmp_path: Path, transcript: Transcript
     opened = Folder(tmp_path).create()
     visit = UrlRow(
         DEFAULT_CRAWL,
-        host="http://a.example",
+        host=HostKey("http://a.example"),
         url="http://a.example/",
         outcome=Outcome.REDIRECT,
         at=1.0,
@@ -189,7 +190,13 @@ def test_report_names_hosts_that_back_off_with_time_and_reason(transcript: Trans
     of = progress(conditions=Counter({"backing off": 3}))
     hosts = tuple(
         host_of(
-            HostRow("a.example", host, Condition.BACKING_OFF, 1795471140.0 + n, "refused\x1b[2J")
+            HostRow(
+                Site("a.example"),
+                HostKey(host),
+                Condition.BACKING_OFF,
+                1795471140.0 + n,
+                "refused\x1b[2J",
+            )
         )
         for n, host in enumerate(("http://a.example", "http://b.a.example"))
     )
@@ -267,9 +274,9 @@ def test_failures_are_one_table_with_examples(transcript: Transcript) -> None:
     transcript.add("red lines of the report", map(Output().line, shown))
 
 
-def busy_host(host: str, queued: int, delay: float, condition: Condition) -> Host:
+def busy_host(host: HostKey, queued: int, delay: float, condition: Condition) -> Host:
     row = HostRow(
-        "a.example",
+        Site("a.example"),
         host,
         condition,
         crawls={DEFAULT_CRAWL: HostCrawl(NewQueues(queued=queued))},
@@ -279,8 +286,8 @@ def busy_host(host: str, queued: int, delay: float, condition: Condition) -> Hos
 
 
 def test_limit_names_the_host_that_takes_longest(transcript: Transcript) -> None:
-    slow = busy_host("http://slow.example", 12, 68.0, Condition.DELAYED)
-    other = busy_host("http://b.example", 2, 1.0, Condition.CHECKED_OUT)
+    slow = busy_host(HostKey("http://slow.example"), 12, 68.0, Condition.DELAYED)
+    other = busy_host(HostKey("http://b.example"), 2, 1.0, Condition.CHECKED_OUT)
     for hosts in ((slow,), (slow, other)):
         transcript.add(
             f"all URLs are of this crawl, {plural(len(hosts), 'host')}",
@@ -291,16 +298,20 @@ def test_limit_names_the_host_that_takes_longest(transcript: Transcript) -> None
 
 
 def test_limit_names_the_delay_if_all_hosts_wait_for_it(transcript: Transcript) -> None:
-    hosts = tuple(busy_host(f"http://{name}.example", 20, 1.0, Condition.DELAYED) for name in "ab")
+    hosts = tuple(
+        busy_host(HostKey(f"http://{name}.example"), 20, 1.0, Condition.DELAYED) for name in "ab"
+    )
     transcript.add("equal delays", limit_text(progress(), Workload(hosts)))
-    mixed = (hosts[0], busy_host("http://c.example", 5, 5.0, Condition.CHECKED_OUT))
+    mixed = (hosts[0], busy_host(HostKey("http://c.example"), 5, 5.0, Condition.CHECKED_OUT))
     transcript.add("two delays", limit_text(progress(), Workload(mixed)))
 
 
 def test_limit_names_the_parser_the_fetcher_the_speed_and_the_budget(
     transcript: Transcript,
 ) -> None:
-    hosts = tuple(busy_host(f"http://{name}.example", 20, 1.0, Condition.READY) for name in "ab")
+    hosts = tuple(
+        busy_host(HostKey(f"http://{name}.example"), 20, 1.0, Condition.READY) for name in "ab"
+    )
     of = progress(conditions=Counter({"ready": 2}))
     transcript.add("hosts are ready", limit_text(of, Workload(hosts)))
     transcript.add("slow with gossamer speed", limit_text(of, Workload(hosts, speed=20.0)))

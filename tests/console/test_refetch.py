@@ -7,12 +7,13 @@ from msgspec.structs import replace
 
 from gossamer import clock
 from gossamer.events import DEFAULT_CRAWL, Outcome
+from gossamer.web.url import HostKey
 from services.frontier.tables.urls import UrlRow
 from tests.console.requests import RequestCommand
 from tests.support.transcripts import Transcript
 
 DAY = 86400.0
-A = "http://a.example"
+A = HostKey("http://a.example")
 
 
 @pytest.fixture
@@ -22,7 +23,9 @@ def refetch(tmp_path: Path, transcript: Transcript) -> RequestCommand:
 
 def url_row(url: str, outcome: str = Outcome.PAGE, days_ago: float = 1.0) -> UrlRow:
     host = "/".join(url.split("/", 3)[:3])
-    return UrlRow(DEFAULT_CRAWL, host, url, outcome, at=clock.now() - days_ago * DAY, earlier=1)
+    return UrlRow(
+        DEFAULT_CRAWL, HostKey(host), url, outcome, at=clock.now() - days_ago * DAY, earlier=1
+    )
 
 
 def test_visited_urls_are_requested_with_any_outcome(refetch: RequestCommand) -> None:

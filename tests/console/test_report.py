@@ -6,6 +6,7 @@ import pytest
 
 from console.cli.main import main
 from gossamer.events import DEFAULT_CRAWL
+from gossamer.web.url import Site
 from inspection.basics.figures import share_text
 from inspection.basics.folder import Folder
 from services.frontier.totals.daily import (
@@ -47,7 +48,10 @@ def data(tmp_path: Path) -> Path:
     """Return the folder of a crawl with the totals of two days."""
     folder = Folder(tmp_path / "data")
     opened = folder.create()
-    examples = HazardExample(HOSTILE, "a.example"), HazardExample("http://b.example/", "b.example")
+    examples = (
+        HazardExample(HOSTILE, Site("a.example")),
+        HazardExample("http://b.example/", Site("b.example")),
+    )
     put_rows(
         opened.store,
         make_day(AT),
@@ -79,7 +83,7 @@ def test_html_is_one_file_without_markup_of_the_web(
     hostile = "http://a.example/<script>alert('x')</script>\x1b\u202e"
     opened = Folder(tmp_path / "html").create()
     day = make_day(AT, types={"text/<img src=//evil.example>": Downloads(3, 9)})
-    examples = (HazardExample(hostile, "a.example"),)
+    examples = (HazardExample(hostile, Site("a.example")),)
     put_rows(opened.store, day, HazardExamplesRow(DEFAULT_CRAWL, "0/4", "trap_urls", AT, examples))
     assert main(["report", "--html", "--data", str(tmp_path / "html")]) == 0
     shown = capsys.readouterr().out

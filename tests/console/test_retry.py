@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.events import DEFAULT_CRAWL, Outcome
+from gossamer.web.url import HostKey, Site
 from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.urls import UrlRow
@@ -17,18 +18,20 @@ def retry(tmp_path: Path, transcript: Transcript) -> RequestCommand:
     return RequestCommand("retry", tmp_path / "data", transcript)
 
 
-def failing_host(host: str, by: Outcome = Outcome.HOST_DOWN) -> HostRow:
+def failing_host(host: HostKey, by: Outcome = Outcome.HOST_DOWN) -> HostRow:
     until = 2_000_000_000.0
     why = "no connection\x1b[2J"
-    return HostRow("a.example", host, Condition.BACKING_OFF, until, why, backoff_cause=by)
+    return HostRow(Site("a.example"), host, Condition.BACKING_OFF, until, why, backoff_cause=by)
 
 
 def url_row(url: str, outcome: str) -> UrlRow:
-    return UrlRow(DEFAULT_CRAWL, "http://a.example", url, outcome, at=1.0)
+    return UrlRow(DEFAULT_CRAWL, HostKey("http://a.example"), url, outcome, at=1.0)
 
 
 def test_failed_host_is_retried_on_all_its_schemes(retry: RequestCommand) -> None:
-    retry.store_rows(failing_host("http://a.example"), failing_host("https://a.example"))
+    retry.store_rows(
+        failing_host(HostKey("http://a.example")), failing_host(HostKey("https://a.example"))
+    )
     retry("a.example")
     retry("http://a.example")
     hosts = [host for _, host, _ in retry.requests()]
@@ -37,7 +40,8 @@ def test_failed_host_is_retried_on_all_its_schemes(retry: RequestCommand) -> Non
 
 def test_hosts_with_retry_after_or_without_failure_are_not_retried(retry: RequestCommand) -> None:
     retry.store_rows(
-        failing_host("http://a.example", Outcome.BUSY), HostRow("a.example", "http://b.a.example")
+        failing_host(HostKey("http://a.example"), Outcome.BUSY),
+        HostRow(Site("a.example"), HostKey("http://b.a.example")),
     )
     retry("http://a.example", status=1)
     retry("b.a.example", status=1)

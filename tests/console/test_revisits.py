@@ -12,6 +12,7 @@ from gossamer.events import DEFAULT_CRAWL, CrawlDefined
 from gossamer.log import partition_of
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.settings import Settings
+from gossamer.web.url import HostKey, Site
 from gossamer.web.validators import DistrustReason, Trust, Validators
 from inspection.basics.folder import Folder, Opened
 from inspection.crawls.crawl import open_crawl
@@ -36,7 +37,7 @@ from services.frontier.tables.urls import QueuedUrl
 from tests.support.rows import put_rows
 from tests.support.transcripts import Transcript
 
-HOST, SITE = "http://a.example", "a.example"
+HOST, SITE = HostKey("http://a.example"), Site("a.example")
 URL = f"{HOST}/page"
 NOW, DAY = 2_000_000_000.0, 86400.0
 

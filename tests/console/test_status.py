@@ -14,6 +14,7 @@ from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SeedAdded
 from gossamer.log import key_group_of
 from gossamer.log.codec import encode
 from gossamer.store import Row
+from gossamer.web.url import HostKey, Site
 from inspection.basics.folder import Folder, Opened
 from inspection.crawls.crawl import OpenCrawl
 from inspection.progress.progress import Progress
@@ -30,8 +31,8 @@ from tests.support.rows import put_rows
 from tests.support.transcripts import Transcript
 
 NOW = 2_000_000_000.0
-HOST = "http://a.example"
-GROUP = key_group_of("a.example")
+HOST = HostKey("http://a.example")
+GROUP = key_group_of(Site("a.example"))
 DEFINED = CrawlDefined(at=NOW, scope="domain('a.example')", max_depth=3)
 
 
@@ -125,14 +126,14 @@ def test_status_of_a_folder_is_read_from_store_and_log(
     crawl_folder: Opened, run_status: Status
 ) -> None:
     due = NOW
-    failing = HostRow("a.example", HOST, Condition.BACKING_OFF, due, "no connection\x1b[2J")
+    failing = HostRow(Site("a.example"), HOST, Condition.BACKING_OFF, due, "no connection\x1b[2J")
     store_rows(
         crawl_folder,
         TallyRow(DEFAULT_CRAWL, "0/4", admitted=2, queued=1),
         PartitionTallyRow("0/4", due_count=1, conditions={"backing off": 1}),
         TallyRow(DEFAULT_CRAWL, "3/4", admitted=1, pages=1, outcomes={"page": 1}),
         PartitionRow("0/4", due=BucketRange(0, 0, (GROUP,))),
-        DueRow(f"hosts/{GROUP}/0", "1", due, "a.example", HOST),
+        DueRow(f"hosts/{GROUP}/0", "1", due, Site("a.example"), HOST),
         failing,
     )
     crawl_folder.log.append([encode(DEFINED), encode(SeedAdded(at=1.0, url=f"{HOST}/"))])

@@ -25,7 +25,7 @@ from gossamer.log.sqlite import PARTITIONS
 from gossamer.settings import Settings
 from gossamer.speed import NO_LIMIT
 from gossamer.web.robots import parse_robots
-from gossamer.web.url import fingerprint, site_of
+from gossamer.web.url import HostKey, Site, fingerprint, site_of
 from inspection.basics.folder import Folder
 from inspection.crawls.crawl import open_crawl
 from inspection.urls.url_rows import UrlFacts, read_facts
@@ -48,7 +48,7 @@ from services.frontier.totals.tally import PartitionTallyRow
 from tests.support.rows import put_rows
 from tests.support.transcripts import Transcript
 
-HOST = "http://a.example"
+HOST = HostKey("http://a.example")
 URL = f"{HOST}/page"
 NOW = 2_000_000_000.0
 DEFINED = CrawlDefined(at=1.0, scope='domain("a.example")', max_depth=3)
@@ -148,11 +148,11 @@ def test_refusal_is_not_shown_as_a_visit(why: Why) -> None:
 
 def test_refusals_without_a_row_are_explained_by_their_rule(why: Why) -> None:
     refused = {"robots_excluded": MAX_REFUSED_ROWS + 1, "redirect": MAX_REFUSED_ROWS}
-    trapped = SiteRow("a.example", crawls={DEFAULT_CRAWL: SiteCrawl(refused=refused)})
+    trapped = SiteRow(Site("a.example"), crawls={DEFAULT_CRAWL: SiteCrawl(refused=refused)})
     why("one rule has refused too many for rows", site=trapped, via="seed", is_seen=True)
     why("the same in a fleet", site=trapped, definition=DEFINED, fleet=True)
     refused = {"redirect": 5000, "robots_excluded": 7000}
-    two = SiteRow("a.example", crawls={DEFAULT_CRAWL: SiteCrawl(refused=refused)})
+    two = SiteRow(Site("a.example"), crawls={DEFAULT_CRAWL: SiteCrawl(refused=refused)})
     why("two rules have", site=two, is_seen=True)
     why("but the URL is queued", site=trapped, queued=behind(1), host=host(), is_seen=True)
     why("but the URL was visited", site=trapped, visit=visit(), is_seen=True)
@@ -256,14 +256,14 @@ def test_pace_of_a_host_names_the_crawl_delay(why: Why) -> None:
     slow = host(politeness=Politeness(delay=20.0, strain=2))
     why("with a Crawl-delay", False, host=visited, robots=robots)
     why("with an overloaded server", False, host=slow, robots=robots)
-    override = SiteOverridden(at=NOW, site="a.example", delay=5.0)
+    override = SiteOverridden(at=NOW, site=Site("a.example"), delay=5.0)
     why("with a delay of the operator", host=visited, site_override=override)
     why("with the usual delay", False, host=host(politeness=Politeness(delay=1.0)))
 
 
 def test_new_setting_is_the_pace_before_the_next_visit(why: Why) -> None:
     quick = host(politeness=Politeness(delay=0.3))
-    slower = SiteOverridden(at=NOW, site="a.example", delay=5.0)
+    slower = SiteOverridden(at=NOW, site=Site("a.example"), delay=5.0)
     why("a longer delay", host=quick, queued=behind(12), site_override=slower)
     faster = replace(slower, delay=0.1)
     why("a shorter delay", host=quick, site_override=faster)
@@ -272,7 +272,9 @@ def test_new_setting_is_the_pace_before_the_next_visit(why: Why) -> None:
 
 def test_gates_that_are_closed_for_one_reason_are_shown_once(why: Why) -> None:
     quiet, end = Overrides(), NOW - NOW % 86400 + 86399.0
-    quiet.change(SiteOverridden(at=NOW, site="a.example", quiet_from=0.0, quiet_until=86399.0))
+    quiet.change(
+        SiteOverridden(at=NOW, site=Site("a.example"), quiet_from=0.0, quiet_until=86399.0)
+    )
     backing_off = host(
         condition=Condition.BACKING_OFF, ready_at=end, backoff_reason="quiet hours of the site"
     )
@@ -310,7 +312,7 @@ def test_ready_host_names_the_neighbours_it_waits_for(why: Why) -> None:
 
 def test_all_closed_gates_are_shown(why: Why) -> None:
     ready, paused, off = host(condition=Condition.READY), replace(DEFINED, paused=True), Overrides()
-    off.change(SiteOverridden(at=NOW, site="a.example", off=True))
+    off.change(SiteOverridden(at=NOW, site=Site("a.example"), off=True))
     facts: dict[str, Any] = {
         "host": ready,
         "queued": behind(0),
@@ -358,7 +360,10 @@ def test_finder_of_a_queued_url_is_read_from_the_queue(tmp_path: Path) -> None:
         origin = Origin(via=f"1.0.0@{HOST}/{number}")
         row = queues.append(row, [QueuedUrl(DEFAULT_CRAWL, "", 0, url, number, origin)])
     opened.store.table(HostRow).put(row)
-    out = {"https://a.example": "a.example", "http://b.example": "b.example"}
+    out = {
+        HostKey("https://a.example"): Site("a.example"),
+        HostKey("http://b.example"): Site("b.example"),
+    }
     partition = partition_key(partition_of("a.example", PARTITIONS), PARTITIONS)
     opened.store.table(PartitionTallyRow).put(PartitionTallyRow(partition, checked_out=out))
     opened.store.flush()

@@ -5,6 +5,7 @@ from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.links import estimate_sites
+from gossamer.web.url import Site
 from services.dedup import guesses, links
 from services.dedup.guesses import Guesses
 from services.dedup.host_names import HostNames
@@ -25,9 +26,9 @@ def test_guesses_of_one_site_fill_only_its_part_of_the_cache() -> None:
 
 def test_links_of_one_site_fill_only_its_part_of_the_sketches() -> None:
     counts = InLinks()
-    counts.count_links(DEFAULT_CRAWL, "b.example", ["http://c.example/"])
+    counts.count_links(DEFAULT_CRAWL, Site("b.example"), ["http://c.example/"])
     many = (f"http://h{n}.example/{LONG}" for n in range(20_000))
-    counts.count_links(DEFAULT_CRAWL, "trap.example", many)
+    counts.count_links(DEFAULT_CRAWL, Site("trap.example"), many)
     assert counts._sketches.bytes <= links.SITE_IN_LINKS_CACHE_BYTES + 1000
     assert round(estimate_sites(counts.pop(DEFAULT_CRAWL, "http://c.example/"))) == 1
 

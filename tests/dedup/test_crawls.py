@@ -38,6 +38,7 @@ from gossamer.sqlite import Database
 from gossamer.store import Row
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.links import estimate_sites
+from gossamer.web.url import HostKey, Site
 from gossamer.web.url_steps import ALL_STEPS
 from services.dedup.content import DigestRow, NearRow
 from services.dedup.guesses import INITIAL_GUESSES
@@ -48,7 +49,7 @@ from services.dedup.service import Dedup
 
 from .test_dedup import of_kind, parsed_page
 
-HOST = "http://a.test"
+HOST = HostKey("http://a.test")
 URL = f"{HOST}/x"
 WORDS = " ".join(f"word{n}" for n in range(200))
 CRAWLS = ("news", "shops")
@@ -77,7 +78,7 @@ class Instance:
     def discover(self, crawl: str, url: str = URL, **fields: object) -> list[object]:
         found = Discovery(url, 1, **fields)  # type: ignore[arg-type]
         via = f"1.1.0@{HOST}/of-{crawl}"
-        event = UrlsDiscovered(crawl=crawl, at=1.0, site="a.test", via=via, urls=(found,))
+        event = UrlsDiscovered(crawl=crawl, at=1.0, site=Site("a.test"), via=via, urls=(found,))
         return self.handle(event)
 
     def visit(self, crawl: str, *links: Link, url: str = URL, **fields: Any) -> list[object]:
@@ -181,7 +182,7 @@ def test_only_the_crawl_with_a_policy_of_hints_gets_hints() -> None:
     found = Discovery(URL, 1, linked_at=5.0)
     events = [
         UrlsDiscovered(
-            crawl=crawl, at=1.0, site="a.test", via="2.2.0@http://a.test/", urls=(found,)
+            crawl=crawl, at=1.0, site=Site("a.test"), via="2.2.0@http://a.test/", urls=(found,)
         )
         for crawl in ("news", "shops")
     ]
@@ -194,7 +195,7 @@ def test_good_links_of_one_crawl_promote_nothing_in_the_other() -> None:
     for crawl in ("news", "shops"):
         one.discover(crawl, score=0.9)
     found = Discovery(URL, 1, score=0.9)
-    event = UrlsDiscovered(crawl="news", at=1.0, site="a.test", via="2.2.0@b", urls=(found,))
+    event = UrlsDiscovered(crawl="news", at=1.0, site=Site("a.test"), via="2.2.0@b", urls=(found,))
     promoted = [one for one in of_kind(UrlsAdmitted, one.handle(event)) if one.promoted]
     assert [(event.crawl, event.urls[0].good_links) for event in promoted] == [("news", 2)]
 
@@ -205,7 +206,7 @@ def test_linking_sites_are_counted_for_the_crawl_that_found_them() -> None:
         one.discover(crawl)
     found = Discovery(URL, 1)
     event = UrlsDiscovered(
-        crawl="news", at=1.0, site="a.test", via="2.2.0@http://b.test/", urls=(found,)
+        crawl="news", at=1.0, site=Site("a.test"), via="2.2.0@http://b.test/", urls=(found,)
     )
     one.handle(event)
     sites = [
@@ -238,7 +239,7 @@ def test_definition_of_one_crawl_resets_nothing_of_the_other() -> None:
     ]
     assert not of_kind(Page, one.visit("news", url=f"{HOST}/en", language="en"))
     other = UrlsDiscovered(
-        crawl="news", at=1.0, site="a.test", via="another", urls=(Discovery(URL, 1),)
+        crawl="news", at=1.0, site=Site("a.test"), via="another", urls=(Discovery(URL, 1),)
     )
     assert not admitted(one.handle(other))
 
@@ -287,7 +288,7 @@ def test_comparison_of_hosts_by_a_removed_crawl_still_counts() -> None:
     event = HostsCompared(
         crawl="news",
         at=1.0,
-        site="a.test",
+        site=Site("a.test"),
         host=HOST,
         counterpart="http://b.test",
         original="http://b.test",
@@ -342,7 +343,7 @@ def test_probe_of_a_removed_crawl_counts_for_the_others() -> None:
 def removal(crawl: str, *urls: str) -> ErasureBegun:
     erasure = Erasure("a.test", 7.0, "me", 0, 0)
     return ErasureBegun(
-        crawl=crawl, at=7.0, site="a.test", erasure=erasure, urls=urls, removal=True
+        crawl=crawl, at=7.0, site=Site("a.test"), erasure=erasure, urls=urls, removal=True
     )
 
 
@@ -454,7 +455,9 @@ def histories(draw: st.DrawFn) -> list[Event]:
         if draw(st.booleans()):
             urls = (Discovery(url, 1, score=draw(st.sampled_from((0.2, 0.9)))),)
             found.append(
-                UrlsDiscovered(crawl=crawl, at=1.0 + number, site="a.test", via=via, urls=urls)
+                UrlsDiscovered(
+                    crawl=crawl, at=1.0 + number, site=Site("a.test"), via=via, urls=urls
+                )
             )
             continue
         page: PageParsed = parsed_page(

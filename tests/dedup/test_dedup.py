@@ -28,7 +28,7 @@ from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.links import estimate_sites
-from gossamer.web.url import fingerprint, host_key, site_of
+from gossamer.web.url import Site, fingerprint, host_key, site_of
 from gossamer.web.usage import judge, read_headers
 from services.dedup.seen import SeenMapping, SeenRow, SeenTable, hash_finder
 from services.dedup.service import Dedup
@@ -45,7 +45,7 @@ def dedup() -> Dedup:
 
 def urls_discovered(*urls: str, via: str = "v1") -> UrlsDiscovered:
     found = tuple(Discovery(url, 1) for url in urls)
-    return UrlsDiscovered(at=0.0, site="a.test", via=via, urls=found)
+    return UrlsDiscovered(at=0.0, site=Site("a.test"), via=via, urls=found)
 
 
 def parsed_page(
@@ -99,7 +99,7 @@ def test_admission_states_how_many_links_of_the_content_were_known(dedup: Dedup)
     ]
     new = Discovery("http://a.test/new", 1, score=0.5)
     page = Discovery("http://a.test/0", 1, score=0.5)
-    event = UrlsDiscovered(at=0.0, site="a.test", via=f"1.1.0@{page.url}", urls=(*links, new))
+    event = UrlsDiscovered(at=0.0, site=Site("a.test"), via=f"1.1.0@{page.url}", urls=(*links, new))
     [admitted] = of_kind(UrlsAdmitted, dedup.handle(event, 0.0))
     assert (admitted.urls, admitted.known_links) == ((new,), 1), "no menu, and not the page itself"
 
@@ -107,7 +107,7 @@ def test_admission_states_how_many_links_of_the_content_were_known(dedup: Dedup)
 def test_links_of_another_site_do_not_count_as_known(dedup: Dedup) -> None:
     list(dedup.handle(urls_discovered("http://a.test/1"), 0.0))
     links = tuple(Discovery(f"http://a.test/{n}", 1, score=0.5) for n in (1, 2))
-    event = UrlsDiscovered(at=0.0, site="a.test", via="1.1.0@http://b.test/", urls=links)
+    event = UrlsDiscovered(at=0.0, site=Site("a.test"), via="1.1.0@http://b.test/", urls=links)
     [admitted] = of_kind(UrlsAdmitted, dedup.handle(event, 0.0))
     assert admitted.known_links == 0
 
@@ -139,7 +139,7 @@ def test_seed_is_keyed_by_its_site_with_depth_and_priority(dedup: Dedup) -> None
     [event] = dedup.handle(seed, 5.0)
     trace = fingerprint("http://www.a.test/x")
     found = Discovery("http://www.a.test/x", depth=2, priority=-1, trace=trace)
-    assert event == UrlsDiscovered(at=5.0, site="a.test", via="seed@seeds/0/7", urls=(found,))
+    assert event == UrlsDiscovered(at=5.0, site=Site("a.test"), via="seed@seeds/0/7", urls=(found,))
 
 
 @pytest.mark.parametrize("url", ["no url", "ftp://a.test/", "http://www.out.test/"])

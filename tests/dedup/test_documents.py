@@ -24,7 +24,7 @@ from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.store.sqlite import SqliteStore
-from gossamer.web.url import fingerprint, host_key, site_of
+from gossamer.web.url import Site, fingerprint, host_key, site_of
 from gossamer.web.usage import Source, Statement, judge
 from services.dedup.rows import DocumentRow
 from services.dedup.seen import SeenTable
@@ -126,7 +126,7 @@ def test_deleted_document_gets_one_tombstone_with_its_reason(
     gone = Tombstone(
         "default",
         URL,
-        "a.test",
+        Site("a.test"),
         verdict=Verdict.REDIRECT if to else Verdict.GONE,
         redirects_to=to,
         reason=reason,

@@ -9,11 +9,11 @@ from gossamer.events import (
     UrlsAdmitted,
     UrlsDiscovered,
 )
-from gossamer.web.url import fingerprint
+from gossamer.web.url import HostKey, Site, fingerprint
 
 from .test_documents import Instance, Seen, parsed_page
 
-ONE, OTHER = "http://one.test", "http://other.test"
+ONE, OTHER = HostKey("http://one.test"), HostKey("http://other.test")
 UNTIL = 9e9
 
 
@@ -70,11 +70,11 @@ def test_hosts_with_three_equal_pages_are_compared_in_small_orders() -> None:
     assert [(one.host, one.original, one.compared) for one in announced] == [(OTHER, "", True)]
 
 
-def told(host: str, counterpart: str, original: str) -> HostsCompared:
+def told(host: HostKey, counterpart: str, original: str) -> HostsCompared:
     site = host.removeprefix("http://")
     return HostsCompared(
         at=1.0,
-        site=site,
+        site=Site(site),
         host=host,
         counterpart=counterpart,
         original=original,
@@ -86,7 +86,9 @@ def told(host: str, counterpart: str, original: str) -> HostsCompared:
 def admitted(instance: Instance, url: str) -> list[str]:
     """Return the URLs that are admitted, or sent to another site, for a link to *url*."""
     site = url.split("/")[2]
-    event = UrlsDiscovered(at=2.0, site=site, via="1.1.0@http://c.test/", urls=(Discovery(url),))
+    event = UrlsDiscovered(
+        at=2.0, site=Site(site), via="1.1.0@http://c.test/", urls=(Discovery(url),)
+    )
     outputs = instance.dedup.handle(event, 99.0)
     found = [one for one in outputs if isinstance(one, UrlsAdmitted | UrlsDiscovered)]
     return [one.url for event in found for one in event.urls]

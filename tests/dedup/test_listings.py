@@ -34,6 +34,7 @@ from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.soft_404 import NO_PAGE
+from gossamer.web.url import HostKey, Site
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
 from tests.support.kinds import with_kind
@@ -69,8 +70,8 @@ def listing_page(
     return with_kind(
         PageParsed(
             at=1.0,
-            site=site,
-            host=f"http://{site}",
+            site=Site(site),
+            host=HostKey(f"http://{site}"),
             visit=Visit(f"1.1.0@{url}", url, depth=depth, purpose=Purpose.SITEMAP),
             fetched_at=at,
             listing=listing,
@@ -165,7 +166,7 @@ def test_sitemaps_of_an_index_are_one_level_deeper(dedup: Dedup) -> None:
 def robots_naming(url: str, by: str) -> UrlsDiscovered:
     found = Discovery(url, 1, purpose=Purpose.SITEMAP)
     site = url.split("/")[2]
-    return UrlsDiscovered(at=0.0, site=site, via=f"1.1.0@{by}", urls=(found,))
+    return UrlsDiscovered(at=0.0, site=Site(site), via=f"1.1.0@{by}", urls=(found,))
 
 
 def discover(dedup: Dedup, event: UrlsDiscovered) -> None:

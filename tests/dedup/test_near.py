@@ -14,7 +14,7 @@ from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.store.sqlite import SqliteStore
-from gossamer.web.url import host_key, site_of
+from gossamer.web.url import Site, host_key, site_of
 from services.dedup.content import MAX_PAGES_PER_BAND, NearRow, bands, distance
 from services.dedup.rows import DocumentRow
 from services.dedup.seen import SeenTable
@@ -25,7 +25,7 @@ SIMHASH = 0x0123456789ABCDEF
 BIT = st.integers(0, 63)
 
 
-class Site:
+class WebSite:
     """Dedup, and the verdicts on a sequence of pages."""
 
     def __init__(self, **options: int) -> None:
@@ -58,7 +58,7 @@ class Site:
 @given(st.integers(0, (1 << 64) - 1), st.sets(BIT, max_size=8))
 @settings(max_examples=60, deadline=None)
 def test_texts_are_near_if_any_three_bits_differ(simhash: int, flipped: set[int]) -> None:
-    site, other = Site(), simhash
+    site, other = WebSite(), simhash
     for bit in flipped:
         other ^= 1 << bit
     site.visit("http://a.test/1", simhash)
@@ -69,7 +69,7 @@ def test_texts_are_near_if_any_three_bits_differ(simhash: int, flipped: set[int]
 @given(st.integers(0, 3))
 @settings(deadline=None)
 def test_near_distance_is_a_setting(limit: int) -> None:
-    site = Site(near_distance=limit)
+    site = WebSite(near_distance=limit)
     site.visit("http://a.test/1", SIMHASH)
     for number, bits in enumerate((0b1111, 0b111, 0b11, 0b1, 0)):
         near = site.visit(f"http://a.test/other{number}", SIMHASH ^ bits)
@@ -80,7 +80,7 @@ def test_near_distance_is_a_setting(limit: int) -> None:
 
 
 def test_copy_at_another_site_is_found_by_its_digest_only() -> None:
-    site = Site()
+    site = WebSite()
     site.visit("http://a.test/1", SIMHASH)
     assert not site.visit("http://b.test/1", SIMHASH)
     equal = site.verdict(site.page("http://b.test/2", SIMHASH, digest="digest of http://a.test/1"))
@@ -89,7 +89,7 @@ def test_copy_at_another_site_is_found_by_its_digest_only() -> None:
 
 
 def test_nearest_candidate_leads_and_the_earliest_of_equals() -> None:
-    site = Site()
+    site = WebSite()
     site.visit("http://a.test/far", SIMHASH ^ 0b111)
     site.visit("http://a.test/other", SIMHASH ^ (0b1111 << 20))
     assert site.visit("http://a.test/2", SIMHASH ^ 0b11) == "http://a.test/far"
@@ -97,7 +97,7 @@ def test_nearest_candidate_leads_and_the_earliest_of_equals() -> None:
 
 
 def test_page_is_not_a_near_duplicate_of_itself() -> None:
-    site = Site()
+    site = WebSite()
     assert not site.visit("http://a.test/1", SIMHASH)
     assert not site.visit("http://a.test/1", SIMHASH ^ 1)
 
@@ -106,7 +106,7 @@ def test_page_is_not_a_near_duplicate_of_itself() -> None:
 @given(st.lists(st.sets(BIT, max_size=4), max_size=12))
 @settings(max_examples=50, deadline=None)
 def test_redelivered_record_gets_the_same_verdict(pages: list[set[int]]) -> None:
-    site, seen = Site(), []
+    site, seen = WebSite(), []
     for number, flipped in enumerate(pages):
         page = site.page(f"http://a.test/{number}", SIMHASH ^ sum(1 << bit for bit in flipped))
         seen.append((page, site.verdict(page)))
@@ -115,7 +115,7 @@ def test_redelivered_record_gets_the_same_verdict(pages: list[set[int]]) -> None
 
 
 def test_links_of_a_near_duplicate_are_released_and_its_document_names_the_leader() -> None:
-    site = Site()
+    site = WebSite()
     site.visit("http://a.test/1", SIMHASH)
     page = site.page("http://a.test/2", SIMHASH ^ 1, links=(Link("http://a.test/3"),))
     events = list(site.dedup.handle(page, 0.0))
@@ -127,7 +127,7 @@ def test_links_of_a_near_duplicate_are_released_and_its_document_names_the_leade
 
 
 def test_too_many_near_duplicates_in_a_row_are_a_trap() -> None:
-    site, link = Site(duplicates_limit=2), (Link("http://a.test/next"),)
+    site, link = WebSite(duplicates_limit=2), (Link("http://a.test/next"),)
     site.visit("http://a.test/1", SIMHASH)
 
     def verdict_after(duplicates: int) -> PageDeduplicated:
@@ -141,14 +141,14 @@ def test_too_many_near_duplicates_in_a_row_are_a_trap() -> None:
 
 
 def test_page_without_simhash_has_no_near_duplicates() -> None:
-    site = Site()
+    site = WebSite()
     assert not site.visit("http://a.test/1", None)
     assert not site.visit("http://a.test/2", None)
     assert not list(site.store.table(NearRow).everything())
 
 
 def test_deleted_page_does_not_lead() -> None:
-    site = Site()
+    site = WebSite()
     site.visit("http://a.test/1", SIMHASH)
     list(site.dedup.handle(site.page("http://a.test/1", None, status=410), 0.0))
     assert not site.visit("http://a.test/2", SIMHASH)
@@ -156,7 +156,7 @@ def test_deleted_page_does_not_lead() -> None:
 
 
 def test_page_with_another_text_no_longer_leads() -> None:
-    site = Site()
+    site = WebSite()
     site.visit("http://a.test/1", SIMHASH)
     assert site.visit("http://a.test/2", SIMHASH ^ 1) == "http://a.test/1"
     site.visit("http://a.test/1", SIMHASH ^ (1 << 64) - 1, digest="of another text")
@@ -173,7 +173,7 @@ VISITS = st.lists(st.tuples(st.integers(0, 3), TEXTS, st.booleans(), st.integers
 def test_rows_have_a_page_with_its_present_text_only(
     visits: list[tuple[int, int | None, bool, int]],
 ) -> None:
-    site = Site()
+    site = WebSite()
     for number, flipped, noindex, late in visits:
         simhash = None if flipped is None else SIMHASH ^ flipped
         page = site.page(f"http://a.test/{number}", simhash, noindex=noindex, digest=f"{flipped}")
@@ -190,7 +190,7 @@ def test_rows_have_a_page_with_its_present_text_only(
 
 
 def test_unpublished_page_does_not_lead() -> None:
-    site = Site()
+    site = WebSite()
     site.visit("http://a.test/1", SIMHASH, noindex=True)
     assert not site.visit("http://a.test/2", SIMHASH)
 
@@ -203,7 +203,7 @@ def boilerplate() -> Iterator[int]:
 
 
 def test_bands_are_bounded_and_boilerplate_hides_no_near_duplicate() -> None:
-    site, simhashes = Site(), boilerplate()
+    site, simhashes = WebSite(), boilerplate()
     for number in range(3 * MAX_PAGES_PER_BAND):
         assert not site.visit(f"http://a.test/{number}", next(simhashes))
     last = next(simhashes)
@@ -216,12 +216,12 @@ def test_bands_are_bounded_and_boilerplate_hides_no_near_duplicate() -> None:
 
 
 def test_family_of_near_duplicates_has_four_rows() -> None:
-    site = Site()
+    site = WebSite()
     for number in range(50):
         site.visit(f"http://a.test/{number}", SIMHASH ^ 1 << number)
     site.store.flush()
     rows = list(site.store.table(NearRow).everything())
-    assert sorted(row.band for row in rows) == bands("a.test", f"{SIMHASH ^ 1:016x}")
+    assert sorted(row.band for row in rows) == bands(Site("a.test"), f"{SIMHASH ^ 1:016x}")
 
 
 @pytest.mark.parametrize("bits", [0, 1, 3, 64])

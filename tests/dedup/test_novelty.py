@@ -1,15 +1,18 @@
 """Novelty: how much of a page's text no earlier page of its site had."""
 
 from gossamer.events import PageKind, PageParsed, Visit
+from gossamer.web.url import HostKey, Site
 from services.dedup.novelty import MAX_BYTES, Novelty, SeenRuns
 
+SITE = Site("a.test")
 
-def page(number: int, text: str | None, site: str = "a.test") -> PageParsed:
+
+def page(number: int, text: str | None, site: Site = SITE) -> PageParsed:
     url = f"http://{site}/{number}"
     return PageParsed(
         at=0.0,
         site=site,
-        host=f"http://{site}",
+        host=HostKey(f"http://{site}"),
         visit=Visit(f"1.{number}.0@{url}", url),
         fetched_at=0.0,
         status=200,
@@ -31,9 +34,9 @@ def test_new_text_is_new_and_a_second_copy_of_it_is_not() -> None:
 def test_text_with_other_names_on_another_site_has_little_novelty() -> None:
     novelty = Novelty()
     novelty.measure(page(1, words(0, 100)))
-    share = novelty.measure(page(1, f"torquinada {words(0, 100)}", site="b.test"))
+    share = novelty.measure(page(1, f"torquinada {words(0, 100)}", site=Site("b.test")))
     assert share is not None and share < 0.1
-    assert novelty.measure(page(1, words(500, 100), site="c.test")) == 1.0
+    assert novelty.measure(page(1, words(500, 100), site=Site("c.test"))) == 1.0
 
 
 def test_page_that_adds_a_few_words_to_known_ones_has_little_novelty() -> None:

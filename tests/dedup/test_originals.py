@@ -2,6 +2,7 @@
 
 import pytest
 
+from gossamer.web.url import HostKey
 from services.dedup.originals import (
     EVIDENCE,
     HEURISTICS,
@@ -11,18 +12,21 @@ from services.dedup.originals import (
     is_alias,
 )
 
-ONE, OTHER = "http://real-name.test", "http://fake.test"
+ONE, OTHER = HostKey("http://real-name.test"), HostKey("http://fake.test")
 
 ROWS = {
     "canonical": (Claim(ONE, canonical=1), Claim(OTHER, redirects=9, in_links=90.0, first=40)),
     "redirect": (Claim(ONE, redirects=1), Claim(OTHER, in_links=90.0, first=40)),
     "certificate": (
-        Claim("https://real-name.test", in_links=0.0),
+        Claim(HostKey("https://real-name.test"), in_links=0.0),
         Claim(OTHER, in_links=90.0, first=40),
     ),
     "in-links": (Claim(ONE, in_links=5.0), Claim(OTHER, in_links=1.0, first=40)),
     "first": (Claim(ONE, first=4), Claim(OTHER, first=1)),
-    "name": (Claim("http://b.test", first=4), Claim("http://www.a.test", first=3)),
+    "name": (
+        Claim(HostKey("http://b.test"), first=4),
+        Claim(HostKey("http://www.a.test"), first=3),
+    ),
 }
 """Name of the evidence → the claim of the original and the claim of the other host, which all
 weaker evidence favours."""
@@ -61,7 +65,7 @@ def test_unclear_evidence_leaves_the_choice_to_the_name(one: Claim, other: Claim
 
 
 def test_name_without_www_is_the_original() -> None:
-    bare, www = Claim("http://long.example.org"), Claim("http://www.a.org")
+    bare, www = Claim(HostKey("http://long.example.org")), Claim(HostKey("http://www.a.org"))
     assert choose_original(www, bare) == (bare.host, "name")
 
 

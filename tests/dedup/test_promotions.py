@@ -8,6 +8,7 @@ from gossamer.events import CrawlDefined, Discovery, UrlsAdmitted, UrlsDiscovere
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import Site
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
 
@@ -28,7 +29,7 @@ class Pages:
         self._count += 1
         found = Discovery(URL, depth, score=score, **fields)  # type: ignore[arg-type]
         via = f"1.1.{self._count}@http://a.test/{self._count}"
-        event = UrlsDiscovered(at=1.0, site="a.test", via=via, urls=(found,))
+        event = UrlsDiscovered(at=1.0, site=Site("a.test"), via=via, urls=(found,))
         return [one for one in self.dedup.handle(event, 1.0) if isinstance(one, UrlsAdmitted)]
 
 

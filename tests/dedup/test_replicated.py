@@ -17,13 +17,13 @@ from gossamer.log.codec import decode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from gossamer.web.url import fingerprint
+from gossamer.web.url import Site, fingerprint
 from services.dedup.faust.rocksdb import RocksDisk
 from services.dedup.replicated import Disk, ReplicatedSeen
 from services.dedup.seen import Finding, SeenMapping, SeenSet, SeenTable
 from tests.support.memory_disk import MemoryDisk
 
-SITE, NOW = "example.org", 1_700_000_000.0
+SITE, NOW = Site("example.org"), 1_700_000_000.0
 FINDER, OTHER = "0" * 16, "f" * 16
 NEW, REPEATED, SEEN = Finding
 NUMBER = partition_of(SITE, SqliteLog.partitions)
@@ -113,7 +113,7 @@ def test_crawls_have_separate_sets(any_set: SeenSet) -> None:
 def test_dropped_site_of_a_crawl_is_new_and_nothing_else_changes(any_set: SeenSet) -> None:
     add(any_set, "a", "b")
     any_set.test("second", SITE, urls("a"), FINDER)
-    any_set.test(DEFAULT_CRAWL, "example.org.other", urls("a"), FINDER)
+    any_set.test(DEFAULT_CRAWL, Site("example.org.other"), urls("a"), FINDER)
     any_set.settle()
     if not any_set.drop(DEFAULT_CRAWL, SITE):
         pytest.skip("the set does not know the sites of its URLs")
@@ -121,7 +121,7 @@ def test_dropped_site_of_a_crawl_is_new_and_nothing_else_changes(any_set: SeenSe
     assert add(any_set, "a", finder=OTHER) == [NEW], "before the drop is settled"
     assert add(any_set, "a", "b") == [SEEN, NEW]
     assert any_set.contains("second", SITE, *urls("a"))
-    assert any_set.contains(DEFAULT_CRAWL, "example.org.other", *urls("a"))
+    assert any_set.contains(DEFAULT_CRAWL, Site("example.org.other"), *urls("a"))
 
 
 # The changelog.
@@ -213,7 +213,7 @@ def test_site_of_another_partition_is_not_owned(log: SqliteLog) -> None:
     seen.assign({NUMBER: 1})
     assert seen.owns(SITE)
     others = (f"site{n}.example" for n in range(100))
-    assert not seen.owns(next(s for s in others if partition_of(s, log.partitions) != NUMBER))
+    assert not seen.owns(Site(next(s for s in others if partition_of(s, log.partitions) != NUMBER)))
 
 
 def test_note_has_the_number_of_remaining_records(log: SqliteLog) -> None:

@@ -6,10 +6,11 @@ from gossamer.events import PageParsed, Visit
 from gossamer.settings import ArchiveSettings
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.directives import parse_directives
+from gossamer.web.url import HostKey, Site
 from services.dedup.requisites import Requisites
 from services.dedup.seen import SeenTable
 
-SITE = "a.example"
+SITE = Site("a.example")
 URL = f"http://{SITE}/style.css"
 IMAGE = f"http://{SITE}/image.png"
 
@@ -23,7 +24,7 @@ def test_requisites_of_what_is_not_archived_are_not_released(
     parsed = PageParsed(
         at=1.0,
         site=SITE,
-        host=f"http://{SITE}",
+        host=HostKey(f"http://{SITE}"),
         visit=Visit(f"1.0.0@{URL}", URL),
         fetched_at=1.0,
         status=200,

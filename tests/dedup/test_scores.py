@@ -26,6 +26,7 @@ from gossamer.events.public import Gone
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import HostKey, Site
 from services.dedup.scores import NOVELTY, ScoredPage, Scores, score_links, score_page
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
@@ -39,8 +40,8 @@ def page(url: str = URL, text: str | None = TEXT, *links: Link, **fields: object
     visit = Visit(id=f"1.1.0@{url}", url=url, score=0.7)
     return PageParsed(
         at=1.0,
-        site="a.test",
-        host="http://a.test",
+        site=Site("a.test"),
+        host=HostKey("http://a.test"),
         visit=visit,
         fetched_at=1.0,
         text=text,

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from gossamer.events.hazards import HAZARDS, Hazard, count_hazards, counted_by
 from gossamer.events.outcomes import OUTCOMES, Fate, Outcome, Wait, check_complete
 from gossamer.settings import FrontierSettings, Settings
+from gossamer.web.url import HostKey
 from services.dedup.service import Dedup
 from services.fetcher.service import Fetcher
 from services.frontier.partition.politeness import failure_wait
@@ -39,7 +40,7 @@ def test_policy_of_outcome_is_consistent(outcome: Outcome) -> None:
     meaning = OUTCOMES[outcome]
     assert meaning.text.endswith(".")
     has_wait = meaning.fate in (Fate.WAIT, Fate.RETRY)
-    assert (failure_wait(FRONTIER, "http://a.test", outcome, 1, 0.0) > 0) is has_wait
+    assert (failure_wait(FRONTIER, HostKey("http://a.test"), outcome, 1, 0.0) > 0) is has_wait
     assert not meaning.health.failed or has_wait
     assert meaning.fate is not Fate.WAIT or meaning.ends_order, (
         "the next URL of the order would fail in the same way"

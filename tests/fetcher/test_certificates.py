@@ -10,11 +10,12 @@ import trustme
 
 from gossamer.errors import Poison
 from gossamer.events import HostOverridden, Outcome, SiteOverridden
+from gossamer.web.url import Site
 from services.fetcher.service import Fetcher
 from tests.fetcher.orders import Emitted, fetcher, order
 from tests.fetcher.servers import Server, page, serving_over
 
-SITE, ELSEWHERE = "127.0.0.1", "127.0.0.2"
+SITE, ELSEWHERE = Site("127.0.0.1"), Site("127.0.0.2")
 
 
 class Issued:
@@ -42,7 +43,7 @@ async def visit_page(server: Server, processor: Fetcher) -> str:
     return emitted.one.outcome
 
 
-def trust_event(certificate: str, site: str = SITE) -> SiteOverridden:
+def trust_event(certificate: str, site: Site = SITE) -> SiteOverridden:
     return SiteOverridden(at=1.0, site=site, certificate=certificate)
 
 

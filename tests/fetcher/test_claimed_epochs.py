@@ -7,9 +7,10 @@ from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database
 from gossamer.store.claims import ClaimRow
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import Site
 from services.fetcher.wiring import claimed_epoch
 
-SITE = "a.test"
+SITE = Site("a.test")
 
 
 class Claims:

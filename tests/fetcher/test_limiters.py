@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import services.fetcher
+from gossamer.web.url import Site
 from services.fetcher.http.client import Web
 from services.fetcher.http.limiters import (
     Admission,
@@ -99,7 +100,7 @@ class Trial:
             return until - self.time()
 
         if self.limiter.stage is not Stage.LOOKUP:
-            return Request("a.example", 0.2, 5.0, 1, seconds_left, "192.0.2.1")
+            return Request(Site("a.example"), 0.2, 5.0, 1, seconds_left, "192.0.2.1")
         name = f"h{number}.a.example" if self.limiter.name == "zone" else f"{number}.example"
         return LookupUntil(name, self.limiter.name == "slow names", seconds_left)
 
@@ -203,7 +204,7 @@ async def test_request_after_its_deadline_is_denied(name: str) -> None:
 
 def test_denial_names_the_limiter() -> None:
     async def deny() -> None:
-        request = Request("a.example", 0.0, 0.0, 1, lambda: -1.0)
+        request = Request(Site("a.example"), 0.0, 0.0, 1, lambda: -1.0)
         with pytest.raises(Denied, match=r"the name was looked up \(limiter: site\)"):
             async with Admission(all_limiters(), request) as admission:
                 await admission.reach(Stage.BEGIN)

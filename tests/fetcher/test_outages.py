@@ -3,13 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gossamer.web.url import Site
 from services.fetcher.http.resolver import Wildcards
 from services.fetcher.limitations import MAX_OUTAGE_SECONDS, MIN_SITES, WINDOW_SECONDS, Outage
 
 
 def try_sites(outage: Outage, count: int, failed: bool, now: float, first: int = 0) -> int:
     """Return the number of outages that began while *count* sites were tried."""
-    return sum(outage.record(f"s{first + n}.example", failed, now) for n in range(count))
+    return sum(outage.record(Site(f"s{first + n}.example"), failed, now) for n in range(count))
 
 
 def test_outage_begins_when_most_sites_fail_and_ends_with_a_success() -> None:
@@ -24,7 +25,7 @@ def test_outage_begins_when_most_sites_fail_and_ends_with_a_success() -> None:
 def test_failing_site_counts_once() -> None:
     outage = Outage(0.9)
     for _ in range(1000):
-        outage.record("dead.example", True, 10.0)
+        outage.record(Site("dead.example"), True, 10.0)
     assert not outage.is_active
     try_sites(outage, MIN_SITES - 1, False, 10.0)
     assert not outage.is_active
@@ -40,16 +41,16 @@ def test_results_outside_the_window_do_not_count() -> None:
 def test_one_success_ends_an_outage() -> None:
     outage = Outage(0.9)
     try_sites(outage, MIN_SITES, True, 10.0)
-    outage.record("x.example", True, 20.0 + WINDOW_SECONDS)
+    outage.record(Site("x.example"), True, 20.0 + WINDOW_SECONDS)
     assert outage.is_active
-    outage.record("y.example", False, 21.0 + WINDOW_SECONDS)
+    outage.record(Site("y.example"), False, 21.0 + WINDOW_SECONDS)
     assert not outage.is_active
 
 
 def test_outage_ends_after_its_maximum_and_may_begin_again() -> None:
     outage = Outage(0.9)
     try_sites(outage, MIN_SITES, True, 10.0)
-    outage.record("x.example", True, 11.0 + MAX_OUTAGE_SECONDS)
+    outage.record(Site("x.example"), True, 11.0 + MAX_OUTAGE_SECONDS)
     assert not outage.is_active
     assert try_sites(outage, MIN_SITES, True, 12.0 + MAX_OUTAGE_SECONDS) == 1
 
@@ -63,7 +64,7 @@ def test_no_outage_while_a_fifth_of_the_sites_succeeds(
         now += more
         last.pop(site, None)
         last[site] = now, failed
-        outage.record(str(site), failed, now)
+        outage.record(Site(str(site)), failed, now)
         recent = [failed for at, failed in last.values() if at > now - WINDOW_SECONDS]
         if len(recent) >= MIN_SITES:
             assert outage.is_active == (sum(recent) >= 0.9 * len(recent))

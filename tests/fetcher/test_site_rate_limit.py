@@ -9,6 +9,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gossamer.web.url import Site
 from services.fetcher.http.client import Web
 from services.fetcher.rate_limits import CACHE_SIZE, SiteRateLimit
 from services.fetcher.wiring import fixed_epoch
@@ -25,7 +26,7 @@ def test_visits_to_a_site_are_spaced_without_needless_delay(
     limit, now, last = SiteRateLimit(), 0.0, dict[str, float]()
     for site, later in asks:
         now += later
-        start = now + limit.reserve_start(site, gap, now)
+        start = now + limit.reserve_start(Site(site), gap, now)
         soonest = last.get(site, -gap) + gap
         assert abs(start - max(now, soonest)) < 1e-9
         last[site] = start
@@ -36,11 +37,11 @@ def test_requests_are_spaced_though_connections_are_late(
     asks: list[tuple[str, float]],
 ) -> None:
     limit, gap, sent = SiteRateLimit(), 1.0, dict[str, list[float]]()
-    waiting = [(limit.reserve_start(site, gap, 0.0) + late, site) for site, late in asks]
+    waiting = [(limit.reserve_start(Site(site), gap, 0.0) + late, site) for site, late in asks]
     heapify(waiting)
     while waiting:
         now, site = heappop(waiting)
-        if wait := limit.reserve_send(site, gap, now):
+        if wait := limit.reserve_send(Site(site), gap, now):
             heappush(waiting, (now + wait, site))
         else:
             sent.setdefault(site, []).append(now)
@@ -52,9 +53,9 @@ def test_requests_are_spaced_though_connections_are_late(
 def test_number_of_cached_sites_is_limited() -> None:
     limit = SiteRateLimit()
     for number in range(CACHE_SIZE + 1):
-        limit.reserve_start(f"{number}.example", 1.0, 0.0)
-    assert limit.reserve_start("0.example", 1.0, 0.0) == 0.0
-    assert limit.reserve_start(f"{CACHE_SIZE}.example", 1.0, 0.0) == 1.0
+        limit.reserve_start(Site(f"{number}.example"), 1.0, 0.0)
+    assert limit.reserve_start(Site("0.example"), 1.0, 0.0) == 0.0
+    assert limit.reserve_start(Site(f"{CACHE_SIZE}.example"), 1.0, 0.0) == 1.0
 
 
 async def test_hosts_of_a_site_are_requested_one_after_another() -> None:

@@ -15,7 +15,7 @@ from gossamer.events import DEFAULT_CRAWL, BlocklistChanged, DeadLetter, Erasure
 from gossamer.events.topics import DEAD_LETTERS, PAGES
 from gossamer.log.codec import decode, encode, split_key
 from gossamer.log.control import ControlRow
-from gossamer.web.url import host_key
+from gossamer.web.url import HostKey, Site, host_key
 from procedures.tables import TABLES
 from services.fetcher.outcome import Failure, Reply
 from services.frontier.partition.plans import HOSTS
@@ -27,7 +27,7 @@ from services.frontier.totals.tally import PartitionTallyRow
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import VirtualCrawl, Web
 
-SHARED, OF_A, OF_B = "http://shared.test", "http://a.test", "http://b.test"
+SHARED, OF_A, OF_B = HostKey("http://shared.test"), "http://a.test", "http://b.test"
 HTML = (("Content-Type", "text/html; charset=utf-8"),)
 DELAY, TOOK, DAY = 1.0, 0.1, 86400.0
 A, B = DEFAULT_CRAWL, "b"
@@ -189,7 +189,13 @@ def test_forgotten_host_is_erased_in_all_crawls(tmp_path: Path) -> None:
     crawl = two_crawls(tmp_path, 8)
     assert crawl.run()
     crawl.log.append(
-        [encode(ErasureRequested(at=crawl.now, site="shared.test", host=SHARED, requested_by="me"))]
+        [
+            encode(
+                ErasureRequested(
+                    at=crawl.now, site=Site("shared.test"), host=SHARED, requested_by="me"
+                )
+            )
+        ]
     )
     assert crawl.run()
     left = expected(8)
@@ -299,7 +305,9 @@ def test_site_whose_hosts_were_forgotten_is_still_one_of_other_crawls(tmp_path: 
     crawl.define("http://www.shared.test/0", scope=SCOPES[B], crawl=B)
     assert crawl.run()
     assert rows_of(crawl, B)["parked"]
-    crawl.log.append([encode(ErasureRequested(at=crawl.now, site="shared.test", host=SHARED))])
+    crawl.log.append(
+        [encode(ErasureRequested(at=crawl.now, site=Site("shared.test"), host=SHARED))]
+    )
     assert crawl.run()
     (row,) = crawl._store().table(SiteRow).everything()
     assert row.hosts == 0 and B in row.crawls  # The removal of B finds the site by that.
@@ -311,7 +319,7 @@ def test_site_whose_hosts_were_forgotten_is_still_one_of_other_crawls(tmp_path: 
 def test_removal_finds_a_site_whose_hosts_were_forgotten(tmp_path: Path) -> None:
     crawl = two_crawls(tmp_path, 6)
     crawl.run(until=crawl.now + 60.0)
-    forgotten = ErasureRequested(at=crawl.now, site="shared.test", host=SHARED)
+    forgotten = ErasureRequested(at=crawl.now, site=Site("shared.test"), host=SHARED)
     crawl.log.append([encode(forgotten)])
     assert crawl.run()
     remove(crawl, B)
@@ -358,7 +366,9 @@ def test_retries_of_a_forgotten_host_wait_no_longer(tmp_path: Path) -> None:
     crawl = VirtualCrawl(tmp_path, web(12, failing="/7"), None, **OPTIONS)
     crawl.define(f"{SHARED}/0", f"{OF_A}/0", scope=SCOPES[A])
     crawl.run(until=crawl.now + 40.0)
-    crawl.log.append([encode(ErasureRequested(at=crawl.now, site="shared.test", host=SHARED))])
+    crawl.log.append(
+        [encode(ErasureRequested(at=crawl.now, site=Site("shared.test"), host=SHARED))]
+    )
     assert crawl.run()
     totals = [*crawl._store().table(PartitionTallyRow).everything()]
     assert sum(row.due_count for row in totals) == 0

@@ -14,7 +14,7 @@ from gossamer.erasures import ErasureRow
 from gossamer.events import Discovery, ErasureRequested, UrlsAdmitted
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import encode, split_key
-from gossamer.web.url import host_key
+from gossamer.web.url import HostKey, Site, host_key
 from procedures.tables import TABLES as ALL_TABLES
 from services.archive.rows import CaptureRow
 from services.dedup.content import DigestRow, NearRow
@@ -46,10 +46,13 @@ TABLES: tuple[Any, ...] = (
     HostStepsRow,
     CaptureRow,
 )
-SITE, DAY = "a.test", 86400.0
+SITE, DAY = Site("a.test"), 86400.0
+WHOLE_SITE = HostKey("")
 
 
-def forget(crawl: VirtualCrawl, host: str = "", url: str = "", site: str = SITE) -> None:
+def forget(
+    crawl: VirtualCrawl, host: HostKey = WHOLE_SITE, url: str = "", site: Site = SITE
+) -> None:
     crawl.log.append([encode(ErasureRequested(at=crawl.now, site=site, host=host, url=url))])
 
 
@@ -85,7 +88,7 @@ def test_erased_host_has_no_rows_and_other_hosts_are_unchanged(tmp_path: Path) -
     crawl = run_crawl(tmp_path)
     others = rows_about(crawl, B)
     assert rows_about(crawl, A) and documents(crawl)[f"{A}/"]
-    forget(crawl, host=A)
+    forget(crawl, host=HostKey(A))
     assert crawl.run()
     assert rows_about(crawl, A) == []
     assert rows_about(crawl, SITE) == []
@@ -118,7 +121,7 @@ def test_records_in_flight_do_not_restore_an_erased_host(tmp_path: Path, steps: 
     crawl = virtual_crawl(tmp_path, pages, 0.0)
     crawl.define(f"{A}/")
     crawl.run(steps)
-    forget(crawl, host=A)
+    forget(crawl, host=HostKey(A))
     crawl.crash()
     assert crawl.run()
     before = len(requested_urls(crawl))
@@ -132,7 +135,7 @@ def test_records_in_flight_do_not_restore_an_erased_host(tmp_path: Path, steps: 
 
 def test_erased_host_is_crawled_again_after_a_new_seed(tmp_path: Path) -> None:
     crawl = run_crawl(tmp_path)
-    forget(crawl, host=A)
+    forget(crawl, host=HostKey(A))
     assert crawl.run()
     before = requested_urls(crawl)
     crawl.define(f"{A}/")
@@ -163,7 +166,7 @@ def test_url_admitted_during_an_erasure_is_visited(
     crawl = virtual_crawl(tmp_path, web, 0.0, failing=fails)
     crawl.define(f"{A}/", f"{B}/", revisit="fixed:1w", budget=10_000, discovery_share=share)
     crawl.run(until=crawl.now + DAY / 2)
-    forget(crawl, host=A)
+    forget(crawl, host=HostKey(A))
     # Dedup had admitted the URL before it read the erasure.
     found = (Discovery(new),)
     admitted = UrlsAdmitted(at=crawl.now, site=SITE, via=f"1.1.0@{B}/", urls=found)
@@ -191,7 +194,7 @@ def test_crashes_leave_no_rows_of_an_erased_host(lives: list[int], seed: int) ->
         crawl.define(f"{A}/", f"{B}/")
         while not has_long_queue(crawl):
             crawl.run(1)
-        forget(crawl, host=B, site="b.test")
+        forget(crawl, host=HostKey(B), site=Site("b.test"))
         for life in lives:
             fate.left = life
             with suppress(Died):
@@ -219,7 +222,7 @@ def writes_of_erasure(fate: Fate, life: int, delay: float, away: float, *others:
         crawl = virtual_crawl(Path(folder), {url: [] for url in urls}, 0.0, fate, delay=delay)
         crawl.define(*urls)
         crawl.run(until=crawl.now + 60.0)
-        forget(crawl, host=A)
+        forget(crawl, host=HostKey(A))
         if away:
             crawl.run(until=crawl.now + 1.0)
             crawl.crash()
@@ -254,7 +257,7 @@ def test_crash_at_any_write_leaves_no_rows_of_an_erased_host(
 
 def test_erasure_row_of_each_service_has_the_number_of_deleted_rows(tmp_path: Path) -> None:
     crawl = run_crawl(tmp_path)
-    forget(crawl, host=A)
+    forget(crawl, host=HostKey(A))
     assert crawl.run()
     rows = [*crawl._store().table(ErasureRow).everything()]
     assert {row.target for row in rows} == {A}
@@ -266,7 +269,7 @@ def test_erasure_row_of_each_service_has_the_number_of_deleted_rows(tmp_path: Pa
     assert all(row.ended for row in rows)
 
 
-MAIN, SHOP, OTHER = "http://a.test", "http://shop.a.test", "http://b.test"
+MAIN, SHOP, OTHER = "http://a.test", HostKey("http://shop.a.test"), "http://b.test"
 MAY_NAME = {DueRow, ListedHost, ErasureRow}
 """Tables that may name what was erased: the first two until their bucket is deleted or the command
 sweeps them, and the record of the erasure."""

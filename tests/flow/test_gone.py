@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gossamer.events import DEFAULT_CRAWL, PageFetched, Tombstone, Verdict, Visit
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import encode, split_key, tombstone
-from gossamer.web.url import host_key, site_of
+from gossamer.web.url import Site, host_key, site_of
 from services.fetcher.outcome import Failure, Reply
 from services.frontier.tables.urls import HistoryRow, VerdictRow
 from tests.flow.torn import Died, Fate
@@ -90,7 +90,7 @@ def test_tombstones_have_their_reasons_through_crashes(examples: int) -> None:
         assert gone["moved"] == Tombstone(
             DEFAULT_CRAWL,
             f"{SEED}moved",
-            "",
+            Site(""),
             verdict=Verdict.REDIRECT,
             redirects_to=f"{SEED}new",
             reason="moved",

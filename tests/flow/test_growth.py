@@ -10,6 +10,7 @@ from gossamer.log import Message
 from gossamer.log.codec import encode
 from gossamer.settings import ArchiveSettings, DedupSettings
 from gossamer.store import Row
+from gossamer.web.url import Site
 from services.archive.rows import CaptureRow
 from services.dedup.content import DigestRow, NearRow
 from services.dedup.rows import DocumentRow
@@ -83,7 +84,7 @@ def test_oldest_parked_urls_are_deleted_above_the_limit(tmp_path: Path, limit: i
     events = []
     for n in range(300):
         found = (Discovery(f"http://b.test/{n}", 1),)
-        event = LinksParked(at=crawl.now, site="a.test", via=f"1.{n}.0@{HOST}/", urls=found)
+        event = LinksParked(at=crawl.now, site=Site("a.test"), via=f"1.{n}.0@{HOST}/", urls=found)
         events.append(encode(event))
     crawl.log.append(events)
     crawl.run(until=crawl.now + 1)

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from console.cli.status import lines
 from console.output import Output
 from gossamer.settings import DedupSettings
+from gossamer.web.url import Site
 from inspection.crawls.crawl import OpenCrawl
 from inspection.hosts.parts import read_parts
 from inspection.progress.status import CrawlStatus, read_status
@@ -49,7 +50,7 @@ def status_of(crawl: VirtualCrawl) -> CrawlStatus:
 
 def completeness_of_site(crawl: VirtualCrawl) -> Completeness | None:
     opened = OpenCrawl("there", crawl.log, crawl._store, fleet=True)
-    return read_parts(opened, "a.test").completeness
+    return read_parts(opened, Site("a.test")).completeness
 
 
 def shown(status: CrawlStatus, title: str) -> str:

@@ -11,7 +11,7 @@ from gossamer.events import RefetchRequested
 from gossamer.log.codec import encode
 from gossamer.settings import DedupSettings
 from gossamer.store.sqlite import SqliteStore
-from gossamer.web.url import host_key
+from gossamer.web.url import HostKey, Site, host_key
 from services.dedup.rows import HostNameRow
 from services.fetcher.outcome import Reply
 from services.frontier.tables.urls import UrlRow
@@ -19,7 +19,7 @@ from tests.flow.test_flow import HTML
 from tests.flow.test_hazards import metric_counts, report_counts
 from tests.flow.virtual import VirtualCrawl
 
-BARE, WWW, HUB = "http://a.test", "http://www.a.test", "http://hub.test"
+BARE, WWW, HUB = "http://a.test", HostKey("http://www.a.test"), "http://hub.test"
 MIRROR = "http://mirror.test"
 DAY = 86400.0
 Web = Callable[[str], str | Reply | None]
@@ -218,9 +218,9 @@ def test_host_name_verdict_expires_and_is_revoked_if_the_home_page_changes(tmp_p
     assert visited_hosts(5) == [WWW]
 
 
-def refetch(ran: VirtualCrawl, host: str) -> None:
+def refetch(ran: VirtualCrawl, host: HostKey) -> None:
     ran.log.append(
-        [encode(RefetchRequested(at=ran.now, site="a.test", host=host, urls=(f"{host}/",)))]
+        [encode(RefetchRequested(at=ran.now, site=Site("a.test"), host=host, urls=(f"{host}/",)))]
     )
     ran.run(until=ran.now + 60)
 

@@ -24,6 +24,7 @@ from gossamer.log.codec import encode
 from gossamer.runtime.processor import Output, Processor
 from gossamer.runtime.sequential import sequential_loop
 from gossamer.web.robots import RobotsRules
+from gossamer.web.url import HostKey, Site
 from gossamer.web.validators import Validators
 from services.archive.rows import CaptureRow
 from services.dedup.rows import DocumentRow
@@ -86,8 +87,8 @@ class OrderedCrawl(VirtualCrawl):
         visit = Visit(f"9.{number}.0@{URL}", URL, validators=known, conditional=True)
         order = HostCheckedOut(
             at=at,
-            site="a.test",
-            host="http://a.test",
+            site=Site("a.test"),
+            host=HostKey("http://a.test"),
             order=OrderId(f"again {number}"),
             epoch=1 << 62,
             expires_at=at + 1000.0,

@@ -7,6 +7,7 @@ import pytest
 from gossamer.events import SiteOverridden
 from gossamer.events.topics import DEAD_LETTERS
 from gossamer.log.codec import encode
+from gossamer.web.url import Site
 from services.fetcher.outcome import Failure, Reply
 from tests.flow.virtual import START, VirtualCrawl
 
@@ -27,7 +28,7 @@ def web(url: str, now: float) -> tuple[float, Reply | Failure]:
 @pytest.mark.slow
 def test_site_receives_no_requests_in_its_quiet_hours(tmp_path: Path) -> None:
     crawl = VirtualCrawl(tmp_path, web, delay=1.0)
-    quiet = SiteOverridden(at=START, site="quiet.test", quiet_from=FROM, quiet_until=UNTIL)
+    quiet = SiteOverridden(at=START, site=Site("quiet.test"), quiet_from=FROM, quiet_until=UNTIL)
     crawl.log.append([encode(quiet)])
     crawl.define(f"{QUIET}/", f"{OTHER}/", revisit="fixed:2h")
     for day in range(1, 5):

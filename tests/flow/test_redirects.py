@@ -3,6 +3,7 @@
 import pytest
 
 from gossamer.events import Outcome, PageFetched, Visit
+from gossamer.web.url import HostKey, Site
 from services.fetcher.outcome import Reply, assess
 from services.parser.page import parse
 from tests.parser.pages import NOW, OPTIONS
@@ -25,7 +26,8 @@ LOCATIONS = {
 
 def page(reply: Reply) -> PageFetched:
     return PageFetched(
-        at=NOW, site="example.org", host="http://example.org", visit=Visit("1.o.0", URL),
+        at=NOW, site=Site("example.org"),
+        host=HostKey("http://example.org"), visit=Visit("1.o.0", URL),
         started_at=NOW, took=0.1, status=reply.status, headers=reply.headers,
     )  # fmt: skip
 

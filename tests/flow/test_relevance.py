@@ -9,13 +9,14 @@ from gossamer.events import DEFAULT_CRAWL, Page, PageArchived, PageParsed, Refet
 from gossamer.events.topics import DEAD_LETTERS, PAGES, PAGES_ARCHIVED
 from gossamer.log.codec import decode, encode
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import HostKey, Site
 from services.fetcher.outcome import Reply
 from services.frontier.tables.urls import VerdictRow
 from tests.flow.test_flow import HTML
 from tests.flow.test_hazards import report_counts
 from tests.flow.virtual import VirtualCrawl
 
-HOST = "http://a.test"
+HOST = HostKey("http://a.test")
 PT = "Os navios saíram do porto de Lisboa ao amanhecer, e ninguém sabia quando voltariam. " * 5
 EN = "The ships left the harbour of Lisbon at dawn, and nobody knew when they would return. " * 5
 PLAIN = (("Content-Type", "text/plain"),)
@@ -106,7 +107,7 @@ def test_document_that_is_no_longer_relevant_has_a_tombstone(tmp_path: Path) -> 
     crawl = run_crawl(tmp_path, "")
     assert "/en" in published_paths(crawl)
     crawl.define(relevant='language("pt")')
-    asked = RefetchRequested(at=crawl.now, site="a.test", host=HOST, urls=(f"{HOST}/en",))
+    asked = RefetchRequested(at=crawl.now, site=Site("a.test"), host=HOST, urls=(f"{HOST}/en",))
     crawl.log.append([encode(asked)])
     assert crawl.run()
     gone = [one for one in crawl.log.tail([PAGES.name]).poll(0) if not one.value]

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from gossamer.events import ErasureRequested
 from gossamer.log.codec import encode
+from gossamer.web.url import Site
 from inspection.crawls.crawl import OpenCrawl
 from inspection.progress.report import HazardReport, Report, read_report
 from services.fetcher.outcome import Failure, Reply
@@ -171,7 +172,7 @@ def test_days_expire_after_the_age_in_the_settings(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("site", ["a.test", "b.test"])
-def test_erased_site_is_in_no_example(tmp_path: Path, site: str) -> None:
+def test_erased_site_is_in_no_example(tmp_path: Path, site: Site) -> None:
     crawl = make_crawl(tmp_path)
     assert crawl.run()
     examples = crawl._store().table(HazardExamplesRow)

@@ -10,7 +10,7 @@ from console.cli.why import details
 from gossamer.events import DEFAULT_CRAWL, BlocklistChanged, ErasureRequested, Purpose
 from gossamer.log.codec import encode
 from gossamer.settings import ArchiveSettings
-from gossamer.web.url import host_key
+from gossamer.web.url import HostKey, Site, host_key
 from inspection.crawls.crawl import OpenCrawl
 from inspection.urls.urls import UrlState, explain_url
 from services.archive.rows import CaptureRow
@@ -24,12 +24,12 @@ from services.frontier.totals.tally import TallyRow
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import START, VirtualCrawl
 
-HOST, CDN = "http://a.test", "http://cdn.test"
+HOST, CDN = "http://a.test", HostKey("http://cdn.test")
 DAY = 86400.0
 PERIOD = 7 * DAY
 
 
-class Site:
+class WebSite:
     """A web of one site and a host of fonts and scripts, whose files a test may change."""
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ FOREIGN = {f"{CDN}/{name}" for name in ("lib.js", "b.gif", "c.gif", "f.woff2")}
 
 
 def begin(
-    folder: Path, site: Site, which: str = "all", fate: Fate | None = None, **crawl: object
+    folder: Path, site: WebSite, which: str = "all", fate: Fate | None = None, **crawl: object
 ) -> VirtualCrawl:
     archive = ArchiveSettings(requisites=which)  # type: ignore[arg-type]
     made = VirtualCrawl(folder, site, fate, archive=archive)
@@ -88,7 +88,7 @@ def visited(crawl: VirtualCrawl) -> list[str]:
 def test_requisites_are_fetched_by_the_setting(
     tmp_path: Path, which: str, expected: set[str]
 ) -> None:
-    crawl = begin(tmp_path, Site(), which)
+    crawl = begin(tmp_path, WebSite(), which)
     assert crawl.run()
     urls = Counter(visited(crawl))
     assert set(urls) == {*PAGES, *expected}
@@ -96,7 +96,7 @@ def test_requisites_are_fetched_by_the_setting(
 
 
 def test_requisites_come_after_pages_with_the_delay_of_their_host(tmp_path: Path) -> None:
-    crawl = begin(tmp_path, Site())
+    crawl = begin(tmp_path, WebSite())
     assert crawl.run()
     of_host = [url for url in visited(crawl) if host_key(url) == HOST]
     # The verdict on a page releases its links and its requisites. So the links of the first page
@@ -111,7 +111,7 @@ def test_requisites_come_after_pages_with_the_delay_of_their_host(tmp_path: Path
 
 
 def test_a_page_that_is_found_later_precedes_the_requisites_that_wait(tmp_path: Path) -> None:
-    site = Site()
+    site = WebSite()
     images = "".join(f"<img src=/image{n}.png>" for n in range(60))
     site.files[f"{HOST}/"] = (200, "text/html", f"<p>This is home.{images}")
     crawl = begin(tmp_path, site)
@@ -126,7 +126,7 @@ def test_a_page_that_is_found_later_precedes_the_requisites_that_wait(tmp_path: 
 
 
 def test_requisites_are_archived_and_are_no_pages(tmp_path: Path) -> None:
-    crawl = begin(tmp_path, Site())
+    crawl = begin(tmp_path, WebSite())
     assert crawl.run()
     store = crawl._store()
     captures = store.table(CaptureRow)
@@ -147,7 +147,7 @@ def test_requisites_are_archived_and_are_no_pages(tmp_path: Path) -> None:
 
 
 def test_a_requisite_is_fetched_once_in_a_period_and_then_with_conditions(tmp_path: Path) -> None:
-    site = Site()
+    site = WebSite()
     site.etags = {f"{HOST}/logo.png": '"1"', f"{HOST}/s.css": '"1"'}
     crawl = begin(tmp_path, site, revisit="fixed:1d")
     crawl.run(until=START + 2.9 * PERIOD)
@@ -163,7 +163,7 @@ def test_a_requisite_is_fetched_once_in_a_period_and_then_with_conditions(tmp_pa
 
 
 def test_robots_and_blocklist_hold_for_requisites(tmp_path: Path) -> None:
-    site = Site()
+    site = WebSite()
     site.files[f"{CDN}/robots.txt"] = (200, "text/plain", "User-agent: *\nDisallow: /lib.js")
     crawl = begin(tmp_path, site)
     crawl.log.append([encode(BlocklistChanged(at=START, rule=f"{HOST}/logo.png"))])
@@ -178,7 +178,7 @@ def test_robots_and_blocklist_hold_for_requisites(tmp_path: Path) -> None:
 
 def test_a_site_has_a_budget_of_requisites(tmp_path: Path) -> None:
     archive = ArchiveSettings(requisites="all")
-    crawl = VirtualCrawl(tmp_path, Site(), archive=archive, requisite_budget=2)
+    crawl = VirtualCrawl(tmp_path, WebSite(), archive=archive, requisite_budget=2)
     crawl.define(f"{HOST}/", scope="host('a.test')")
     assert crawl.run()
     urls = visited(crawl)
@@ -189,7 +189,7 @@ def test_a_site_has_a_budget_of_requisites(tmp_path: Path) -> None:
 
 
 def test_a_failing_requisite_is_repeated_once_and_a_wall_never(tmp_path: Path) -> None:
-    site = Site()
+    site = WebSite()
     site.files[f"{CDN}/f.woff2"] = (500, "text/html", "")
     site.files[f"{CDN}/c.gif"] = (403, "text/html", "")
     site.headers[f"{CDN}/c.gif"] = (("cf-mitigated", "challenge"),)
@@ -203,7 +203,7 @@ def test_a_failing_requisite_is_repeated_once_and_a_wall_never(tmp_path: Path) -
 
 
 def test_a_url_may_be_a_page_and_a_requisite(tmp_path: Path) -> None:
-    site = Site()
+    site = WebSite()
     both = f"{HOST}/p1"
     kind, body = site.files[f"{HOST}/"][1:]
     site.files[f"{HOST}/"] = (200, kind, f"{body}<img src=/p1>")
@@ -216,7 +216,7 @@ def test_a_url_may_be_a_page_and_a_requisite(tmp_path: Path) -> None:
 
 
 def test_styles_without_end_are_left(tmp_path: Path) -> None:
-    site = Site()
+    site = WebSite()
 
     def endless(url: str, now: float) -> tuple[float, Reply | Failure]:
         if "/endless" in url:
@@ -235,7 +235,7 @@ def test_styles_without_end_are_left(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_crashes_lose_no_requisite(tmp_path: Path, seed: int) -> None:
     fate = Fate(seed)
-    crawl = begin(tmp_path, Site(), fate=fate)
+    crawl = begin(tmp_path, WebSite(), fate=fate)
     for number in range(8):
         fate.left = 5 + 13 * number + seed
         try:
@@ -249,7 +249,7 @@ def test_crashes_lose_no_requisite(tmp_path: Path, seed: int) -> None:
 
 
 def test_why_says_what_a_requisite_is_and_which_page_needed_it(tmp_path: Path) -> None:
-    site = Site()
+    site = WebSite()
     site.files[f"{CDN}/robots.txt"] = (200, "text/plain", "User-agent: *\nDisallow: /lib.js")
     crawl = begin(tmp_path, site)
     opened = OpenCrawl("test", crawl.log, crawl._store, warc=tmp_path)
@@ -273,9 +273,9 @@ def test_why_says_what_a_requisite_is_and_which_page_needed_it(tmp_path: Path) -
 
 
 def test_a_forgotten_host_has_no_requisites_until_a_page_is_fetched_again(tmp_path: Path) -> None:
-    crawl = begin(tmp_path, Site(), revisit="fixed:1d")
+    crawl = begin(tmp_path, WebSite(), revisit="fixed:1d")
     crawl.run(until=START + DAY / 2)
-    crawl.log.append([encode(ErasureRequested(at=crawl.now, site="cdn.test", host=CDN))])
+    crawl.log.append([encode(ErasureRequested(at=crawl.now, site=Site("cdn.test"), host=CDN))])
     crawl.run(until=START + 0.6 * DAY)
     rows, captures = crawl._store().table(RequisiteRow), crawl._store().table(CaptureRow)
     assert {row.host for row in rows.everything()} == {HOST}

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from gossamer.events import DEFAULT_CRAWL, FetchRequested
 from gossamer.log.codec import encode
 from gossamer.policies import NEVER
-from gossamer.web.url import site_of
+from gossamer.web.url import HostKey, Site, site_of
 from procedures.tables import TABLES
 from services.archive.rows import CaptureRow
 from services.fetcher.outcome import Failure, Reply
@@ -103,7 +103,9 @@ def revisit(other: Crawl, name: str, crawl: VirtualCrawl) -> None:
 def fetch(other: Crawl, name: str, crawl: VirtualCrawl) -> None:
     host = f"http://{other.sites[0]}"
     urls = f"{host}/0", f"{host}/new"
-    event = FetchRequested(at=crawl.now, crawl=name, site=other.sites[0], host=host, urls=urls)
+    event = FetchRequested(
+        at=crawl.now, crawl=name, site=Site(other.sites[0]), host=HostKey(host), urls=urls
+    )
     crawl.log.append([encode(event)])
 
 

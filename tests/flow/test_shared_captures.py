@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gossamer.events import ErasureRequested
 from gossamer.log.codec import encode
+from gossamer.web.url import Site
 from services.archive.rows import CaptureRow
 from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.urls import HistoryRow
@@ -124,7 +125,13 @@ def test_erased_page_is_not_taken_from_a_capture(tmp_path: Path) -> None:
     crawl = two_crawls(tmp_path, 12)
     crawl.run(until=crawl.now + 8.0)
     crawl.log.append(
-        [encode(ErasureRequested(at=crawl.now, site="shared.test", host=SHARED, requested_by="me"))]
+        [
+            encode(
+                ErasureRequested(
+                    at=crawl.now, site=Site("shared.test"), host=SHARED, requested_by="me"
+                )
+            )
+        ]
     )
     erased_at = crawl.now
     assert crawl.run()

@@ -6,6 +6,7 @@ import pytest
 
 from gossamer.events import SiteOverridden, Speed, SpeedSet
 from gossamer.log.codec import encode
+from gossamer.web.url import Site
 from tests.flow.test_flow import Pages, virtual_crawl
 from tests.flow.virtual import START, VirtualCrawl
 
@@ -81,7 +82,7 @@ def test_site_that_is_turned_off_receives_no_requests_from_orders_in_flight(tmp_
     crawl = start_crawl(tmp_path, hosts=2, delay=4.0)
     crawl.run(until=START + 30)
     off = crawl.now
-    crawl.log.append([encode(SiteOverridden(at=off, site="h0.test", off=True))])
+    crawl.log.append([encode(SiteOverridden(at=off, site=Site("h0.test"), off=True))])
     crawl.run(until=off + 100)
 
     def late(host: str) -> int:

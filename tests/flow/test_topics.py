@@ -12,6 +12,7 @@ from gossamer.log import Message, Record
 from gossamer.log.codec import encode, key_of
 from gossamer.log.sqlite import SqliteLog, SqliteReader
 from gossamer.store import Store
+from gossamer.web.url import Site
 from services.fetcher.outcome import Failure, Reply
 from tests.flow.virtual import VirtualCrawl
 
@@ -78,7 +79,7 @@ def test_each_service_appends_only_to_topics_that_list_it_as_a_producer(tmp_path
     assert crawl.run()
     crawl.define("http://c.test/")  # Its robots.txt redirects to a.test, whose rules are stored.
     assert crawl.run()
-    crawl.log.append([encode(ErasureRequested(at=crawl.now, site="c.test"))])
+    crawl.log.append([encode(ErasureRequested(at=crawl.now, site=Site("c.test")))])
     crawl.log.append(map(encode, _block_for_a_minute("b.test", crawl.now)))
     assert crawl.run()
     crawl.archive.close()

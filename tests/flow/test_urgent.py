@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from gossamer.events import Discovery, FetchRequested, UrlsAdmitted
 from gossamer.log.codec import encode
+from gossamer.web.url import HostKey, Site
 from services.fetcher.outcome import Failure, Reply
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import VirtualCrawl
 
-HOST = "http://a.test"
+HOST = HostKey("http://a.test")
 PAGES, BATCH = 40, 10
 
 
@@ -44,7 +45,9 @@ class Chain:
 
 
 def request(crawl: VirtualCrawl, *urls: str) -> None:
-    crawl.log.append([encode(FetchRequested(at=crawl.now, site="a.test", host=HOST, urls=urls))])
+    crawl.log.append(
+        [encode(FetchRequested(at=crawl.now, site=Site("a.test"), host=HOST, urls=urls))]
+    )
 
 
 def admit(crawl: VirtualCrawl, numbers: Iterable[int]) -> None:
@@ -53,7 +56,7 @@ def admit(crawl: VirtualCrawl, numbers: Iterable[int]) -> None:
         encode(
             UrlsAdmitted(
                 at=crawl.now,
-                site="a.test",
+                site=Site("a.test"),
                 via=f"1@{HOST}/0",
                 urls=(Discovery(f"{HOST}/{number}", depth=1),),
             )

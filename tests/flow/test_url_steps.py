@@ -13,6 +13,7 @@ from gossamer.events.topics import PAGES
 from gossamer.log.codec import decode
 from gossamer.settings import DedupSettings
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import HostKey
 from gossamer.web.url_steps import ALL_STEPS
 from services.dedup.rows import HostStepsRow
 from services.fetcher.outcome import Reply
@@ -21,7 +22,7 @@ from tests.flow.test_flow import HTML
 from tests.flow.test_hazards import metric_counts, report_counts
 from tests.flow.virtual import VirtualCrawl
 
-HOST = "http://a.test"
+HOST = HostKey("http://a.test")
 Site = dict[str, str | Reply]
 """Path → the markup of its page, or another answer."""
 

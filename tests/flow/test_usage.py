@@ -9,6 +9,7 @@ from gossamer.events import DEFAULT_CRAWL, Outcome, Page, PageArchived, RefetchR
 from gossamer.events.topics import PAGES, PAGES_ARCHIVED
 from gossamer.log.codec import decode, encode
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import HostKey, Site
 from inspection.archive.usage import read_usage
 from inspection.crawls.crawl import OpenCrawl
 from inspection.urls.urls import UrlExplanation, explain_url
@@ -18,7 +19,7 @@ from tests.flow.test_flow import HTML
 from tests.flow.test_hazards import report_counts
 from tests.flow.virtual import VirtualCrawl
 
-HOST = "http://a.test"
+HOST = HostKey("http://a.test")
 ROBOTS = b"User-agent: *\nContent-Usage: train-ai=y\nContent-Usage: /no train-ai=n\n"
 
 
@@ -170,7 +171,7 @@ def test_statements_and_judgements_are_published_and_archived(tmp_path: Path) ->
 def test_document_that_became_disallowed_has_a_tombstone(tmp_path: Path) -> None:
     crawl = run_crawl(tmp_path)
     crawl.define(purposes=("train-ai",))
-    asked = RefetchRequested(at=crawl.now, site="a.test", host=HOST, urls=(f"{HOST}/meta",))
+    asked = RefetchRequested(at=crawl.now, site=Site("a.test"), host=HOST, urls=(f"{HOST}/meta",))
     crawl.log.append([encode(asked)])
     assert crawl.run()
     gone = [one for one in crawl.log.tail([PAGES.name]).poll(0) if not one.value]

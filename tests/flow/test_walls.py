@@ -11,7 +11,7 @@ from gossamer.log.codec import encode, split_key
 from gossamer.settings import ArchiveSettings
 from gossamer.web.http import Headers
 from gossamer.web.soft_404 import NO_PAGE
-from gossamer.web.url import host_name
+from gossamer.web.url import HostKey, Site, host_name
 from gossamer.web.walls import Wall, WallKind
 from inspection.progress.report import make_report
 from services.archive.rows import CaptureRow
@@ -166,8 +166,8 @@ def test_document_stays_while_later_visits_are_challenged(tmp_path: Path) -> Non
     later = [
         PageFetched(
             at=START + n * 40 * DAY,
-            site="app.test",
-            host="http://app.test",
+            site=Site("app.test"),
+            host=HostKey("http://app.test"),
             visit=Visit(f"9.{n}.0@{url}", url, earlier=n),
             started_at=START + n * 40 * DAY,
             took=0.1,

@@ -10,6 +10,7 @@ from random import Random
 from typing import NamedTuple
 
 from gossamer.events import PageDeduplicated, Verdict, Visit
+from gossamer.web.url import HostKey, Site
 from services.frontier.tables.harvest import MAX_POINTS, Harvest
 
 Graph = list[list[int]]
@@ -89,6 +90,7 @@ def verdict(at: float, links: int = 0, score: float = 1.0, **fields: object) -> 
     """Return the verdict on a page with a new text, which released *links*."""
     given = {"visit": PAGE, "verdict": Verdict.FIRST, **fields}
     return PageDeduplicated(
-        at=at, site="a.test", host="http://a.test", digest="d", links=links, score=score,
+        at=at, site=Site("a.test"),
+        host=HostKey("http://a.test"), digest="d", links=links, score=score,
         **given,  # type: ignore[arg-type]
     )  # fmt: skip

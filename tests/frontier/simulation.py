@@ -27,7 +27,7 @@ from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
 from gossamer.web.signing import SignMode
-from gossamer.web.url import host_key, site_of
+from gossamer.web.url import HostKey, Site, host_key, site_of
 from services.frontier.partition.partition import Partition
 from services.frontier.partition.share import CrawlShare
 from services.frontier.partition.sites import NO_RECORD, RecordAtSite
@@ -117,13 +117,13 @@ class Simulation:
     def partitions(self) -> list[Partition]:
         return [*self.frontier._partitions]
 
-    def partition(self, site: str) -> Partition:
+    def partition(self, site: Site) -> Partition:
         """Return the partition of *site*."""
         found = self.frontier._partitions.of(site)
         assert found
         return found
 
-    def share(self, site: str, crawl: str = DEFAULT_CRAWL) -> CrawlShare:
+    def share(self, site: Site, crawl: str = DEFAULT_CRAWL) -> CrawlShare:
         """Return what *crawl* has in the partition of *site*."""
         return self.partition(site).shares[crawl]
 
@@ -279,7 +279,7 @@ class Simulation:
         """Visited URLs in order, without robots.txt."""
         return [url for _, _, url in self.visits if not url.endswith("/robots.txt")]
 
-    def gaps(self) -> list[tuple[str, float]]:
+    def gaps(self) -> list[tuple[HostKey, float]]:
         """Seconds between the end of a visit to a host and the start of the next one."""
         ends: dict[str, float] = {}
         gaps = []

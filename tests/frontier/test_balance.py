@@ -15,7 +15,7 @@ from gossamer.events import DEFAULT_CRAWL
 from gossamer.settings import FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from gossamer.web.url import host_name, site_of
+from gossamer.web.url import HostKey, Site, host_name, site_of
 from services.frontier.choice.dispatch import (
     MAX_EXTRA_ORDERS,
     MAX_LOAD_FACTOR,
@@ -138,20 +138,20 @@ def test_site_stays_at_its_partition_for_one_gap_after_its_last_visit() -> None:
     partitions.assign(frozenset(range(PARTITIONS)), START)
     balance = Balance(partitions, store, 0.25, lambda: ())
     site = "s.example"
-    home = partitions.of(site)
+    home = partitions.of(Site(site))
     assert home
-    others = [name for n in range(400) if partitions.of(name := f"o{n}.example") is home]
+    others = [name for n in range(400) if partitions.of(Site(name := f"o{n}.example")) is home]
     for other in others[:40]:
-        row = HostRow(other, f"http://{other}", Condition.CHECKED_OUT)
+        row = HostRow(Site(other), HostKey(f"http://{other}"), Condition.CHECKED_OUT)
         home.bench.load(Host(row), DEFAULT_CRAWL)
-    assert balance.choose(home, site, START) is not None
-    host = HostRow(site, f"http://{site}", politeness=Politeness(delay=4.0))
+    assert balance.choose(home, Site(site), START) is not None
+    host = HostRow(Site(site), HostKey(f"http://{site}"), politeness=Politeness(delay=4.0))
     balance.record_visit(host, START)
-    assert balance.choose(home, site, START + 0.9) is None
-    assert balance.choose(home, site, START + 1.1) is not None
+    assert balance.choose(home, Site(site), START + 0.9) is None
+    assert balance.choose(home, Site(site), START + 1.1) is not None
     balance.record_visit(replace(host, lease=Lease(sent_to=2)), START + 1.0)
-    assert balance.choose(home, site, START + 1.9) == 2
-    assert balance.choose(home, site, START - 60.0) not in (None, home.number)
+    assert balance.choose(home, Site(site), START + 1.9) == 2
+    assert balance.choose(home, Site(site), START - 60.0) not in (None, home.number)
 
 
 def test_single_fetcher_moves_and_counts_no_orders() -> None:

@@ -8,7 +8,7 @@ from gossamer.crawl import accept
 from gossamer.errors import Poison
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, Discovery, Outcome, UrlsAdmitted
 from gossamer.store.sqlite import SqliteStore
-from gossamer.web.url import site_of
+from gossamer.web.url import Site, site_of
 from services.frontier.partition.parts import Parts
 from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.ordering import rank_of_number
@@ -181,7 +181,7 @@ def test_moves_lose_and_repeat_no_url(monkeypatch: pytest.MonkeyPatch, crashes: 
     assert {*sim.pages()} == {found.url for found in (*links(300, "x"), *links(100, "y"))}
     if not crashes:
         assert len(sim.pages()) == 400
-    assert (row(sim).queued, sim.share("a.test").tally.queued) == (0, 0)
+    assert (row(sim).queued, sim.share(Site("a.test")).tally.queued) == (0, 0)
 
 
 def test_new_strategy_ranks_queued_urls_anew() -> None:

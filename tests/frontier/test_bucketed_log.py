@@ -6,6 +6,7 @@ from gossamer.log import KEY_GROUPS, key_group_of, key_groups_of, partition_of
 from gossamer.sqlite import Database
 from gossamer.store import Table
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import HostKey, Site
 from services.frontier.partition.parked import ParkedRow
 from services.frontier.tables.bucketed_log import (
     NO_BUCKETS,
@@ -17,7 +18,7 @@ from services.frontier.tables.bucketed_log import (
 )
 from services.frontier.tables.plans import DueRow
 
-GROUP = key_group_of("a.test")
+GROUP = key_group_of(Site("a.test"))
 
 
 @pytest.fixture
@@ -78,14 +79,14 @@ def test_range_grows_in_both_directions_and_is_restored(store: SqliteStore) -> N
 
 def put(log: RangedLog[DueRow], *buckets: int) -> None:
     for bucket in buckets:
-        log.put(bucket, DueRow("", str(bucket), 0.0, "a.test", "http://a.test"))
+        log.put(bucket, DueRow("", str(bucket), 0.0, Site("a.test"), HostKey("http://a.test")))
 
 
 def test_rows_of_several_key_groups_are_read_in_one_order(store: SqliteStore) -> None:
     log = RangedLog(store.table(DueRow), "a log")
     sites = [f"s{number % 20}.test" for number in range(PAGE_SIZE + 50)]
     for number, site in enumerate(sites):
-        log.put(3, DueRow("", f"{number:05d}", 0.0, site, f"http://{site}"))
+        log.put(3, DueRow("", f"{number:05d}", 0.0, Site(site), HostKey(f"http://{site}")))
     store.flush()
     assert len(log.logs) > 5
     assert [int(row.key) for row in log.page(3, limit=7)] == [*range(7)]
@@ -103,4 +104,6 @@ def test_key_group_is_in_one_partition_for_any_total(before: int, after: int) ->
         groups = [key_groups_of(number, partitions) for number in range(partitions)]
         assert sorted(group for some in groups for group in some) == [*range(KEY_GROUPS)]
         for site in ("a.test", "b.test", "xn--bcher-kva.example"):
-            assert key_group_of(site) in key_groups_of(partition_of(site, partitions), partitions)
+            assert key_group_of(Site(site)) in key_groups_of(
+                partition_of(site, partitions), partitions
+            )

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from gossamer.events.hazards import Hazard
 from gossamer.settings import FrontierSettings
+from gossamer.web.url import Site
 from services.frontier.worth.budgets import BUDGETS, Usage, find_exceeded, limit_of
 from services.frontier.worth.worth import SiteTotals, SiteWorth, record_in_link
 
@@ -55,7 +56,7 @@ def test_new_texts_raise_the_budget(hazard: Hazard) -> None:
 def test_sites_that_link_to_a_site_raise_its_budgets(hazard: Hazard) -> None:
     worth = SiteWorth()
     for n in range(50):
-        record_in_link(worth, f"site{n}.test", "a.test")
+        record_in_link(worth, Site(f"site{n}.test"), Site("a.test"))
     start = int(getattr(SETTINGS, BUDGETS[hazard].setting))
     at = Usage(start, start, 1, SiteTotals(in_links=worth.totals.in_links))
     limit = limit_of(hazard, at, SETTINGS)

@@ -11,6 +11,7 @@ from gossamer.settings import FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store import Partition as PartitionKey
 from gossamer.store.sqlite import SqliteStore, SqliteTable
+from gossamer.web.url import HostKey, Site
 from services.frontier.partition.partition import Partition
 from services.frontier.partition.partitions import Partitions
 from services.frontier.partition.plans import MAX_LOADED_ENTRIES, Calendar
@@ -67,7 +68,15 @@ def claim_partition(store: SqliteStore, now: float) -> Partition:
 
 def add(calendar: Calendar, at: float, url: str) -> None:
     calendar.add(
-        DueRow("", f"http://a.test {url}", at, "a.test", "http://a.test", DEFAULT_CRAWL, url)
+        DueRow(
+            "",
+            f"http://a.test {url}",
+            at,
+            Site("a.test"),
+            HostKey("http://a.test"),
+            DEFAULT_CRAWL,
+            url,
+        )
     )
 
 
@@ -159,7 +168,9 @@ def test_entry_of_clock_set_back_is_found_by_next_owner() -> None:
     partition = claim_partition(store, START)
     partition.write()
     store.flush()
-    partition.schedule_url(START - HOUR, "a.test", "http://a.test", DEFAULT_CRAWL, "set back")
+    partition.schedule_url(
+        START - HOUR, Site("a.test"), HostKey("http://a.test"), DEFAULT_CRAWL, "set back"
+    )
     partition.write()
     store.flush()
     found = claim_partition(store, START + 60.0).pop_due(START + 60.0, UNLIMITED)
@@ -170,7 +181,9 @@ def test_wait_that_a_crash_counted_twice_is_over_with_the_last_entry() -> None:
     store = SqliteStore(Database(":memory:"))
     store.write([PartitionTallyRow(partition_key(0, 1), due_count=1)], 0)
     partition = claim_partition(store, START)
-    partition.schedule_url(START + 60.0, "a.test", "http://a.test", DEFAULT_CRAWL, "once")
+    partition.schedule_url(
+        START + 60.0, Site("a.test"), HostKey("http://a.test"), DEFAULT_CRAWL, "once"
+    )
     partition.write()
     assert partition.tally.due_count == 2
     assert partition.pop_due(START + 60.0, UNLIMITED)
@@ -256,7 +269,9 @@ class Life:
             for n, wait in enumerate(waits)
         }
         for name, at in names.items():
-            self.claim.schedule_url(at, "a.test", "http://a.test", DEFAULT_CRAWL, name)
+            self.claim.schedule_url(
+                at, Site("a.test"), HostKey("http://a.test"), DEFAULT_CRAWL, name
+            )
             assert len(self.calendar) <= 2 * self.most
         if stays:
             self.advance()

@@ -19,6 +19,7 @@ from gossamer.events import (
     VisitEnded,
 )
 from gossamer.events.topics import DEAD_LETTERS
+from gossamer.web.url import HostKey, Site
 from schemas.states import HOSTS
 from services.frontier.partition.workbench import Host
 from services.frontier.tables import conditions
@@ -34,7 +35,7 @@ from services.frontier.tables.hosts import HostCrawl, HostRow, NewQueues, QueueE
 from tests.flow.test_flow import virtual_crawl
 from tests.frontier.simulation import Simulation, crawl
 
-HOST, SITE = "http://a.test", "a.test"
+HOST, SITE = HostKey("http://a.test"), Site("a.test")
 PAGE: dict[str, object] = {}
 DOWN: dict[str, object] = {"outcome": Outcome.HOST_DOWN, "reason": "connection refused"}
 OUT = Condition.CHECKED_OUT

@@ -23,7 +23,7 @@ from gossamer.events import (
     Verdict,
     VisitEnded,
 )
-from gossamer.web.url import host_key
+from gossamer.web.url import Site, host_key
 from services.frontier.procedures.removal import MAX_PIECES_PER_STEP, MAX_SITES
 from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostRow
@@ -90,7 +90,7 @@ def verdict_on(ended: VisitEnded) -> PageDeduplicated:
 
 
 def tally(sim: Simulation, crawl: str) -> Tally:
-    return sim.share("a.test", crawl).tally
+    return sim.share(Site("a.test"), crawl).tally
 
 
 @pytest.mark.parametrize("weight", [0.5, 1.0, 3.0])

@@ -19,6 +19,7 @@ from gossamer.events import (
 )
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import HostKey, Site
 from services.frontier.totals.daily import (
     DAY,
     MAX_EXAMPLES,
@@ -58,7 +59,8 @@ def open_tally(store: SqliteStore, now: float = MORNING) -> DailyTally:
 def make_visit(status: int = 200, **fields: object) -> VisitEnded:
     given = {"outcome": Outcome.PAGE, "started_at": MORNING, "took": 2.0, "received": 10, **fields}
     return VisitEnded(
-        at=MORNING, site="a.test", host="http://a.test", order=OrderId("1.1"), epoch=1, index=0,
+        at=MORNING, site=Site("a.test"),
+        host=HostKey("http://a.test"), order=OrderId("1.1"), epoch=1, index=0,
         last=True, visit=Visit("1.1.0@http://a.test/", "http://a.test/"), status=status,
         **given,  # type: ignore[arg-type]
     )  # fmt: skip
@@ -67,7 +69,8 @@ def make_visit(status: int = 200, **fields: object) -> VisitEnded:
 def make_verdict(verdict: Verdict, purpose: Purpose = Purpose.PAGE) -> PageDeduplicated:
     visit = Visit("1.1.0@http://a.test/", "http://a.test/", purpose=purpose)
     return PageDeduplicated(
-        at=MORNING, site="a.test", host="http://a.test", visit=visit, verdict=verdict, digest="",
+        at=MORNING, site=Site("a.test"), host=HostKey("http://a.test"), visit=visit,
+        verdict=verdict, digest="",
         parse_seconds=0.5, dedup_seconds=0.25,
     )  # fmt: skip
 
@@ -127,7 +130,9 @@ def test_each_day_has_a_row_and_the_sum_has_all(store: SqliteStore) -> None:
         tally.count_verdict(make_verdict(Verdict.FIRST))
         tally.count_verdict(make_verdict(Verdict.DUPLICATE))
         tally.count_verdict(make_verdict(Verdict.FIRST, Purpose.SITEMAP))
-        tally.count_hazards("http://a.test/", "a.test", ["redirect"], ["redirect"][day:], day > 0)
+        tally.count_hazards(
+            "http://a.test/", Site("a.test"), ["redirect"], ["redirect"][day:], day > 0
+        )
         tally.count_delay(1.5)
     tally.write()
     store.flush()
@@ -167,7 +172,7 @@ def test_unchanged_day_is_not_written(store: SqliteStore) -> None:
 def add_examples(tally: DailyTally, *urls: str) -> tuple[str, ...]:
     """Add examples, whose site is their first letter; return all examples."""
     for url in urls:
-        tally.add_example("redirect", HazardExample(url, url[0]))
+        tally.add_example("redirect", HazardExample(url, Site(url[0])))
     row = tally._example_rows.get(KEYS, "redirect")
     assert row and len(row.urls) <= MAX_EXAMPLES
     return tuple(one.url for one in row.urls)
@@ -189,12 +194,12 @@ def test_newest_example_replaces_the_oldest_once_a_day(store: SqliteStore) -> No
 
 def test_erased_site_has_no_example(store: SqliteStore) -> None:
     tally = open_tally(store)
-    tally.add_example("redirect", HazardExample("http://a.test/", "a.test"))
-    tally.add_example("redirect", HazardExample("http://b.test/", "b.test"))
+    tally.add_example("redirect", HazardExample("http://a.test/", Site("a.test")))
+    tally.add_example("redirect", HazardExample("http://b.test/", Site("b.test")))
     tally.erase("a.test")
     store.flush()
     (row,) = store.table(HazardExamplesRow).everything()
-    assert row.urls == (HazardExample("http://b.test/", "b.test"),)
+    assert row.urls == (HazardExample("http://b.test/", Site("b.test")),)
 
 
 @pytest.mark.parametrize(

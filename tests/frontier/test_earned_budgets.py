@@ -17,9 +17,10 @@ from gossamer.events import (
     Verdict,
     VisitEnded,
 )
+from gossamer.web.url import HostKey, Site
 from tests.frontier.simulation import Simulation
 
-HOST, SITE = "http://a.test", "a.test"
+HOST, SITE = HostKey("http://a.test"), Site("a.test")
 BUDGET, SIZE = 50, 400
 HOUR = 3600.0
 Links = Callable[[int], Iterable[int]]

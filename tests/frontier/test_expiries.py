@@ -9,16 +9,17 @@ from gossamer.events import ChangeExpires, ChangeRecorded, Event, SiteOverridden
 from gossamer.settings import FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import Site
 from services.frontier.service import Frontier
 
 START = 1_800_000_000.0
-OFF = SiteOverridden(at=START, site="a.test", off=True)
+OFF = SiteOverridden(at=START, site=Site("a.test"), off=True)
 EXPIRY = ChangeExpires(
     at=START,
     setting="site_overridden/a.test",
     set_at=START,
     expires_at=START + 60,
-    before=to_builtins(SiteOverridden(at=0.0, site="a.test", delay=9.0)),
+    before=to_builtins(SiteOverridden(at=0.0, site=Site("a.test"), delay=9.0)),
     after=to_builtins(OFF),
     actor="ann@laptop",
     change="01a3185c5000-5f3a9c21",
@@ -47,7 +48,7 @@ def test_owner_of_partition_0_restores_the_setting_once(tmp_path: Path) -> None:
     assert made.due() == START + 60
     assert settings_in([*made.wake(START + 59)]) == []
     events = [*made.wake(START + 61)]
-    assert settings_in(events) == [SiteOverridden(at=START + 61, site="a.test", delay=9.0)]
+    assert settings_in(events) == [SiteOverridden(at=START + 61, site=Site("a.test"), delay=9.0)]
     (record,) = [event for event in events if isinstance(event, ChangeRecorded)]
     assert (record.source, record.actor, record.subject) == ("expiry", "ann@laptop", "a.test")
     assert settings_in([*made.wake(START + 62)]) == []
@@ -64,7 +65,7 @@ def test_owners_of_other_partitions_restore_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("newer_first", [False, True])
 def test_newer_setting_ends_the_expiry(tmp_path: Path, newer_first: bool) -> None:
     made = frontier(tmp_path, 0)
-    newer = SiteOverridden(at=START + 1, site="a.test", delay=2.0)
+    newer = SiteOverridden(at=START + 1, site=Site("a.test"), delay=2.0)
     handle(made, *([OFF, newer, EXPIRY] if newer_first else [EXPIRY, OFF, newer]))
     events = [*made.wake(START + 61)]
     assert settings_in(events) == []

@@ -7,12 +7,13 @@ import pytest
 
 from gossamer.events import Outcome
 from gossamer.web.robots import RobotsRules, parse_robots
+from gossamer.web.url import HostKey
 from services.frontier.partition.politeness import MAX_SPREAD, spread_factor
 from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostRow
 from tests.frontier.simulation import START, Simulation
 
-HOST = "http://a.test"
+HOST = HostKey("http://a.test")
 DAY = 86400.0
 DOWN = {"outcome": Outcome.HOST_DOWN, "took": 0.0}
 REFUSED = {

@@ -7,6 +7,7 @@ import pytest
 
 from gossamer.events import DEFAULT_CRAWL, Discovery, Outcome, UrlsAdmitted
 from gossamer.web.robots import RobotsRules, parse_robots
+from gossamer.web.url import HostKey, Site
 from services.frontier.partition.politeness import spread_factor
 from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostRow
@@ -56,10 +57,10 @@ def test_pause_between_visits_is_largest_delay(batch: int, last: float) -> None:
     assert len(sim.pages()) == 37
     rests = {host: [gap for of, gap in sim.gaps() if of == host] for host, _ in sim.gaps()}
     # The first visit is robots.txt; of the pages, only the second one of slow takes time.
-    assert rests["http://a.test"] == pytest.approx([2.0] * 30)
-    assert rests["http://patient.test"] == pytest.approx([40.0] * 3)
+    assert rests[HostKey("http://a.test")] == pytest.approx([2.0] * 30)
+    assert rests[HostKey("http://patient.test")] == pytest.approx([40.0] * 3)
     # An order after a slow visit keeps its pause.
-    assert rests["http://slow.test"] == pytest.approx([2.0, 2.0, 15.0, last])
+    assert rests[HostKey("http://slow.test")] == pytest.approx([2.0, 2.0, 15.0, last])
 
 
 def test_long_delay_limits_batch() -> None:
@@ -126,7 +127,7 @@ def test_host_that_is_down_backs_off_longer_and_keeps_its_urls() -> None:
     sim.run(until=START + 1499)
     starts = [start - START for start, _, _ in sim.visits]
     waits = [b - a for a, b in pairwise(starts)]
-    first = 100 * spread_factor("http://a.test")
+    first = 100 * spread_factor(HostKey("http://a.test"))
     assert waits == pytest.approx([first, 2 * first, 4 * first])
     # After three retries the first URL is given up, and the next one is tried.
     given_up = sim.store.table(UrlRow).get((DEFAULT_CRAWL, "http://a.test"), "http://a.test/0")
@@ -143,7 +144,7 @@ def test_backoff_is_short_without_dns_answer_and_long_without_name() -> None:
         sim.run()
         assert sim.pages() == ["http://a.test/"]
         assert sim.visits[1][0] - sim.visits[0][1] == pytest.approx(
-            wait * spread_factor("http://a.test")
+            wait * spread_factor(HostKey("http://a.test"))
         )
 
 
@@ -342,7 +343,7 @@ def test_url_given_up_for_robots_txt_keeps_its_origin() -> None:
     down = {"outcome": Outcome.HOST_DOWN, "reason": "connection refused"}
     sim = Simulation(lambda url: down, retries=1, batch=2)
     found = Discovery("http://a.test/x", depth=3, hops=2, trace="t")
-    sim.handle(UrlsAdmitted(at=START, site="a.test", via="v", urls=(found,)))
+    sim.handle(UrlsAdmitted(at=START, site=Site("a.test"), via="v", urls=(found,)))
     sim.run()
     given_up = sim.store.table(UrlRow).get((DEFAULT_CRAWL, "http://a.test"), found.url)
     assert given_up and given_up.outcome == Outcome.HOST_DOWN

@@ -18,6 +18,7 @@ from gossamer.events import (
     SpeedSet,
 )
 from gossamer.speed import NO_LIMIT, Speeds
+from gossamer.web.url import HostKey, Site
 from services.frontier.partition.gates import (
     CRAWL_GATES,
     GATES,
@@ -35,10 +36,10 @@ from services.frontier.tables.sites import UnreadablePages
 from tests.frontier.simulation import PARTITIONS, START, Simulation, crawl
 
 NOW = 1_700_000_000.0
-HOST = HostRow("a.test", "http://a.test", condition=Condition.READY)
+HOST = HostRow(Site("a.test"), HostKey("http://a.test"), condition=Condition.READY)
 CRAWL = CrawlDefined(at=0.0, scope="any()", max_depth=3)
 OFF = Overrides()
-OFF.change(SiteOverridden(at=0.0, site="a.test", off=True))
+OFF.change(SiteOverridden(at=0.0, site=Site("a.test"), off=True))
 OPEN_CRAWL = CrawlInputs(CRAWL, pages_left=None, speed=NO_LIMIT, speed_until=inf)
 OPEN = {
     "now": NOW,
@@ -119,7 +120,7 @@ def test_gates_are_evaluated_in_order() -> None:
 
 # `gossamer why`: the same gates, with inputs from the store and from the control state.
 
-SITE, URLS = "a.test", [f"http://a.test/{n}" for n in range(40)]
+SITE, URLS = Site("a.test"), [f"http://a.test/{n}" for n in range(40)]
 
 
 class Stopped:
@@ -289,7 +290,7 @@ def stop_by_unreadable_pages() -> Stopped:
     stopped.visit(URLS[0])
     stopped.sim.run(stopped.sim.now + 100)
     unreadable = UnreadablePages(2, stopped.sim.now)
-    stopped.sim.partition(SITE).sites.store_unreadable(SITE, stopped.host, unreadable)
+    stopped.sim.partition(SITE).sites.store_unreadable(SITE, HostKey(stopped.host), unreadable)
     stopped.sim.admit(*URLS[1:])
     return stopped
 

@@ -17,6 +17,7 @@ from gossamer.events import (
 from gossamer.events.hazards import Hazard
 from gossamer.log import partition_of
 from gossamer.web.robots import REDIRECTS
+from gossamer.web.url import HostKey, Site
 from services.frontier.partition.politeness import LEASE_FAILURE, spread_factor
 from services.frontier.steps.leases import MAX_URL_LEASES, NO_ANSWER
 from services.frontier.tables.conditions import Condition
@@ -24,7 +25,7 @@ from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.urls import UrlRow
 from tests.frontier.simulation import PARTITIONS, START, VISIT_LIMIT, Simulation
 
-HOST, SITE = "http://killer.test", "killer.test"
+HOST, SITE = HostKey("http://killer.test"), Site("killer.test")
 NEIGHBOUR = next(
     site
     for site in (f"{number}.test" for number in count())
@@ -47,7 +48,7 @@ class Fleet(Simulation):
         super().__init__(alone=False, **{"delay": DELAY, "lease_slack": 30.0, **settings})  # type: ignore[arg-type]
         found = tuple(Discovery(f"http://{NEIGHBOUR}/{n}", 0) for n in range(neighbours))
         if found:
-            self.handle(UrlsAdmitted(at=self.now, site=NEIGHBOUR, via="test", urls=found))
+            self.handle(UrlsAdmitted(at=self.now, site=Site(NEIGHBOUR), via="test", urls=found))
         self.admit(*PAGES)
 
     def _fetch(self, order: HostCheckedOut) -> Iterator[tuple[float, VisitEnded]]:

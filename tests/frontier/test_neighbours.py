@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.web.url import host_name
+from gossamer.web.url import HostKey, Site, host_name
 from tests.frontier.simulation import PARTITIONS, Simulation
 
 TOOK = 0.5
@@ -72,7 +72,9 @@ def test_crawl_delay_of_one_scheme_delays_the_other() -> None:
     sim = simulate()
     sim.admit("http://a.test/")
     sim.run()
-    sim.partition("a.test").bench.start_name_delay("http://a.test", sim.now + 100.0, sim.now)
+    sim.partition(Site("a.test")).bench.start_name_delay(
+        HostKey("http://a.test"), sim.now + 100.0, sim.now
+    )
     rested = sim.now + 100.0
     sim.admit("https://a.test/")
     sim.run()

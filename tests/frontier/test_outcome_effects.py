@@ -5,6 +5,7 @@ from itertools import product
 import pytest
 
 from gossamer.events import OrderId, Outcome, Purpose, Visit, VisitEnded
+from gossamer.web.url import HostKey, Site
 from services.frontier.features.ended_visit import EndedVisit
 from services.frontier.partition.workbench import Host
 from services.frontier.steps.checkin import OUTCOME_EFFECTS
@@ -12,11 +13,15 @@ from services.frontier.steps.queue_fates import QUEUE_FATES
 from services.frontier.tables.hosts import HostRow
 from tests.frontier.simulation import START, Simulation
 
-SITE, HOST = "a.test", "http://a.test"
+SITE, HOST = Site("a.test"), HostKey("http://a.test")
+NOBODY = HostKey("")
 
 
 def event_of(
-    outcome: Outcome, purpose: Purpose, on_behalf_of: str = "", started_at: float = START
+    outcome: Outcome,
+    purpose: Purpose,
+    on_behalf_of: HostKey = NOBODY,
+    started_at: float = START,
 ) -> VisitEnded:
     return VisitEnded(
         at=START,
@@ -50,7 +55,7 @@ def test_one_effect_decides_what_becomes_of_the_url_of_each_outcome(purpose: Pur
     for outcome, is_erased, on_behalf_of, is_tried in product(
         Outcome, (False, True), ("", "http://b.test"), (False, True)
     ):
-        visit.event = event_of(outcome, purpose, on_behalf_of)
+        visit.event = event_of(outcome, purpose, HostKey(on_behalf_of))
         visit.is_erased, visit.is_tried_signed = is_erased, is_tried
         deciding = [one.name for one in OUTCOME_EFFECTS if one.decides and one.applies(visit)]
         assert len(deciding) == 1, (outcome, is_erased, on_behalf_of, is_tried, deciding)

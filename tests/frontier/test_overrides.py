@@ -6,17 +6,18 @@ import pytest
 
 from gossamer.events import HostOverridden, Outcome, RetryRequested, SiteOverridden
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import HostKey, Site
 from services.frontier.tables.hosts import HostRow
 from tests.frontier.simulation import START, Simulation
 
-HOST, OTHER = "http://www.a.test", "http://b.test"
+HOST, OTHER = HostKey("http://www.a.test"), "http://b.test"
 NEIGHBOUR = "http://a.test"
 HOUR, DAY = 3600.0, 86400.0
 URLS_PER_HOST = 400
 
 
 def make_override(at: float = START, **fields: Any) -> SiteOverridden:
-    return SiteOverridden(at=at, site="a.test", **fields)
+    return SiteOverridden(at=at, site=Site("a.test"), **fields)
 
 
 def make_simulation(count: int = URLS_PER_HOST, **settings: Any) -> Simulation:
@@ -89,7 +90,7 @@ def test_site_that_is_off_is_not_visited_until_it_is_on() -> None:
     assert count_requests(sim, HOST, begun) == 0
     assert count_requests(sim, OTHER) == URLS_PER_HOST + 1
     assert host(sim).backoff_reason == "the site is off"
-    sim.handle(RetryRequested(at=sim.now, site="a.test", host=HOST))
+    sim.handle(RetryRequested(at=sim.now, site=Site("a.test"), host=HOST))
     sim.run(sim.now + 60)
     assert count_requests(sim, HOST, begun) == 0
     sim.start()
@@ -126,7 +127,7 @@ def test_host_in_forbidden_network_is_checked_each_hour_and_keeps_its_urls() -> 
     assert 24 <= len(sim.orders) <= 31
     assert (host(sim).queued, host(sim).backoff_reason) == (3, "192.0.2.7 is")
     forbidden[0] = False
-    sim.handle(RetryRequested(at=sim.now, site="a.test", host=HOST))
+    sim.handle(RetryRequested(at=sim.now, site=Site("a.test"), host=HOST))
     lifted = sim.now
     sim.run(lifted + 10)
     assert count_requests(sim, HOST, lifted) == 4

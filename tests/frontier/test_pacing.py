@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from gossamer.events import Speed, SpeedSet
+from gossamer.web.url import Site
 from services.frontier.service import Frontier
 from tests.frontier.simulation import START, Simulation
 
@@ -115,7 +116,7 @@ def test_shares_of_all_frontiers_sum_to_the_speed() -> None:
         sim.frontier.assign(frozenset(partitions), START)
         sim.frontier.finish_catching_up(frozenset(partitions), START)
         for host in range(HOSTS):
-            if sim.frontier._partitions.of(f"h{host}.test"):
+            if sim.frontier._partitions.of(Site(f"h{host}.test")):
                 sim.admit(*(f"http://h{host}.test/{number}" for number in range(URLS_PER_HOST)))
         sim.run(START + 100)
         made += len(times(sim, START + 20))

@@ -2,6 +2,7 @@
 
 from gossamer.events import BlocklistChanged, Discovery, LinksParked, UrlsDiscovered
 from gossamer.store.sqlite import SqliteTable
+from gossamer.web.url import Site
 from services.frontier.partition.parked import BUCKET_ROWS, ParkedRow
 from tests.frontier.simulation import Simulation, crawl
 
@@ -54,7 +55,7 @@ def park(sim: Simulation, *urls: str) -> None:
     """Park *urls*, each discovered by a visit of its own."""
     for url in urls:
         found = (Discovery(url, 1),)
-        event = LinksParked(at=sim.now, site="a.test", via=f"visit of {url}", urls=found)
+        event = LinksParked(at=sim.now, site=Site("a.test"), via=f"visit of {url}", urls=found)
         assert [*sim.frontier.handle(event, sim.now)] == []
 
 

@@ -20,6 +20,7 @@ from gossamer.events import (
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.links import add_link
+from gossamer.web.url import HostKey, Site
 from services.frontier.partition.awaited_visits import MAX_VERDICT_WAIT
 from services.frontier.partition.parts import MAX_PARKED_PARTS, PROBE_WAIT, Parts
 from services.frontier.partition.workbench import FrontierCaches
@@ -28,7 +29,7 @@ from services.frontier.tables.urls import UrlRow
 from services.frontier.worth.worth import OTHERS
 from tests.frontier.simulation import Simulation
 
-HOST, SITE = "http://a.test", "a.test"
+HOST, SITE = HostKey("http://a.test"), Site("a.test")
 
 
 class TrapSite:
@@ -259,7 +260,7 @@ def test_links_of_other_sites_raise_the_budgets() -> None:
 def test_links_of_other_sites_to_a_known_page_raise_the_budgets() -> None:
     site, in_links = TrapSite(url_budget=10, worth_parking=False, budget_growth=0.0), 0
     for n in range(40):
-        in_links = add_link(in_links, f"site-{n}.test", f"{HOST}/")
+        in_links = add_link(in_links, Site(f"site-{n}.test"), f"{HOST}/")
     site.in_links[f"{HOST}/"] = in_links
     site.discover("/", *calendar(100))
     site.run(1200.0)
@@ -313,11 +314,11 @@ def test_memory_of_counters_is_bounded_whatever_the_number_of_sites() -> None:
     parts = Parts(DEFAULT_CRAWL, "0/1", store, caches.open_partition(), lambda site, at: None)
     for n in range(40_000):
         url = f"http://www.site{n}.test/a/b/list?page={n}"
-        parts.record_visit(f"site{n}.test", Visit("1.1.0", url, depth=1), 1.0, 100, 0.0)
+        parts.record_visit(Site(f"site{n}.test"), Visit("1.1.0", url, depth=1), 1.0, 100, 0.0)
         if n % 1000 == 0:
             store.flush()
     assert 90 << 20 < caches._worth.bytes <= 96 << 20
-    assert parts.worth("site0.test").totals.visits == 1, "it is read from the store again"
+    assert parts.worth(Site("site0.test")).totals.visits == 1, "it is read from the store again"
 
 
 def orders_of(site: TrapSite, prefix: str) -> list[int]:

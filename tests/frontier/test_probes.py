@@ -6,10 +6,11 @@ import pytest
 
 from gossamer.events import HostCheckedOut, MissingPageRead, Outcome, Purpose
 from gossamer.web.soft_404 import NO_SIGNATURE, missing_page
+from gossamer.web.url import HostKey, Site
 from services.frontier.tables.hosts import HostRow
 from tests.frontier.simulation import Simulation
 
-HOST = "http://a.test"
+HOST = HostKey("http://a.test")
 
 
 def probes(sim: Simulation) -> list[HostCheckedOut]:
@@ -46,7 +47,7 @@ def test_signature_gets_text_of_probe_when_parsed() -> None:
     sim = simulation(Outcome.PAGE, status=200)
     sim.run(until=sim.now + 6.5)
     assert probes(sim)
-    sim.handle(MissingPageRead(at=sim.now, site="a.test", host=HOST, digest="d", simhash="5"))
+    sim.handle(MissingPageRead(at=sim.now, site=Site("a.test"), host=HOST, digest="d", simhash="5"))
     sim.run()
     assert len(probes(sim)) == 1
     last = sim.orders[-1][1].signature
@@ -71,5 +72,7 @@ def test_probe_is_made_once_for_any_outcome_without_delay_of_pages(
 
 def test_signature_of_unknown_host_is_dropped() -> None:
     sim = Simulation()
-    sim.handle(MissingPageRead(at=sim.now, site="b.test", host="http://b.test", digest="d"))
+    sim.handle(
+        MissingPageRead(at=sim.now, site=Site("b.test"), host=HostKey("http://b.test"), digest="d")
+    )
     assert list(sim.store.table(HostRow).everything()) == []

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import HostKey, Site
 from services.frontier.partition import queue
 from services.frontier.partition.queue import BUCKET_URLS, HostQueues
 from services.frontier.tables.conditions import Condition
@@ -24,7 +25,7 @@ from services.frontier.tables.ordering import (
 )
 from services.frontier.tables.urls import QueuedUrl
 
-EMPTY = HostRow("a.test", "http://a.test")
+EMPTY = HostRow(Site("a.test"), HostKey("http://a.test"))
 
 
 def queued_url(number: int, rank: int = 0, earlier: int = 0) -> QueuedUrl:
@@ -98,7 +99,7 @@ class Host:
 def test_rows_after_the_end_from_interrupted_flush_are_not_read() -> None:
     queues = HostQueues(SqliteStore(Database(":memory:")).table(QueuedUrl), DEFAULT_CRAWL)
     url = QueuedUrl(DEFAULT_CRAWL, "", 0, "http://a.test/x", 1)
-    before = queues.append(HostRow("a.test", "http://a.test"), [url])
+    before = queues.append(HostRow(Site("a.test"), HostKey("http://a.test")), [url])
     for number in range(2, 4):
         queues.append(before, [QueuedUrl(DEFAULT_CRAWL, "", 0, f"http://a.test/{number}", number)])
         after = queues.append(

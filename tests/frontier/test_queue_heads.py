@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import HostKey, Site
 from services.frontier.partition.queue import BUCKET_URLS, MAX_CACHED_URLS, HostQueues
 from services.frontier.partition.workbench import FrontierCaches
 from services.frontier.tables.hosts import HostRow
@@ -28,7 +29,7 @@ steps = st.lists(
 def test_cached_queue_heads_match_the_store(done: list[tuple[str, int]]) -> None:
     database = Database(":memory:")
     table = SqliteStore(database).table(QueuedUrl)
-    memory, host, number = FrontierCaches(), HostRow("a.test", "http://a.test"), 0
+    memory, host, number = FrontierCaches(), HostRow(Site("a.test"), HostKey("http://a.test")), 0
     queues = HostQueues(table, DEFAULT_CRAWL, memory.open_partition().queue_heads)
     for what, count in done:
         if what == "append":
@@ -58,7 +59,10 @@ def test_cached_queue_heads_match_the_store(done: list[tuple[str, int]]) -> None
 def test_queue_of_single_urls_is_not_read() -> None:
     database = Database(":memory:")
     table = SqliteStore(database).table(QueuedUrl)
-    queues, host = HostQueues(table, DEFAULT_CRAWL), HostRow("a.test", "http://a.test")
+    queues, host = (
+        HostQueues(table, DEFAULT_CRAWL),
+        HostRow(Site("a.test"), HostKey("http://a.test")),
+    )
     table.scan = None  # type: ignore[method-assign,assignment]
     for number in range(3 * BUCKET_URLS):
         host = queues.append(

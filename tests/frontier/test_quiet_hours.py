@@ -4,6 +4,7 @@ import pytest
 
 from gossamer.events import SiteOverridden
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import Site
 from services.frontier.tables.hosts import HostRow
 from tests.frontier.simulation import START, Simulation
 from tests.frontier.test_revisits import DAY, HOST, HOUR, URL, Changing, define, visits
@@ -14,7 +15,7 @@ FROM, UNTIL = 8 * HOUR, 18.5 * HOUR
 
 
 def hours(*quiet: float) -> SiteOverridden:
-    return SiteOverridden(at=START, site="a.test", quiet_from=quiet[0], quiet_until=quiet[1])
+    return SiteOverridden(at=START, site=Site("a.test"), quiet_from=quiet[0], quiet_until=quiet[1])
 
 
 def is_quiet(at: float, begin: float = FROM, end: float = UNTIL) -> bool:

@@ -25,12 +25,13 @@ from gossamer.events import (
 )
 from gossamer.runtime.handling import read_ahead
 from gossamer.settings import FrontierSettings
+from gossamer.web.url import HostKey, Site
 from services.frontier.service import Frontier
 from tests.support.read_ahead import ReadAheadStore
 
 NOW = 1_700_000_000.0
 EVENT_COUNT = 1000
-SITE, HOST = "shop.example", "https://www.shop.example"
+SITE, HOST = Site("shop.example"), HostKey("https://www.shop.example")
 URLS = tuple(f"{HOST}/{number}" for number in range(EVENT_COUNT))
 NAMES = tuple(f"https://h{number}.trap.example/" for number in range(EVENT_COUNT))
 
@@ -48,7 +49,7 @@ def frontier(store: ReadAheadStore) -> Frontier:
 
 def urls_admitted(*urls: str) -> UrlsAdmitted:
     site = SITE if urls[0] in URLS else "trap.example"
-    return UrlsAdmitted(at=NOW, site=site, via="v", urls=tuple(Discovery(u, 1) for u in urls))
+    return UrlsAdmitted(at=NOW, site=Site(site), via="v", urls=tuple(Discovery(u, 1) for u in urls))
 
 
 def page_deduplicated(url: str, novelty: float | None = None) -> PageDeduplicated:
@@ -94,7 +95,11 @@ EVENTS: dict[str, Callable[[], list[Event]]] = {
     ],
     "robots.txt elsewhere": lambda: [
         RobotsRequested(
-            at=NOW, site=SITE, url=f"{HOST}/robots.txt", on_behalf_of="https://a.example", hops=1
+            at=NOW,
+            site=SITE,
+            url=f"{HOST}/robots.txt",
+            on_behalf_of=HostKey("https://a.example"),
+            hops=1,
         )
     ],
     "refetch": lambda: [RefetchRequested(at=NOW, site=SITE, host=HOST, urls=URLS)],

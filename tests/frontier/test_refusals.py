@@ -15,7 +15,7 @@ from gossamer.events import (
 )
 from gossamer.events.hazards import Hazard
 from gossamer.web.robots import RobotsRules
-from gossamer.web.url import host_key
+from gossamer.web.url import HostKey, Site, host_key
 from services.frontier.partition.sites import MAX_REFUSED_ROWS, PERMANENT_RULES
 from services.frontier.steps.refusals import RULES
 from services.frontier.tables.hosts import HostRow
@@ -23,14 +23,14 @@ from services.frontier.tables.sites import SiteRow
 from services.frontier.tables.urls import RequisiteRow, UrlRow
 from tests.frontier.simulation import START, Simulation, crawl
 
-HOST = "http://a.test"
+HOST = HostKey("http://a.test")
 PRIVATE = RobotsRules(lines="3 - /private/", fetched_at=START, expires_at=START + 1e6)
 
 
 def admit(sim: Simulation, path: str, depth: int = 0, hops: int = 0, host: str = HOST) -> str:
     """Admit the URL, and run the simulation for ten minutes: no parked part is probed yet."""
     found = Discovery(f"{host}{path}", depth=depth, hops=hops)
-    sim.handle(UrlsAdmitted(at=sim.now, site="a.test", via="test", urls=(found,)))
+    sim.handle(UrlsAdmitted(at=sim.now, site=Site("a.test"), via="test", urls=(found,)))
     sim.run(until=sim.now + 600.0)
     return found.url
 
@@ -68,13 +68,15 @@ def over_budget(sim: Simulation) -> tuple[str, str]:
 
 def too_many_bytes(sim: Simulation) -> tuple[str, str]:
     passed = admit(sim, "/", depth=1)
-    sim.share("a.test").parts.worth("a.test").totals.received = sim.settings.byte_budget
+    sim.share(Site("a.test")).parts.worth(Site("a.test")).totals.received = sim.settings.byte_budget
     return passed, admit(sim, "/more", depth=1)
 
 
 def too_many_seconds(sim: Simulation) -> tuple[str, str]:
     passed = admit(sim, "/", depth=1)
-    sim.share("a.test").parts.worth("a.test").totals.seconds = sim.settings.second_budget
+    sim.share(Site("a.test")).parts.worth(
+        Site("a.test")
+    ).totals.seconds = sim.settings.second_budget
     return passed, admit(sim, "/more", depth=1)
 
 
@@ -137,7 +139,7 @@ def test_a_site_has_a_budget_of_requisites_a_day() -> None:
         found = [
             Discovery(f"{HOST}/{day}/{n}.png", depth=1, purpose=Purpose.REQUISITE) for n in range(3)
         ]
-        sim.handle(UrlsAdmitted(at=sim.now, site="a.test", via="1@x", urls=tuple(found)))
+        sim.handle(UrlsAdmitted(at=sim.now, site=Site("a.test"), via="1@x", urls=tuple(found)))
         sim.run(until=sim.now + 86400.0)
         assert len([*visited.everything()]) == count
     (tally,) = [one.tally for one in sim.shares() if one.tally.hazards]
@@ -169,7 +171,7 @@ def test_trap_has_bounded_rows(rule: Hazard) -> None:
     found = traps(rule, 10 * MAX_REFUSED_ROWS)
     for start in range(0, len(found), 50):
         batch = tuple(found[start : start + 50])
-        sim.handle(UrlsAdmitted(at=sim.now, site="a.test", via="test", urls=batch))
+        sim.handle(UrlsAdmitted(at=sim.now, site=Site("a.test"), via="test", urls=batch))
     sim.run()
     taken = len(sim.pages())
     assert taken <= 3
@@ -184,7 +186,7 @@ def test_trap_has_bounded_rows(rule: Hazard) -> None:
 def test_each_url_beyond_depth_has_a_row() -> None:
     sim = Simulation()
     found = tuple(Discovery(f"{HOST}/{n}", depth=99) for n in range(2 * MAX_REFUSED_ROWS))
-    sim.handle(UrlsAdmitted(at=sim.now, site="a.test", via="test", urls=found))
+    sim.handle(UrlsAdmitted(at=sim.now, site=Site("a.test"), via="test", urls=found))
     assert count_rows(sim, "urls") == 2 * MAX_REFUSED_ROWS
 
 
@@ -208,6 +210,6 @@ def test_robots_visit_on_behalf_may_leave_the_scope() -> None:
     sim = Simulation()
     sim.handle(crawl(scope="domain('a.test')", max_depth=0))
     url = "http://b.test/robots.txt"
-    sim.handle(RobotsRequested(at=sim.now, site="b.test", url=url, on_behalf_of=HOST, hops=1))
+    sim.handle(RobotsRequested(at=sim.now, site=Site("b.test"), url=url, on_behalf_of=HOST, hops=1))
     sim.run()
     assert url in [visited for _, _, visited in sim.visits]

@@ -16,20 +16,21 @@ from gossamer.events import (
 )
 from gossamer.events.topics import TOPIC_OF
 from gossamer.log import Record
+from gossamer.web.url import HostKey, Site
 from services.frontier.tables.hosts import AppliedRecords, HostRow, OffsetAndTime
 from services.frontier.tables.plans import PlanRow
 from services.frontier.tables.sites import SiteRow
 from services.frontier.totals.tally import TallyRow
 from tests.frontier.simulation import START, Simulation
 
-HOST = "http://a.test"
+HOST = HostKey("http://a.test")
 
 
 def make_verdict(visit: Visit, at: float) -> PageDeduplicated:
     """Return the verdict on a new page."""
     return PageDeduplicated(
         at=at,
-        site="a.test",
+        site=Site("a.test"),
         host=HOST,
         visit=visit,
         verdict=Verdict.FIRST,
@@ -41,7 +42,7 @@ def make_verdict(visit: Visit, at: float) -> PageDeduplicated:
 def make_admission(number: int, *urls: str, at: float = START) -> UrlsAdmitted:
     """Return a record of *urls*, the *number*-th."""
     found = tuple(Discovery(url, depth=17 if "deep" in url else 1) for url in urls)
-    return UrlsAdmitted(at=at, site="a.test", via=f"{number}@{HOST}/", urls=found)
+    return UrlsAdmitted(at=at, site=Site("a.test"), via=f"{number}@{HOST}/", urls=found)
 
 
 def apply(sim: Simulation, events: Iterable[Event], first: int = 0) -> None:
@@ -93,7 +94,7 @@ def test_redelivered_request_for_an_urgent_url_is_not_visited_again() -> None:
     sim = Simulation()
     apply(sim, [make_admission(0, f"{HOST}/1")])
     urls = (f"{HOST}/1", f"{HOST}/2")
-    request = FetchRequested(at=sim.now, site="a.test", host=HOST, urls=urls)
+    request = FetchRequested(at=sim.now, site=Site("a.test"), host=HOST, urls=urls)
     apply(sim, [request])
     sim.run()
     assert sorted(sim.pages()) == [*urls]
@@ -156,4 +157,4 @@ def test_record_is_covered_by_its_offset_and_its_time() -> None:
     )
     assert not applied.covers(OffsetAndTime(8, START))
     assert not applied.covers(OffsetAndTime(3, START + 1.0))
-    assert replace(HostRow("s", "h"), applied=applied).applied.until == 8
+    assert replace(HostRow(Site("s"), HostKey("h")), applied=applied).applied.until == 8

@@ -9,6 +9,7 @@ from gossamer.log import key_group_of, key_groups_of, partition_of
 from gossamer.log.control import ControlRow, control_row
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import HostKey, Site
 from services.frontier import revisit
 from services.frontier.partition.plans import calendar_name
 from services.frontier.procedures.resizing import crawls_in, drop_partitions, resize
@@ -34,8 +35,10 @@ def fill(store: SqliteStore, partitions: int, generations: tuple[int, ...] = (1,
         generation = generations[number % len(generations)]
         calendar = RangedLog(store.table(DueRow), calendar_name(DEFAULT_CRAWL, generation))
         for at, site in enumerate(SITES):
-            if key_group_of(site) in groups:
-                calendar.put(at // 10, DueRow("", f"{at:04d}", at, site, f"http://{site}"))
+            if key_group_of(Site(site)) in groups:
+                calendar.put(
+                    at // 10, DueRow("", f"{at:04d}", at, Site(site), HostKey(f"http://{site}"))
+                )
         revisits = calendar.range_to_write()
         due = BucketRange(number, number + 5, revisits.groups)
         row = PartitionRow(
@@ -49,14 +52,15 @@ def fill(store: SqliteStore, partitions: int, generations: tuple[int, ...] = (1,
             DEFAULT_CRAWL, key, "fixed:1d", generation, revisits, planned=13, waiting=7,
             spent={"a": 2}, statistics=revisit.pack(state),
         )  # fmt: skip
-        out = {f"http://{site}": site for site in SITES if key_group_of(site) in groups}
+        sites = [Site(site) for site in SITES if key_group_of(Site(site)) in groups]
+        out = {HostKey(f"http://{site}"): site for site in sites}
         shared = PartitionTallyRow(
             key, last_number=100 + number, orders=5, conditions={"idle": 11}, due_count=9,
             checked_out=out,
         )  # fmt: skip
         totals = TallyRow(DEFAULT_CRAWL, key, admitted=5, queued=10, outcomes={"page": 3})
         days = [DailyTallyRow(DEFAULT_CRAWL, key, day * 86400.0, admitted=2) for day in range(2)]
-        urls = [HazardExample(f"http://{site}/", site) for site in out.values()]
+        urls = [HazardExample(f"http://{site}/", Site(site)) for site in out.values()]
         examples = HazardExamplesRow(DEFAULT_CRAWL, key, "redirect", 1.0, tuple(urls[:3]))
         for one in (row, plans, shared, totals, *days, examples):
             store.table(type(one)).put(one)
@@ -123,7 +127,7 @@ def test_resized_partition_has_entries_of_its_sites_only(
         store.flush()
     for number in range(after):
         key, groups = partition_key(number, after), key_groups_of(number, after)
-        ours = [site for site in SITES if key_group_of(site) in groups]
+        ours = [site for site in SITES if key_group_of(Site(site)) in groups]
         plans = store.table(PartitionPlansRow).get((DEFAULT_CRAWL, key))
         row, shared = store.table(PartitionRow).get(key), store.table(PartitionTallyRow).get(key)
         assert plans and row and shared
@@ -131,7 +135,7 @@ def test_resized_partition_has_entries_of_its_sites_only(
         found = RangedLog(store.table(DueRow), name, plans.revisits)
         assert [entry.site for entry in found] == ours
         assert sorted(shared.checked_out.values()) == sorted(ours)
-        named = {key_group_of(one) for one in ours}
+        named = {key_group_of(Site(one)) for one in ours}
         directory = row.directories.get(DEFAULT_CRAWL, BucketList())
         assert {*row.due.groups} == {*directory.groups} == {*row.parked} == named
         assert shared.last_number >= 100

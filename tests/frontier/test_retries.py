@@ -8,13 +8,14 @@ import pytest
 from gossamer.events import DEFAULT_CRAWL, Outcome, RefetchRequested, RetryRequested
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
+from gossamer.web.url import HostKey, Site
 from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.urls import UrlRow
 from services.frontier.totals.tally import PartitionTallyRow
 from tests.frontier.simulation import Simulation
 
-HOST, URL = "http://a.test", "http://a.test/1"
+HOST, URL = HostKey("http://a.test"), "http://a.test/1"
 SHORT_WAIT = 100.0
 """Seconds in which no host that backs off is tried."""
 
@@ -35,7 +36,7 @@ class Mended:
 
 
 def ask(sim: Simulation, *urls: str) -> None:
-    sim.handle(RetryRequested(at=sim.now, site="a.test", host=HOST, urls=urls))
+    sim.handle(RetryRequested(at=sim.now, site=Site("a.test"), host=HOST, urls=urls))
 
 
 def host(sim: Simulation) -> HostRow:
@@ -144,10 +145,10 @@ def test_url_refetched_twice_is_queued_once() -> None:
     sim.admit(URL)
     sim.run()
     for _ in range(2):
-        sim.handle(RefetchRequested(at=sim.now, site="a.test", host=HOST, urls=(URL,)))
+        sim.handle(RefetchRequested(at=sim.now, site=Site("a.test"), host=HOST, urls=(URL,)))
     assert host(sim).queued == 1
     sim.run()
-    sim.handle(RefetchRequested(at=sim.now, site="a.test", host=HOST, urls=(URL,)))
+    sim.handle(RefetchRequested(at=sim.now, site=Site("a.test"), host=HOST, urls=(URL,)))
     sim.run()
     assert sim.pages() == [URL] * 3
 

@@ -20,6 +20,7 @@ from gossamer.events import (
 )
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.links import sample_links
+from gossamer.web.url import HostKey, Site
 from gossamer.web.validators import NO_VALIDATORS, DistrustReason, Validators
 from services.frontier.revisit import unpack_crawl
 from services.frontier.tables.hosts import HostRow
@@ -30,7 +31,7 @@ from services.frontier.totals.tally import TallyRow
 from tests.frontier.simulation import PARTITIONS, START, Answer, Simulation, crawl, page
 
 HOUR, DAY = 3600.0, 86400.0
-HOST, URL = "http://a.test", "http://a.test/1"
+HOST, URL = HostKey("http://a.test"), "http://a.test/1"
 
 
 @dataclass
@@ -282,7 +283,7 @@ def test_gone_page_is_confirmed_after_hours_and_then_rechecked_rarely() -> None:
     sim.run(START + HOUR)
     gone = {"outcome": Outcome.GONE, "status": 404}
     sim.answer = lambda url: gone if url == URL else {}
-    sim.handle(RefetchRequested(at=sim.now, site="a.test", host=HOST, urls=(URL,)))
+    sim.handle(RefetchRequested(at=sim.now, site=Site("a.test"), host=HOST, urls=(URL,)))
     sim.run(START + 100 * DAY)
     others = [at for at in visits(sim) if at >= HOUR]
     gaps = [b - a for a, b in pairwise(others)]
@@ -295,7 +296,9 @@ def test_requested_revisit_comes_before_the_plan_and_postpones_it() -> None:
     sim = simulate("fixed:10d")
     sim.admit(URL)
     sim.run(START + DAY)
-    sim.handle(RefetchRequested(at=sim.now, site="a.test", host=HOST, urls=(URL, f"{HOST}/unmet")))
+    sim.handle(
+        RefetchRequested(at=sim.now, site=Site("a.test"), host=HOST, urls=(URL, f"{HOST}/unmet"))
+    )
     sim.run(START + 10.9 * DAY)
     assert len(visits(sim)) == 2
     sim.run(START + 12 * DAY)
@@ -318,7 +321,7 @@ def days_until_due(lies: bool) -> list[float]:
     for change in changes:
         sim.run(change + HOUR)
         said = ChangeHint(URL, EvidenceKind.SITEMAP, change)
-        sim.handle(ChangesHinted(at=sim.now, site="a.test", host=HOST, hints=(said,)))
+        sim.handle(ChangesHinted(at=sim.now, site=Site("a.test"), host=HOST, hints=(said,)))
         due.append(((plan(sim).at or 0.0) - sim.now) / DAY)
     return due
 
@@ -438,7 +441,7 @@ def test_entries_of_past_visits_are_skipped_after_a_restart() -> None:
     assert len(visits(sim)) == 2
     sim.now = START + 3 * HOUR
     sim.start()
-    assert len(sim.share("a.test").plans._calendar._entries) == 2
+    assert len(sim.share(Site("a.test")).plans._calendar._entries) == 2
     sim.run(until=START + 3.5 * HOUR)
     assert len(visits(sim)) == 3
 
@@ -470,7 +473,7 @@ def test_refetch_ignores_urls_without_visits() -> None:
     sim = Simulation()
     sim.admit("http://a.test/1", "http://a.test/2")
     urls = "http://a.test/2", "http://a.test/never-admitted"
-    sim.handle(RefetchRequested(at=sim.now, site="a.test", host=HOST, urls=urls))
+    sim.handle(RefetchRequested(at=sim.now, site=Site("a.test"), host=HOST, urls=urls))
     sim.run()
     assert sim.pages() == ["http://a.test/1", "http://a.test/2"]
 
@@ -479,7 +482,7 @@ def test_refetch_makes_conditional_visits() -> None:
     sim = simulate("none", Changing(validators=Validators('"1"')))
     sim.admit(URL)
     sim.run()
-    sim.handle(RefetchRequested(at=sim.now, site="a.test", host=HOST, urls=(URL,)))
+    sim.handle(RefetchRequested(at=sim.now, site=Site("a.test"), host=HOST, urls=(URL,)))
     sim.run()
     assert conditions(sim) == [False, True]
     [*_, last] = (visit for _, order in sim.orders for visit in order.visits)

@@ -4,6 +4,7 @@ import pytest
 
 from gossamer.events import Outcome, RobotsRequested
 from gossamer.web.robots import RobotsRules
+from gossamer.web.url import HostKey, Site
 from tests.frontier.simulation import START, Simulation
 
 OWNER = "http://owner.test"
@@ -13,7 +14,9 @@ ASKERS = [f"http://parked{n}.test" for n in range(30)]
 def ask(sim: Simulation, url: str, *askers: str) -> None:
     for asker in askers:
         sim.handle(
-            RobotsRequested(at=sim.now, site="owner.test", url=url, on_behalf_of=asker, hops=1)
+            RobotsRequested(
+                at=sim.now, site=Site("owner.test"), url=url, on_behalf_of=HostKey(asker), hops=1
+            )
         )
 
 

@@ -16,7 +16,7 @@ changes = st.lists(
 def test_first_host_has_least_key(
     changes: list[tuple[str, int | None]],
 ) -> None:
-    schedule, model = Schedule(), dict[str, int]()
+    schedule, model = Schedule[str](), dict[str, int]()
     for host, key in changes:
         if key is None:
             schedule.remove(host)
@@ -24,7 +24,7 @@ def test_first_host_has_least_key(
         else:
             schedule.put(host, key)
             model[host] = key
-        first, last = schedule.first(), [*schedule.late_hosts()]
+        first, last = schedule.first(), [*schedule.late_items()]
         assert first == min(((key, host) for host, key in model.items()), default=None)
         assert sorted(last) == sorted(model)
         assert schedule.size <= 2 * len(model) + MAX_STALE_ENTRIES + 1

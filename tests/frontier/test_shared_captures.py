@@ -17,6 +17,7 @@ from gossamer.events import (
     Verdict,
     VisitEnded,
 )
+from gossamer.web.url import HostKey, Site
 from inspection.progress.report import read_report
 from services.frontier.features.shared import SharedCaptureRow
 from services.frontier.tables.hosts import HostRow
@@ -25,7 +26,7 @@ from services.frontier.totals.daily import DailyTallyRow
 from tests.frontier.simulation import Simulation, page
 from tests.inspection.simulated import opened
 
-HOST = "http://a.test"
+HOST = HostKey("http://a.test")
 DELAY, HOUR = 2.0, 3600.0
 PAGES = [f"{HOST}/{number}" for number in range(12)]
 
@@ -80,7 +81,7 @@ def test_shared_visits_cost_the_host_nothing_and_count_for_the_crawl() -> None:
     assert row and row.totals.visits == len(PAGES) + 2  # with robots.txt and /b
     assert row.totals.pages == 2 * len(PAGES) + 1
     assert row.of("b").used <= row.of(DEFAULT_CRAWL).used, "shares are not charged, either"
-    assert sim.share("a.test", "b").tally.pages == len(PAGES) + 1
+    assert sim.share(Site("a.test"), "b").tally.pages == len(PAGES) + 1
 
 
 def test_report_states_how_many_pages_were_taken_from_other_crawls() -> None:
@@ -145,7 +146,9 @@ def test_crawl_takes_no_capture_older_than_its_own_visit() -> None:
     sim.give_verdict = verdict
     crawl_then(sim)
     before = requests(sim).total()
-    again = RefetchRequested(crawl="b", at=sim.now, site="a.test", host=HOST, urls=(PAGES[0],))
+    again = RefetchRequested(
+        crawl="b", at=sim.now, site=Site("a.test"), host=HOST, urls=(PAGES[0],)
+    )
     sim.handle(again)
     sim.run(until=sim.now + 600.0)
     assert requests(sim).total() == before + 1, "its own visit was that capture"
@@ -171,7 +174,7 @@ def test_erased_page_is_requested_again() -> None:
         sim.admit(*PAGES)
         sim.run()
         url, host = (target, HOST) if target == PAGES[0] else ("", HOST * (target == HOST))
-        sim.handle(ErasureRequested(at=sim.now, site="a.test", host=host, url=url))
+        sim.handle(ErasureRequested(at=sim.now, site=Site("a.test"), host=HostKey(host), url=url))
         sim.run()
         sim.admit(PAGES[0], crawl="b")
         sim.run()

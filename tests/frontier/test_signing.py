@@ -6,6 +6,7 @@ import pytest
 
 from gossamer.events import ErasureRequested, HostCheckedOut, Outcome, Purpose
 from gossamer.web.robots import RobotsRules
+from gossamer.web.url import Site
 from services.frontier.tables.hosts import HostRow, HostSigning, SigningState
 from services.frontier.tables.urls import UrlRow
 from tests.frontier.simulation import Simulation
@@ -126,5 +127,5 @@ def test_erased_url_of_a_trial_is_not_kept() -> None:
     sim = simulation({"outcome": Outcome.SERVER_ERROR, "status": 500}, protected=("/0",))
     sim.run(until=sim.now + 60)
     assert row_of(sim).signing.url == URLS[0]
-    sim.handle(ErasureRequested(at=sim.now, site="a.test", url=URLS[0]))
+    sim.handle(ErasureRequested(at=sim.now, site=Site("a.test"), url=URLS[0]))
     assert row_of(sim).signing == HostSigning()

@@ -1,10 +1,11 @@
 """Slow start: visits that await their verdicts, and the hosts that wait for them."""
 
+from gossamer.web.url import HostKey
 from services.frontier.partition.awaited_visits import MAX_VERDICT_WAIT, PartKey, SlowStart
 
 PART = PartKey("a.test", "*")
 ZONE = PartKey("*.test 1/4", "*")
-HOST = "http://a.test"
+HOST = HostKey("http://a.test")
 
 
 def test_visit_counts_in_its_parts_until_its_verdict() -> None:
@@ -39,10 +40,10 @@ def test_hosts_are_woken_in_the_order_in_which_they_waited() -> None:
     slow_start = SlowStart()
     slow_start.begin(f"{HOST}/1", [PART], 100.0)
     for n in range(3):
-        slow_start.wait(PART, f"http://{n}.a.test")
-    assert slow_start.end_wait("http://1.a.test") == (PART,)
+        slow_start.wait(PART, HostKey(f"http://{n}.a.test"))
+    assert slow_start.end_wait(HostKey("http://1.a.test")) == (PART,)
     assert slow_start.pop_waiting(PART) == "http://0.a.test"
     assert slow_start.pop_waiting(PART) == "http://2.a.test"
     assert slow_start.pop_waiting(PART) is None
-    assert slow_start.end_wait("http://0.a.test") == (PART,), "it was woken for this part"
-    assert slow_start.end_wait("http://0.a.test") == ()
+    assert slow_start.end_wait(HostKey("http://0.a.test")) == (PART,), "it was woken for this part"
+    assert slow_start.end_wait(HostKey("http://0.a.test")) == ()

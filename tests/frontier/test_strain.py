@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.events import Outcome
+from gossamer.web.url import HostKey, Site
 from services.frontier.features.strain import MAX_STRAIN
 from services.frontier.partition.politeness import MAX_STRAINED_DELAY, strained_delay
 from services.frontier.tables.hosts import HostRow
@@ -35,7 +36,7 @@ def gaps(server: Server, pages: int) -> list[float]:
 
 
 def row(sim: Simulation) -> HostRow:
-    return sim.partition("a.test").find("a.test", "http://a.test").row
+    return sim.partition(Site("a.test")).find(Site("a.test"), HostKey("http://a.test")).row
 
 
 @pytest.mark.parametrize("answer", [ERROR, {"took": 4.0}], ids=["errors", "slow"])

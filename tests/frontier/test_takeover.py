@@ -12,6 +12,7 @@ from gossamer.log import partition_of
 from gossamer.log.codec import encode
 from gossamer.store.claims import ClaimRow
 from gossamer.store.sqlite import SqliteTable
+from gossamer.web.url import HostKey, Site
 from services.frontier.choice.dispatch import MAX_LOADED_PER_STEP, MAX_READS_PER_STEP
 from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostRow
@@ -83,7 +84,7 @@ def test_stale_entries_are_skipped_in_steps(monkeypatch: pytest.MonkeyPatch) -> 
     listed = [f"http://gone{n}.test" for n in range(100)]
     for number, host in enumerate(listed, 1):
         site = host.removeprefix("http://")
-        sim.share(site).directory.enlist(site, host, number)
+        sim.share(Site(site)).directory.enlist(Site(site), HostKey(host), number)
     sim.step()
     reads = []
     read_all = SqliteTable.get_all
@@ -196,7 +197,10 @@ def test_outcomes_after_the_lease_stop_no_host() -> None:
         sim.handle(replace(report, outcome=Outcome.SERVER_ERROR, status=500))
     sim.handle(crawl())
     sim.run()
-    assert sim.partition("a.test").find("a.test", "http://a.test").row.condition is Condition.IDLE
+    assert (
+        sim.partition(Site("a.test")).find(Site("a.test"), HostKey("http://a.test")).row.condition
+        is Condition.IDLE
+    )
 
 
 def test_partition_added_to_running_crawl_is_refused() -> None:
@@ -211,7 +215,7 @@ def test_record_on_wrong_partition_is_poison() -> None:
     urls = (Discovery("http://a.test/"),)
     assert partition_of("a.test", 4) != partition_of("b.test", 4)
     with pytest.raises(Poison, match="murmur2"):
-        sim.handle(UrlsAdmitted(at=START, site="a.test", via="v", urls=urls))
+        sim.handle(UrlsAdmitted(at=START, site=Site("a.test"), via="v", urls=urls))
     assert not sim.store.table(HostRow).scan("a.test")
 
 
@@ -222,9 +226,11 @@ def test_failing_handler_leaves_hosts_unchanged(tmp_path: Path) -> None:
     crawl.log.append(
         [
             encode(
-                UrlsAdmitted(at=START, site="b.test", via="v", urls=(Discovery("http://b.test/"),))
+                UrlsAdmitted(
+                    at=START, site=Site("b.test"), via="v", urls=(Discovery("http://b.test/"),)
+                )
             ),
-            encode(UrlsAdmitted(at=START, site="a.test", via="v", urls=urls)),
+            encode(UrlsAdmitted(at=START, site=Site("a.test"), via="v", urls=urls)),
         ]
     )
     assert crawl.run()
@@ -331,7 +337,7 @@ def test_host_admitted_late_by_former_owner_is_found() -> None:
     former = Former(sim)
     sim.start()
     urls = (Discovery("http://a.test/"),)
-    admitted = UrlsAdmitted(at=START, site="a.test", via="test", urls=urls)
+    admitted = UrlsAdmitted(at=START, site=Site("a.test"), via="test", urls=urls)
     former.handle(admitted, sim.now)
     sim.handle(replace(admitted, repeated=True))
     sim.run()

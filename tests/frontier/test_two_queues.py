@@ -6,6 +6,7 @@ import pytest
 
 from gossamer.events import DEFAULT_CRAWL, Discovery, RefetchRequested, UrlsAdmitted
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import Site
 from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.plans import PlanRow
 from tests.frontier.simulation import START, Simulation
@@ -33,7 +34,7 @@ NEW = [f"{HOST}/{number}" for number in range(NEW_URLS)]
 def admit_links(sim: Simulation, urls: list[str] = NEW) -> None:
     """Admit all URLs at once, as the links of one page."""
     found = tuple(Discovery(url, 5) for url in urls)
-    sim.handle(UrlsAdmitted(at=sim.now, site="a.test", via="test", urls=found))
+    sim.handle(UrlsAdmitted(at=sim.now, site=Site("a.test"), via="test", urls=found))
 
 
 def host_row(sim: Simulation) -> HostRow:
@@ -86,7 +87,7 @@ def test_refetch_does_not_wait_for_all_new_urls() -> None:
     admit_links(sim)
     sim.run(sim.now + HOUR)
     requested_at = sim.now - START
-    sim.handle(RefetchRequested(at=sim.now, site="a.test", host=HOST, urls=(QUICK,)))
+    sim.handle(RefetchRequested(at=sim.now, site=Site("a.test"), host=HOST, urls=(QUICK,)))
     sim.run(sim.now + 0.2 * HOUR)
     assert requested_at < visits(sim, QUICK)[-1] < requested_at + 300
 

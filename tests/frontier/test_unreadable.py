@@ -7,11 +7,12 @@ from msgspec.structs import replace
 
 from gossamer.events import PageDeduplicated, RetryRequested, Verdict, VisitEnded
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import HostKey, Site
 from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostRow
 from tests.frontier.simulation import START, Simulation
 
-HOST, OTHER = "http://bad.test", "http://good.test"
+HOST, OTHER = HostKey("http://bad.test"), "http://good.test"
 WAIT, DAY = 600.0, 86400.0
 LIMIT, DELAY = 5, 1.0
 
@@ -103,7 +104,7 @@ def test_retry_ends_postponement() -> None:
     sim = make_simulation()
     sim.run(START + 300.0)
     before = len(visit_times(sim))
-    sim.handle(RetryRequested(at=sim.now, site="bad.test", host=HOST, urls=()))
+    sim.handle(RetryRequested(at=sim.now, site=Site("bad.test"), host=HOST, urls=()))
     sim.run(sim.now + 60.0)
     assert len(visit_times(sim)) >= before + LIMIT
 

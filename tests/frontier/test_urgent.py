@@ -17,13 +17,13 @@ from gossamer.events import (
     UrlsAdmitted,
 )
 from gossamer.store.sqlite import SqliteStore
-from gossamer.web.url import host_key, site_of
+from gossamer.web.url import HostKey, Site, host_key, site_of
 from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.urls import UrlRow
 from tests.frontier.simulation import START, Simulation, crawl
 from tests.frontier.test_parts import parked_calendar
 
-HOST, SITE = "http://a.test", "a.test"
+HOST, SITE = HostKey("http://a.test"), Site("a.test")
 DELAY, BATCH = 2.0, 5
 
 

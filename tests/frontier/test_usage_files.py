@@ -6,11 +6,12 @@ from msgspec.structs import replace
 
 from gossamer.events import CrawlDefined, HostCheckedOut, Outcome, Purpose
 from gossamer.web.robots import LicenseLine, RobotsRules
+from gossamer.web.url import HostKey, Site
 from gossamer.web.usage import License, Source, Statement
 from gossamer.web.usage.files import FileStatement, UsageFile, statements_about
 from tests.frontier.simulation import START, Simulation
 
-HOST = "http://a.test"
+HOST = HostKey("http://a.test")
 TDMREP, LICENSE = f"{HOST}/.well-known/tdmrep.json", f"{HOST}/license.xml"
 ELSEWHERE = "https://licenses.test/1.xml"
 RESERVED = Statement(Source.TDMREP, "entry 1", "{}", {"train-ai": False})
@@ -177,10 +178,10 @@ def test_usage_files_survive_a_restart_and_a_new_robots_txt() -> None:
     sim.admit(f"{HOST}/0")
     sim.run(START + 600)
     sim.start()
-    host = sim.partition("a.test").find("a.test", HOST)
-    rules = sim.partition("a.test").robots(host)
+    host = sim.partition(Site("a.test")).find(Site("a.test"), HOST)
+    rules = sim.partition(Site("a.test")).robots(host)
     assert rules
-    sim.partition("a.test").learn_robots(host, replace(rules, usage_files=()))
+    sim.partition(Site("a.test")).learn_robots(host, replace(rules, usage_files=()))
     sim.admit(f"{HOST}/1")
     sim.run(START + 1200)
     assert [url for _, _, url in sim.visits].count(TDMREP) == 1

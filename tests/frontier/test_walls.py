@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from gossamer.events import Outcome
 from gossamer.web.robots import RobotsRules, parse_robots
+from gossamer.web.url import HostKey
 from gossamer.web.walls import Wall, WallKind
 from services.frontier.partition.politeness import CHALLENGE_RETRY_WAIT, spread_factor
 from services.frontier.tables.conditions import Condition
@@ -15,7 +16,7 @@ from services.frontier.tables.plans import PlanRow
 from services.frontier.tables.urls import UrlRow
 from tests.frontier.simulation import START, Simulation, crawl
 
-HOST = "http://a.test"
+HOST = HostKey("http://a.test")
 DAY = 86400.0
 ROBOTS = f"{HOST}/robots.txt"
 CHALLENGE = Wall(WallKind.CHALLENGE, "Anubis", "its cookie")

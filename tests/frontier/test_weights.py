@@ -3,6 +3,7 @@
 import pytest
 
 from gossamer.events import Discovery, RefetchRequested, UrlsAdmitted
+from gossamer.web.url import Site
 from services.frontier.revisit import unpack_page
 from tests.frontier.simulation import START, Simulation
 from tests.frontier.test_revisits import DAY, HOST, URL, plan, simulate, visits
@@ -16,7 +17,7 @@ def test_page_linked_from_another_site_has_higher_weight() -> None:
     sim = simulate("optimal")
     for n, via in enumerate(("1.0.0@http://b.test/", "1.0.1@http://a.test/", "seed@seeds/0/3")):
         found = (Discovery(f"{HOST}/{n}", 1),)
-        sim.handle(UrlsAdmitted(at=sim.now, site="a.test", via=via, urls=found))
+        sim.handle(UrlsAdmitted(at=sim.now, site=Site("a.test"), via=via, urls=found))
     sim.run(START + 60)
     weights = [weight(sim, f"{HOST}/{n}") for n in range(3)]
     assert weights[0] > 1.3 * weights[1] and weights[1] == weights[2]
@@ -28,7 +29,7 @@ def test_requested_page_has_higher_weight_for_some_months() -> None:
     sim.admit(URL)
     sim.run(START + DAY)
     before = weight(sim)
-    sim.handle(RefetchRequested(at=sim.now, site="a.test", host=HOST, urls=(URL,)))
+    sim.handle(RefetchRequested(at=sim.now, site=Site("a.test"), host=HOST, urls=(URL,)))
     sim.run(START + 1.2 * DAY)
     asked = len(visits(sim))
     assert 1.9 * before < weight(sim) < 2.1 * before

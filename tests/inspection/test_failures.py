@@ -12,6 +12,7 @@ from gossamer.events import DEFAULT_CRAWL, ErasureRequested, Outcome, RetryReque
 from gossamer.events.hazards import Hazard
 from gossamer.log.sqlite import SqliteLog
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import HostKey, Site
 from inspection.basics.folder import Folder, Opened
 from inspection.basics.labels import Kind, details, failures
 from inspection.hosts.hosts import host_of
@@ -23,7 +24,7 @@ from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.urls import UrlRow
 from tests.frontier.simulation import Simulation
 
-HOST = "http://a.example"
+HOST = HostKey("http://a.example")
 UNAVAILABLE = {"outcome": Outcome.SERVER_ERROR, "status": 503}
 
 
@@ -43,8 +44,8 @@ def test_examples_come_from_visits_hosts_and_urls(opened: Opened) -> None:
         latest=[(f"{HOST}/missing", "gone"), (f"{HOST}/", "page")],
     )
     down = HostRow(
-        "b.example",
-        "http://b.example",
+        Site("b.example"),
+        HostKey("http://b.example"),
         Condition.BACKING_OFF,
         backoff_cause=Outcome.HOST_DOWN,
     )
@@ -121,7 +122,7 @@ def test_robots_txt_at_a_private_address_is_not_counted() -> None:
 
 def test_repaired_url_is_not_an_example(finished: Simulation) -> None:
     finished.answer = lambda url: {}
-    event = RetryRequested(at=1.0, site="a.example", host=HOST, urls=(f"{HOST}/always",))
+    event = RetryRequested(at=1.0, site=Site("a.example"), host=HOST, urls=(f"{HOST}/always",))
     finished.handle(event)
     finished.run()
     assert read(finished)[0].failed_urls == {}
@@ -129,6 +130,6 @@ def test_repaired_url_is_not_an_example(finished: Simulation) -> None:
 
 def test_erased_url_is_not_an_example(finished: Simulation) -> None:
     url = f"{HOST}/always"
-    finished.handle(ErasureRequested(at=finished.now, site="a.example", url=url))
+    finished.handle(ErasureRequested(at=finished.now, site=Site("a.example"), url=url))
     finished.run()
     assert read(finished)[0].failed_urls == {}

@@ -7,6 +7,7 @@ from gossamer.errors import BadSettings
 from gossamer.events import BlocklistChanged, HostOverridden, Outcome
 from gossamer.log.codec import encode
 from gossamer.web.robots import RobotsRules, parse_robots
+from gossamer.web.url import HostKey
 from inspection.answers import robots as robots_module
 from inspection.answers.host_details import explain_host, read_queue, read_timeline
 from inspection.answers.robots import read_robots
@@ -17,7 +18,7 @@ from tests.frontier.simulation import Simulation
 from tests.inspection.simulated import opened
 from tests.support.transcripts import Transcript
 
-HOST = "http://a.example"
+HOST = HostKey("http://a.example")
 URLS = [f"{HOST}/{number}" for number in range(5)]
 
 

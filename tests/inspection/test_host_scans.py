@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.errors import Unavailable
+from gossamer.web.url import HostKey, Site
 from inspection.basics.folder import Folder, Opened
 from inspection.hosts import host_scans
 from inspection.hosts.host_scans import MIN_INTERVAL, HostScans
@@ -20,8 +21,8 @@ def opened(tmp_path: Path) -> Opened:
     return Folder(tmp_path / "data").create()
 
 
-def store_host(opened: Opened, name: str) -> None:
-    opened.store.table(HostRow).put(HostRow(name, f"https://{name}"))
+def store_host(opened: Opened, name: Site) -> None:
+    opened.store.table(HostRow).put(HostRow(name, HostKey(f"https://{name}")))
     opened.store.flush()
 
 
@@ -32,7 +33,7 @@ def scans(opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
         host_scans, "mkdtemp", lambda prefix: str(tmp_path / "temporary" / prefix.strip("-"))
     )
     (tmp_path / "temporary" / "gossamer-hosts").mkdir()
-    store_host(opened, "a.example")
+    store_host(opened, Site("a.example"))
     scans = HostScans(opened.folder.path)
     yield scans
     scans.close()
@@ -49,7 +50,7 @@ def test_first_look_starts_a_scan_and_an_old_one_is_repeated(
         hosts(scans, 0.0)
     scans.wait()
     assert hosts(scans, 1.0) == ["a.example"]
-    store_host(opened, "b.example")
+    store_host(opened, Site("b.example"))
     scans.wait()
     assert hosts(scans, MIN_INTERVAL - 1.0) == ["a.example"], "the scan is young"
     hosts(scans, LATER)

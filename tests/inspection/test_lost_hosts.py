@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from gossamer.events.outcomes import Health
+from gossamer.web.url import HostKey, Site
 from inspection.basics.folder import Folder
 from inspection.crawls.crawl import open_crawl
 from inspection.progress.workload import read_lost_hosts
@@ -13,10 +14,10 @@ BACKING_OFF, IDLE = Condition.BACKING_OFF, Condition.IDLE
 
 
 def host(
-    name: str, failures: dict[str, int], pages: int = 5, now: Condition = BACKING_OFF
+    name: Site, failures: dict[str, int], pages: int = 5, now: Condition = BACKING_OFF
 ) -> HostRow:
     return HostRow(
-        name, f"https://{name}", now, totals=HostTotals(pages=pages),
+        name, HostKey(f"https://{name}"), now, totals=HostTotals(pages=pages),
         politeness=Politeness(failures=failures),
     )  # fmt: skip
 
@@ -24,12 +25,12 @@ def host(
 def test_hosts_with_pages_that_keep_failing_are_lost(tmp_path: Path) -> None:
     opened = Folder(tmp_path).create()
     rows = [
-        host("silent.example", {Health.SILENCE: 4}),
-        host("ready.example", {Health.NAME: 9}, now=Condition.READY),
-        host("few.example", {Health.SERVER: 3}),
-        host("busy.example", {Health.BUSY: 99}),
-        host("new.example", {Health.CONNECTION: 9}, pages=0),
-        host("done.example", {Health.CONNECTION: 9}, now=IDLE),
+        host(Site("silent.example"), {Health.SILENCE: 4}),
+        host(Site("ready.example"), {Health.NAME: 9}, now=Condition.READY),
+        host(Site("few.example"), {Health.SERVER: 3}),
+        host(Site("busy.example"), {Health.BUSY: 99}),
+        host(Site("new.example"), {Health.CONNECTION: 9}, pages=0),
+        host(Site("done.example"), {Health.CONNECTION: 9}, now=IDLE),
     ]
     for row in rows:
         opened.store.table(HostRow).put(row)

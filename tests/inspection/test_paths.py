@@ -6,12 +6,13 @@ from gossamer.events import DEFAULT_CRAWL, Purpose
 from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import HostKey
 from inspection.answers.paths import MAX_STEPS, StepKind, UrlPath, read_path
 from inspection.crawls.crawl import NotFound, OpenCrawl
 from services.frontier.tables.urls import Origin, UrlRow
 from tests.support.transcripts import Transcript
 
-HOST = "http://a.example"
+HOST = HostKey("http://a.example")
 
 
 class Rows:

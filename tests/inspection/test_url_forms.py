@@ -7,6 +7,7 @@ import pytest
 from console.cli.main import main
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined
 from gossamer.log.codec import encode
+from gossamer.web.url import HostKey, Site
 from gossamer.web.url_steps import ALL_STEPS
 from inspection.basics.folder import Folder
 from services.dedup.rows import HostStepsRow
@@ -14,7 +15,7 @@ from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.urls import UrlRow
 from tests.support.transcripts import Transcript
 
-HOST = "https://a.example"
+HOST = HostKey("https://a.example")
 RAW = f"{HOST}/index.html"
 
 
@@ -96,10 +97,16 @@ def test_http_is_used_without_a_scheme_if_only_the_http_url_is_seen(
     for url in (f"{plain}/about", f"{plain}/"):
         store.table(UrlRow).put(
             UrlRow(
-                DEFAULT_CRAWL, host=plain, url=url, outcome="page", at=1.0, status=200, earlier=1
+                DEFAULT_CRAWL,
+                host=HostKey(plain),
+                url=url,
+                outcome="page",
+                at=1.0,
+                status=200,
+                earlier=1,
             )
         )
-    store.table(HostRow).put(HostRow("b.example", plain))
+    store.table(HostRow).put(HostRow(Site("b.example"), HostKey(plain)))
     store.flush()
     for typed in ("about", "new"):
         transcript("why", "--data", data, f"b.example/{typed}")

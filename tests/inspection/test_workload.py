@@ -7,6 +7,7 @@ import pytest
 from gossamer.events import DEFAULT_CRAWL, Speed, SpeedSet
 from gossamer.log import key_group_of
 from gossamer.log.codec import encode
+from gossamer.web.url import HostKey, Site
 from inspection.basics.folder import Folder, Opened
 from inspection.hosts.hosts import host_of
 from inspection.progress.workload import Workload, read_workload
@@ -15,7 +16,7 @@ from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostCrawl, HostRow, ListedHost, NewQueues, Politeness
 from services.frontier.tables.partitions import PartitionRow
 
-SITE, NOW = "a.example", 2_000_000_000.0
+SITE, NOW = Site("a.example"), 2_000_000_000.0
 GROUP = key_group_of(SITE)
 
 
@@ -27,7 +28,7 @@ def opened(tmp_path: Path) -> Opened:
 def busy(name: str, queued: int, condition: Condition = Condition.DELAYED) -> HostRow:
     return HostRow(
         SITE,
-        f"http://{name}.{SITE}",
+        HostKey(f"http://{name}.{SITE}"),
         condition,
         crawls={DEFAULT_CRAWL: HostCrawl(NewQueues(queued=queued), listed=queued)},
         politeness=Politeness(delay=2.0, last_took=0.5),

@@ -27,6 +27,7 @@ from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.volumes import Volume, VolumeUnavailable
+from gossamer.web.url import HostKey, Site
 from tests.object_store import object_store
 
 INLINE = 1000
@@ -53,7 +54,7 @@ def log(volume: Volume) -> SqliteLog:
 def page(number: int = 1, body: bytes = BODY) -> PageFetched:
     url = f"https://example.org/{number}"
     return PageFetched(
-        at=NOW, site="example.org", host="https://example.org",
+        at=NOW, site=Site("example.org"), host=HostKey("https://example.org"),
         visit=Visit(f"1.{number}.0@{url}", url),
         started_at=NOW, took=0.1, status=200, body=body,
     )  # fmt: skip
@@ -61,7 +62,7 @@ def page(number: int = 1, body: bytes = BODY) -> PageFetched:
 
 def parsed(links: int) -> PageParsed:
     return PageParsed(
-        at=NOW, site="example.org", host="https://example.org", visit=page().visit,
+        at=NOW, site=Site("example.org"), host=HostKey("https://example.org"), visit=page().visit,
         fetched_at=NOW, status=200, text="a text",
         links=tuple(Link(f"https://example.org/{n}", "x" * 300) for n in range(links)),
     )  # fmt: skip

@@ -49,6 +49,7 @@ from gossamer.log.codec import (
     tombstone,
     value_of_letter,
 )
+from gossamer.web.url import HostKey, Site
 from gossamer.web.usage import License, Statement
 
 KINDS = list(topics.TOPIC_OF)
@@ -144,7 +145,7 @@ def test_event_is_one_tagged_json_object() -> None:
 
 
 PAGE = Page(
-    at=1.0, url="https://example.org/a", site="example.org", status=200, fetched_at=1.0,
+    at=1.0, url="https://example.org/a", site=Site("example.org"), status=200, fetched_at=1.0,
     content_type="text/html", title="", description="", language="en", text=None, links=(),
     verdict=events.Verdict.FIRST, duplicate_of="", digest="", depth=0, via="", canonical="",
     noindex=False, truncated=False, hazards=(),
@@ -157,7 +158,7 @@ PAGE = Page(
         (PAGE, "default/https://example.org/a", "example.org"),
         (replace(PAGE, crawl="news"), "news/https://example.org/a", "example.org"),
         (
-            Tombstone("news", "https://example.org/a", "example.org"),
+            Tombstone("news", "https://example.org/a", Site("example.org")),
             "news/https://example.org/a",
             "example.org",
         ),
@@ -167,7 +168,7 @@ PAGE = Page(
             "crawl_defined/c",
             "c",
         ),
-        (events.UrlsAdmitted(at=0.0, site="a.org", via="v", urls=()), "a.org", "a.org"),
+        (events.UrlsAdmitted(at=0.0, site=Site("a.org"), via="v", urls=()), "a.org", "a.org"),
     ],
 )
 def test_keys_and_partition_keys(event: Event | Tombstone, key: str, partition_key: str) -> None:
@@ -227,7 +228,8 @@ def test_too_large_text_keeps_its_beginning(text: str) -> None:
 def test_links_of_too_large_page_are_kept() -> None:
     visit = Visit("1", "https://example.org/")
     page = events.PageParsed(
-        at=1.0, site="example.org", host="https://example.org", visit=visit, fetched_at=1.0,
+        at=1.0, site=Site("example.org"),
+        host=HostKey("https://example.org"), visit=visit, fetched_at=1.0,
         status=200, links=FAR, text="a" * OVERSIZED_BYTES, alternates={"a": "b" * OVERSIZED_BYTES},
     )  # fmt: skip
     fitting = decode(to_record(encode(page)))
@@ -280,7 +282,7 @@ def test_tombstone_headers_contain_the_reason() -> None:
 @pytest.mark.parametrize("headers", [(), (("at", "soon"),), (("url", "x"), ("more", ""))])
 def test_tombstone_without_headers_is_decoded(headers: Headers) -> None:
     record = Record("pages", 0, 0, f"news/{PAGE.url}", b"", headers)
-    assert tombstone(record) == Tombstone("news", PAGE.url, "")
+    assert tombstone(record) == Tombstone("news", PAGE.url, Site(""))
 
 
 GARBAGE = [

@@ -32,10 +32,10 @@ from gossamer.log.codec import dead_letter, decode, encode, value_of_letter
 from gossamer.settings import FetcherSettings
 from gossamer.volumes import Volume
 from gossamer.web.robots import parse_robots
-from gossamer.web.url import MAX_LENGTH
+from gossamer.web.url import MAX_LENGTH, HostKey, Site
 from services.dedup.links import group_by_host
 
-SITE, HOST = "example.org", "https://example.org"
+SITE, HOST = Site("example.org"), HostKey("https://example.org")
 INLINE = FetcherSettings().inline_body
 rng = random.Random(1)
 LONG_URLS = [f"{HOST}/{n}/".ljust(MAX_LENGTH, '"') for n in range(10_000)]

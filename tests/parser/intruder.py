@@ -19,6 +19,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from gossamer.events import PageFetched, PageParsed
+from gossamer.web.url import HostKey, Site
 from services.parser.options import Options
 from services.parser.pool import child, sandbox
 from services.parser.pool.messages import LENGTH
@@ -54,12 +55,12 @@ def _stay(_: str) -> None:
         signal.pause()
 
 
-def forge_reply(page: PageFetched, url: str, now: float) -> PageParsed:
+def forge_reply(page: PageFetched, url: HostKey, now: float) -> PageParsed:
     """Return a reply with the identity of another page, crawl and time."""
     return PageParsed(
         crawl="another",
         at=now + 1,
-        site="bank.example",
+        site=Site("bank.example"),
         host=url,
         visit=replace(page.visit, id=f"9.9.9@{url}", url=url),
         fetched_at=page.started_at + 1,
@@ -114,7 +115,7 @@ def attempt(page: PageFetched, options: Options, now: float) -> PageParsed:
     """Attempt what *page* requests instead of reading it."""
     name, _, argument = page.body.decode().partition(": ")
     if name == "forge":
-        return forge_reply(page, argument, now)
+        return forge_reply(page, HostKey(argument), now)
     try:
         result = f"done: {ATTEMPTS[name](argument)}"
     except OSError as error:

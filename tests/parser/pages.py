@@ -3,7 +3,7 @@
 from gossamer.events import PageFetched, PageParsed, Purpose, Visit
 from gossamer.log import Record
 from gossamer.log.codec import decode, encode
-from gossamer.web.url import canonicalize
+from gossamer.web.url import HostKey, Site, canonicalize
 from services.parser.options import Options
 from services.parser.page import parse
 
@@ -37,8 +37,8 @@ def page_response(
     """Return a response; an HTML page unless *headers* are given."""
     return PageFetched(
         at=1000.0,
-        site="example.org",
-        host="http://www.example.org",
+        site=Site("example.org"),
+        host=HostKey("http://www.example.org"),
         visit=Visit(f"1.1.0@{url}", url, purpose=purpose),
         started_at=999.0,
         took=0.5,

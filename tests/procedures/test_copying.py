@@ -14,6 +14,7 @@ from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database
 from gossamer.store import Row
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import Site
 from procedures.copying import Copy, Side
 from services.dedup.content import DigestRow
 from services.dedup.replicated import read_valid_changes
@@ -109,7 +110,7 @@ def test_target_is_empty_again_after_it_was_cleared() -> None:
     source, target = side(), side()
     copy = Copy(source, target, rows={DigestRow: changed})
     assert copy.is_target_empty()
-    put(target, *THREE, SeenRow("default", "a.example", b"1", FINDER))
+    put(target, *THREE, SeenRow("default", Site("a.example"), b"1", FINDER))
     assert not copy.is_target_empty()
     copy.clear_target()
     assert copy.is_target_empty()
@@ -121,7 +122,7 @@ def test_target_with_records_is_not_empty() -> None:
     assert not Copy(side(), target).is_target_empty()
 
 
-def seen_change(site: str, *urls: bytes, erased: bool = False, epoch: int = 1) -> UrlsSeen:
+def seen_change(site: Site, *urls: bytes, erased: bool = False, epoch: int = 1) -> UrlsSeen:
     finder = "" if erased else FINDER.hex()
     found = tuple(url.hex() for url in urls)
     return UrlsSeen(site=site, at=NOW, epoch=epoch, finder=finder, urls=found, erased=erased)
@@ -154,13 +155,15 @@ def seen_urls(side: Side) -> Urls:
 def test_seen_set_is_the_same_in_a_fleet_and_back_in_a_folder() -> None:
     folder, fleet, later = side(), side(is_folder=False), side()
     rows = [
-        SeenRow("default", f"{n}.example", bytes([n, m]), FINDER) for n in range(9) for m in b"ab"
+        SeenRow("default", Site(f"{n}.example"), bytes([n, m]), FINDER)
+        for n in range(9)
+        for m in b"ab"
     ]
     put(folder, *rows)
     wanted = seen_urls(folder)
     assert sum(len(change.urls) for change in Copy(folder, fleet).copy_seen(2, NOW)) == len(wanted)
     assert seen_urls(fleet) == wanted
-    append_changes(fleet, seen_change("0.example", b"\0a", erased=True, epoch=3))
+    append_changes(fleet, seen_change(Site("0.example"), b"\0a", erased=True, epoch=3))
     for _ in Copy(fleet, later).copy_seen(4, NOW):
         pass
     assert seen_urls(later) == wanted - {("0.example", b"\0a")}
@@ -177,7 +180,7 @@ def resized(fleet: Side, partitions: int, epoch: int) -> Side:
 def test_resized_changelog_has_each_site_in_its_new_partition() -> None:
     fleet = replace(side(is_folder=False), partitions=2)
     sites = [f"{n}.example" for n in range(20)]
-    append_changes(fleet, *(seen_change(site, b"a", b"b") for site in sites))
+    append_changes(fleet, *(seen_change(Site(site), b"a", b"b") for site in sites))
     wanted = seen_urls(fleet)
     assert len(wanted) == 40
     assert seen_urls(resized(fleet, 4, epoch=2)) == wanted
@@ -188,9 +191,9 @@ def test_url_erased_after_a_resize_stays_erased_after_the_next_resize() -> None:
     # Each number of partitions has the site in another partition; its former one is read last.
     sites = (f"{n}.example" for n in count())
     site = next(one for one in sites if [partition_of(one, n) for n in (4, 3, 2)] == [2, 1, 0])
-    append_changes(fleet, seen_change(site, b"a", b"b"))
+    append_changes(fleet, seen_change(Site(site), b"a", b"b"))
     fleet = resized(fleet, 3, epoch=2)
-    append_changes(fleet, seen_change(site, b"a", erased=True, epoch=2))
+    append_changes(fleet, seen_change(Site(site), b"a", erased=True, epoch=2))
     assert seen_urls(fleet) == {(site, b"b")}
     fleet = resized(fleet, 2, epoch=3)
     assert seen_urls(fleet) == {(site, b"b")}

@@ -27,6 +27,7 @@ from gossamer.settings import Settings
 from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import Site
 from tests.runtime.processors import Discoverer, make_discovery
 
 FOLDER = Path(sys.argv[1])
@@ -84,7 +85,7 @@ class Answering:
     async def work(self, event: Event, emit: Emitter) -> None:
         """Emit a discovery."""
         assert isinstance(event, SeedAdded)
-        emit(make_discovery(event.url, 1.0))
+        emit(make_discovery(Site(event.url), 1.0))
 
 
 def sequential(backends: Backends) -> None:

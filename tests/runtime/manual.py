@@ -8,6 +8,7 @@ from gossamer.events.topics import SEEDS, Topic
 from gossamer.log import Message
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.processor import Emitter
+from gossamer.web.url import Site
 from tests.runtime.processors import events, make_discovery
 
 
@@ -44,7 +45,7 @@ class Manual:
             await self._open[event.url]
         finally:
             del self._open[event.url]
-        emit(make_discovery(event.url, 1.0))
+        emit(make_discovery(Site(event.url), 1.0))
 
     def finish(self, *urls: str) -> None:
         """Finish the work on these URLs."""

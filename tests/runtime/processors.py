@@ -17,6 +17,7 @@ from gossamer.runtime.sequential import sequential_loop
 from gossamer.sqlite import Database
 from gossamer.store import Row, Store
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import Site
 
 
 class SeenRow(Row, frozen=True):
@@ -50,7 +51,7 @@ class Discoverer(Processor):
             case SeedAdded(url=url):
                 self.calls.append(f"seed {url}")
                 self._seen.put(SeenRow(url))
-                yield make_discovery(url, now)
+                yield make_discovery(Site(url), now)
 
     def due(self) -> float | None:
         """Return the due time set by the test."""
@@ -60,14 +61,14 @@ class Discoverer(Processor):
         """Record the call, and emit one event."""
         self.at = None
         self.calls.append(f"wake {now:g}")
-        yield make_discovery("wake", now)
+        yield make_discovery(Site("wake"), now)
 
     def settle(self) -> None:
         """Record the call."""
         self.calls.append("settle")
 
 
-def make_discovery(url: str, now: float) -> UrlsDiscovered:
+def make_discovery(url: Site, now: float) -> UrlsDiscovered:
     """Return an event that names *url*."""
     return UrlsDiscovered(at=now, site=url, via="", urls=(Discovery(url),))
 

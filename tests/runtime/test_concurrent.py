@@ -16,6 +16,7 @@ from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime import concurrent, loop
 from gossamer.runtime.concurrent import OffsetTracker
 from gossamer.runtime.processor import Emitter
+from gossamer.web.url import Site
 from tests.runtime.conftest import Start
 from tests.runtime.manual import Manual, ManualOnce, append_seeds, emitted_urls, seed_lag, until
 from tests.runtime.processors import make_discovery
@@ -259,7 +260,7 @@ async def test_events_of_one_emit_call_are_appended_together(
     class Batches(Manual):
         async def work(self, event: Event, emit: Emitter) -> None:
             for n in range(20):
-                emit(*(make_discovery(f"{n}.{i}", 1.0) for i in range(5)))
+                emit(*(make_discovery(Site(f"{n}.{i}"), 1.0) for i in range(5)))
                 await asyncio.sleep(0)
 
     seen: list[list[str]] = []

@@ -9,6 +9,7 @@ from gossamer.log import Message
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.processor import Emitter
+from gossamer.web.url import Site
 from tests.runtime.conftest import Start
 from tests.runtime.manual import (
     Manual,
@@ -21,7 +22,7 @@ from tests.runtime.manual import (
 )
 from tests.runtime.processors import make_discovery
 
-LARGE = "x" * PAGES.limit
+LARGE = Site("x" * PAGES.limit)
 
 
 async def test_unreadable_record_becomes_dead_letter(
@@ -64,7 +65,7 @@ class Talker(Manual):
     async def work(self, event: Event, emit: Emitter) -> None:
         """Emit the events."""
         await super().work(
-            event, lambda *_: emit(make_discovery("a", 1.0), make_discovery(LARGE, 1.0))
+            event, lambda *_: emit(make_discovery(Site("a"), 1.0), make_discovery(LARGE, 1.0))
         )
 
 

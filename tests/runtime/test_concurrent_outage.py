@@ -19,6 +19,7 @@ from gossamer.runtime import concurrent
 from gossamer.runtime.processor import Emitter
 from gossamer.sqlite import Database
 from gossamer.store import Store
+from gossamer.web.url import Site
 from tests.runtime.conftest import Start
 from tests.runtime.manual import Manual, ManualOnce, append_seeds, emitted_urls, seed_lag, until
 from tests.runtime.processors import make_discovery
@@ -81,7 +82,7 @@ class HandsBack(ManualOnce):
         try:
             await super().work(event, emit)
         except asyncio.CancelledError:
-            emit(make_discovery(f"{event.url} returned", 1.0))
+            emit(make_discovery(Site(f"{event.url} returned"), 1.0))
             raise
 
 

@@ -24,7 +24,7 @@ from gossamer.runtime.sequential import FIRST_STEP, sequential_loop
 from gossamer.sqlite import Database
 from gossamer.store import Row, Store
 from gossamer.store.sqlite import SqliteStore
-from gossamer.web.url import canonicalize
+from gossamer.web.url import Site, canonicalize
 from tests.runtime.manual import append_seeds, dead_letters, emitted_urls
 from tests.runtime.processors import Discoverer, SeenRow, drain, make_discovery
 from tests.support.read_ahead import ReadAheadStore
@@ -242,7 +242,7 @@ class Fussy(Discoverer):
 
     def handle(self, event: Event, now: float) -> Iterable[Event]:
         """Emit a discovery, or raise."""
-        yield make_discovery("half", now)
+        yield make_discovery(Site("half"), now)
         match event:
             case SeedAdded(url="bad"):
                 raise ValueError("not this one")
@@ -250,7 +250,7 @@ class Fussy(Discoverer):
                 canonicalize("javascript:1")
             case SeedAdded(url="worst"):
                 raise NoSpace("the disk is full")
-        yield make_discovery("whole", now)
+        yield make_discovery(Site("whole"), now)
 
 
 @pytest.fixture
@@ -511,8 +511,8 @@ class Careless(Discoverer):
         if event.url.startswith("bad"):
             raise ValueError("not this one")
         if event.url.startswith("large"):
-            return [make_discovery("x" * PAGES.limit, now)]
-        return [make_discovery(event.url, now)]
+            return [make_discovery(Site("x" * PAGES.limit), now)]
+        return [make_discovery(Site(event.url), now)]
 
 
 @pytest.mark.parametrize("bad", ["bad", "large"])
@@ -543,10 +543,10 @@ class Waking(Discoverer):
         """Emit the event."""
         self.at = None
         self._seen.put(SeenRow("woken"))
-        yield make_discovery("x" * PAGES.limit, now)
+        yield make_discovery(Site("x" * PAGES.limit), now)
         if self._error:
             raise self._error
-        yield make_discovery("small", now)
+        yield make_discovery(Site("small"), now)
 
 
 def test_too_large_event_of_wake_is_dropped_and_counted(log: SqliteLog, store: SqliteStore) -> None:

@@ -16,6 +16,7 @@ from gossamer.runtime.loop import Loop
 from gossamer.runtime.processor import Emitter, Processor
 from gossamer.runtime.sequential import sequential_loop
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import Site
 from tests.runtime.conftest import Start
 from tests.runtime.manual import dead_letters, until
 from tests.runtime.processors import make_discovery
@@ -63,7 +64,7 @@ class Worker:
         self.handled.append(event.site)
 
 
-def newer(site: str, **fields: Any) -> Message:
+def newer(site: Site, **fields: Any) -> Message:
     """Return a record of *site* in a newer version."""
     message = encode(make_discovery(site, 1.0))
     value = msgspec.json.decode(message.value) | fields
@@ -107,20 +108,20 @@ def test_newer_record_delays_only_its_partition(
     log: SqliteLog,
     store: SqliteStore,
     here: list[str],
-    there: str,
+    there: Site,
     reports: list[str],
     fields: dict[str, Any],
 ) -> None:
     reader = Reader()
     loop = loop_of(reader, log, store, reports)
-    log.append([encode(make_discovery(here[0], 1.0))])
+    log.append([encode(make_discovery(Site(here[0]), 1.0))])
     loop.step()
     with capture_logs() as lines:
-        log.append([newer(here[1], **fields), encode(make_discovery(here[2], 1.0))])
+        log.append([newer(Site(here[1]), **fields), encode(make_discovery(Site(here[2]), 1.0))])
         log.append([encode(make_discovery(there, 1.0))])
         for _ in range(3):
             loop.step()
-        log.append([encode(make_discovery(here[3], 1.0))])
+        log.append([encode(make_discovery(Site(here[3]), 1.0))])
         loop.step()
     assert reader.handled == [here[0], there], "other partitions continue, and no record is skipped"
     assert reader.assigned == frozenset(range(log.partitions)) - {0}, "nothing is ordered there"
@@ -145,8 +146,8 @@ def test_upgraded_process_handles_waiting_records(
     reports: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    log.append([encode(make_discovery(here[0], 1.0)), newer(here[1], **RAISED)])
-    log.append([encode(make_discovery(here[2], 1.0))])
+    log.append([encode(make_discovery(Site(here[0]), 1.0)), newer(Site(here[1]), **RAISED)])
+    log.append([encode(make_discovery(Site(here[2]), 1.0))])
     older = Reader()
     loop = loop_of(older, log, store, reports)
     loop.step()
@@ -165,17 +166,17 @@ def test_broken_record_of_newer_version_becomes_dead_letter(
 ) -> None:
     reader = Reader()
     loop = loop_of(reader, log, store, reports)
-    log.append([newer(here[0], urls="none"), encode(make_discovery(here[1], 1.0))])
+    log.append([newer(Site(here[0]), urls="none"), encode(make_discovery(Site(here[1]), 1.0))])
     loop.step()
     assert (reader.handled, len(dead_letters(log)), reports) == ([here[1]], 1, [])
 
 
 @pytest.mark.parametrize("begins_once", [False, True])
 async def test_work_in_other_partitions_continues(
-    start: Start, log: SqliteLog, here: list[str], there: str, begins_once: bool
+    start: Start, log: SqliteLog, here: list[str], there: Site, begins_once: bool
 ) -> None:
     worker = Worker(begins_once)
-    log.append([newer(here[0], **NEW_KIND), encode(make_discovery(here[1], 1.0))])
+    log.append([newer(Site(here[0]), **NEW_KIND), encode(make_discovery(Site(here[1]), 1.0))])
     async with start(worker):
         log.append([encode(make_discovery(there, 1.0))])
         await until(lambda: worker.handled == [there] and log.lag("parser", TOPIC) == 2)

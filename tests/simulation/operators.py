@@ -21,7 +21,7 @@ from gossamer.events import (
     SiteOverridden,
 )
 from gossamer.events.topics import SEEDS, TOPICS
-from gossamer.web.url import host_key, host_name, site_of
+from gossamer.web.url import HostKey, host_key, host_name, site_of
 from tests.simulation.broker import At, Broker
 from tests.simulation.crawls import Crawl
 from tests.simulation.kernel import START
@@ -186,7 +186,7 @@ def _fetch(run: "Run") -> None:
         return
     run.note(f"{' and '.join(urls)} requested")
     run.fetched += [(now, (DEFAULT_CRAWL, url)) for url in urls]
-    run.append(FetchRequested(at=now, site=site_of(f"{host}/"), host=host, urls=urls))
+    run.append(FetchRequested(at=now, site=site_of(f"{host}/"), host=HostKey(host), urls=urls))
 
 
 def _remove_crawl(run: "Run") -> None:
@@ -207,7 +207,7 @@ def _append_hints(run: "Run") -> None:
     for start in range(0, LISTED, HINTED):
         urls = (f"{host}/listed/{number}" for number in range(start, start + HINTED))
         hints = tuple(ChangeHint(url, EvidenceKind.SITEMAP, now) for url in urls)
-        run.append(ChangesHinted(at=now, site=site_of(f"{host}/"), host=host, hints=hints))
+        run.append(ChangesHinted(at=now, site=site_of(f"{host}/"), host=HostKey(host), hints=hints))
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ def _erase(run: "Run") -> None:
     for name in [*run.fleet.running]:
         run.losses += name.startswith("fetcher")
         run.fleet.kill(name, away + run.sim.random.random())
-    run.append(ErasureRequested(at=now, site=site_of(f"{host}/"), host=host))
+    run.append(ErasureRequested(at=now, site=site_of(f"{host}/"), host=HostKey(host)))
 
 
 def _delete_unread(run: "Run") -> None:

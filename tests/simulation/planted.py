@@ -186,7 +186,7 @@ def _never_leaves(url: str, target: str) -> bool:
     return False
 
 
-def _heap_only_grows(self: Schedule, host: str, key: float) -> None:
+def _heap_only_grows(self: Schedule[str], host: str, key: float) -> None:
     self._keys[host] = key
     heappush(self._heap, (key, host))
 

@@ -21,6 +21,7 @@ from gossamer.settings import DedupSettings, FrontierSettings
 from gossamer.settings.servers import CassandraSettings
 from gossamer.store.cassandra.cql import SELECT_REPLICATION
 from gossamer.store.cassandra.store import CassandraStore
+from gossamer.web.url import HostKey, Site
 from services.dedup.content import Content, ContentVerdict, DigestRow
 from services.dedup.host_names import HostNames
 from services.dedup.rows import DocumentRow
@@ -36,7 +37,8 @@ SKEWS = [-30.0, 0.0, 30.0]
 def page(url: str, at: float, canonical: str = "") -> PageParsed:
     visit = Visit(id=f"1.1.0@{url}", url=url)
     return PageParsed(
-        at=at, site="a.test", host="http://a.test", visit=visit, status=200, title="T",
+        at=at, site=Site("a.test"),
+        host=HostKey("http://a.test"), visit=visit, status=200, title="T",
         fetched_at=at, digest="text", links=(), canonical=canonical,
     )  # fmt: skip
 
@@ -204,7 +206,7 @@ def count_requests_of_takeover(partitions: int) -> int:
         for number in range(8 * partitions):
             site = f"site{number}.test"
             urls = (Discovery(f"http://{site}/", 0, priority=number % 2),)
-            list(before.handle(UrlsAdmitted(at=now, site=site, via="seed", urls=urls), now))
+            list(before.handle(UrlsAdmitted(at=now, site=Site(site), via="seed", urls=urls), now))
         for order in before.wake(now):
             assert isinstance(order, HostCheckedOut)
         before.settle()

@@ -12,6 +12,7 @@ from gossamer.log.blobs import HOUR, keep
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.settings import load_settings
+from gossamer.web.url import HostKey, Site
 from inspection.basics.folder import Folder, Opened
 from inspection.progress.progress import End
 from services.frontier.tables.bucketed_log import BucketList, BucketRange
@@ -29,7 +30,7 @@ NEWS = CrawlDefined(crawl="news", at=1.0, scope="any()", max_depth=3)
 BLOGS = replace(NEWS, crawl="blogs")
 STOPPED = replace(BLOGS, paused=True)
 LIMITED = replace(BLOGS, max_pages=1)
-SITE, HOST = "a.example", "http://a.example"
+SITE, HOST = Site("a.example"), HostKey("http://a.example")
 GROUP, KEY = key_group_of(SITE), partition_key(0, PARTITIONS)
 
 

@@ -12,6 +12,7 @@ from gossamer.errors import BadSettings, GossamerError, Unavailable
 from gossamer.events import DEFAULT_CRAWL, OrderId
 from gossamer.settings.servers import CassandraSettings
 from gossamer.web.robots import RobotsRules
+from gossamer.web.url import HostKey, Site
 from procedures.tables import TABLES
 from services.archive.rows import SegmentRow
 from services.dedup.content import DigestRow
@@ -75,7 +76,9 @@ def test_missing_column_is_reported_and_added_by_apply(
     keyspace: CassandraSettings, driver: Session, transcript: Transcript
 ) -> None:
     with open_store(keyspace) as store:
-        store.table(HostRow).put(HostRow("example.org", "http://example.org", backoff_reason="so"))
+        store.table(HostRow).put(
+            HostRow(Site("example.org"), HostKey("http://example.org"), backoff_reason="so")
+        )
         store.flush()
     driver.execute(f"ALTER TABLE {keyspace.keyspace}.hosts DROP backoff_reason", timeout=60)
     with (
@@ -178,8 +181,8 @@ def test_columns_have_types_for_operators(keyspace: CassandraSettings, driver: S
     with open_store(keyspace) as store:
         store.table(HostRow).put(
             HostRow(
-                "s.example",
-                "http://s.example",
+                Site("s.example"),
+                HostKey("http://s.example"),
                 Condition.CHECKED_OUT,
                 1.5,
                 lease=Lease(OrderId("o")),
@@ -194,7 +197,7 @@ def test_columns_have_types_for_operators(keyspace: CassandraSettings, driver: S
             )
         )
         store.table(PartitionTallyRow).put(PartitionTallyRow("3", slowest={"h": 0.5}))
-        store.table(RobotsRow).put(RobotsRow("http://s.example", rules))
+        store.table(RobotsRow).put(RobotsRow(HostKey("http://s.example"), rules))
         store.table(SegmentRow).put(SegmentRow(writer="w", full=("a", "b")))
         store.flush()
 

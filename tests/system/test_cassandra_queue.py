@@ -8,6 +8,7 @@ import pytest
 
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.store.cassandra.store import CassandraStore
+from gossamer.web.url import HostKey, Site
 from services.frontier.partition.queue import HostQueues
 from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.urls import Origin, QueuedUrl
@@ -50,7 +51,7 @@ def test_queue_reads_meet_no_tombstones(cassandra: int, total: int) -> None:
     keyspace = settings(cassandra, f"k{uuid4().hex[:20]}")
     code, _, err = apply(keyspace)
     assert code == 0, err
-    host = HostRow("example.org", "https://www.example.org")
+    host = HostRow(Site("example.org"), HostKey("https://www.example.org"))
     sizes = []
     with open_store(keyspace) as store:
         for part in range(2):

@@ -23,6 +23,7 @@ from gossamer.settings.servers import CassandraSettings
 from gossamer.store.cassandra.session import Cassandra
 from gossamer.store.cassandra.store import CassandraStore
 from gossamer.store.claims import Claimant
+from gossamer.web.url import HostKey, Site
 from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.plans import DueRow
 from tests.servers import Server
@@ -45,7 +46,9 @@ def until_done(what: Callable[[], object], *errors: type[Exception]) -> None:
 
 
 def entry(number: int) -> DueRow:
-    return DueRow(f"b{number % 50}", f"{number:09d}", float(number), "example.org", "x" * 200)
+    return DueRow(
+        f"b{number % 50}", f"{number:09d}", float(number), Site("example.org"), HostKey("x" * 200)
+    )
 
 
 def flushed_until_it_dies(store: CassandraStore, server: Server, start: int) -> int:
@@ -172,7 +175,7 @@ def refusal_of(config: CassandraSettings) -> str:
 @pytest.mark.long
 def test_guarded_node_accepts_password_and_certificate(guarded_node: GuardedNode) -> None:
     with open_store(guarded_node.settings("cassandra", "cassandra")) as store:
-        store.table(HostRow).put(HostRow("example.org", "https://example.org"))
+        store.table(HostRow).put(HostRow(Site("example.org"), HostKey("https://example.org")))
         store.flush()
         assert store.table(HostRow).get("example.org", "https://example.org")
 
@@ -183,7 +186,10 @@ def test_delete_in_cqlsh_holds_and_hides_no_later_write_of_an_owner(
 ) -> None:
     config = guarded_node.settings("cassandra", "cassandra")
     with open_store(config) as store, closing(Cassandra(config)) as nodes:
-        hosts, host = store.table(HostRow), HostRow("deleted.example", "http://deleted.example")
+        hosts, host = (
+            store.table(HostRow),
+            HostRow(Site("deleted.example"), HostKey("http://deleted.example")),
+        )
         Claimant(store).claim([0], clock.now())
         hosts.put(host)
         store.flush()
@@ -228,6 +234,6 @@ def test_missing_right_to_write_is_reported(guarded_node: GuardedNode) -> None:
         nodes.change("GRANT SELECT ON KEYSPACE guarded TO reader")
     with open_store(guarded_node.settings("reader", "r")) as store:
         assert store.table(HostRow).get("nobody", "") is None
-        store.table(HostRow).put(HostRow("example.org", "https://example.org"))
+        store.table(HostRow).put(HostRow(Site("example.org"), HostKey("https://example.org")))
         with pytest.raises(GossamerError, match="'reader' lacks a permission"):
             store.flush()

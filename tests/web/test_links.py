@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.web.links import add_link, estimate_sites, merge_sketches
+from gossamer.web.url import Site
 
 names = st.lists(st.sampled_from([f"s{n}.example" for n in range(40)]))
 
@@ -15,7 +16,7 @@ names = st.lists(st.sampled_from([f"s{n}.example" for n in range(40)]))
 def sketch_of(sites: list[str], url: str = "http://a.test/") -> int:
     sketch = 0
     for site in sites:
-        sketch = add_link(sketch, site, url)
+        sketch = add_link(sketch, Site(site), url)
     return sketch
 
 

@@ -8,12 +8,13 @@ from gossamer.events import PageParsed, Visit
 from gossamer.relevance import RULES, Facts, facts_of, parse_relevance
 from gossamer.web.scope import RULES as SCOPE_RULES
 from gossamer.web.scope import Found
+from gossamer.web.url import HostKey, Site
 
 URL = "http://a.test/x?y"
 PAGE = PageParsed(
     at=0.0,
-    site="a.test",
-    host="http://a.test",
+    site=Site("a.test"),
+    host=HostKey("http://a.test"),
     visit=Visit(id=f"1.1.0@{URL}", url=URL, depth=2),
     fetched_at=0.0,
     status=200,

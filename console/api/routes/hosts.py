@@ -17,6 +17,7 @@ from console.api.parameters import (
     OfSite,
     reading,
 )
+from gossamer.web.url import Site
 from inspection.answers.failures import read_outcomes
 from inspection.answers.host_details import (
     HostExplanation,
@@ -29,7 +30,15 @@ from inspection.answers.host_details import (
 from inspection.answers.robots import RobotsView, read_robots
 from inspection.basics.paging import Page
 from inspection.hosts.host_index import IndexPage
-from inspection.hosts.hosts import Host, HostQuery, HostSort, Site, SiteQuery, SiteSort, read_site
+from inspection.hosts.hosts import (
+    Host,
+    HostQuery,
+    HostSort,
+    SiteQuery,
+    SiteSort,
+    SiteSummary,
+    read_site,
+)
 from inspection.hosts.parts import SiteParts, read_parts
 from inspection.urls.visits import LastOutcome, parse_outcome
 from services.frontier.tables.conditions import Condition
@@ -68,7 +77,7 @@ async def get_hosts(
         search=search.strip().lower(),
         condition=condition,
         cause=parse_outcome(cause).outcome if cause else None,
-        site=site,
+        site=Site(site) if site else None,
         crawl=reader.crawl,
         sort=sort,
         is_ascending=ascending,
@@ -86,12 +95,12 @@ async def get_sites(
     ascending: Ascending = False,
     cursor: Cursor = None,
     limit: Limit = 100,
-) -> IndexPage[Site]:
+) -> IndexPage[SiteSummary]:
     """Sites, or those where a crawl has had URLs, searched and sorted, with the most hosts first
     unless `sort` is given. The order comes from an index, which may be a minute old. With `site`
     only this one, as it is now."""
     if site:
-        found = await reader.read(lambda crawl: read_site(crawl, site))
+        found = await reader.read(lambda crawl: read_site(crawl, Site(site)))
         return IndexPage(items=(found,), next=None, total=1)
     hosts: Hosts = state.hosts
     query = SiteQuery(search=search, crawl=reader.crawl, sort=sort, is_ascending=ascending)
@@ -101,7 +110,7 @@ async def get_sites(
 @reading(f"{CRAWL}/parts", "The parts of a site")
 async def get_parts(reader: FromCrawl, site: OfSite) -> SiteParts:
     """The worth of the parts of a site, its budgets, and its parked URLs."""
-    return await reader.read(lambda crawl: read_parts(crawl, site))
+    return await reader.read(lambda crawl: read_parts(crawl, Site(site)))
 
 
 @reading("/v1/host", "The explanation of a host", BY_QUERY)

@@ -22,6 +22,7 @@ from gossamer import clock
 from gossamer.crawl import read_seeds
 from gossamer.errors import BadSettings
 from gossamer.events import PRIORITY_LIMIT
+from gossamer.web.url import Site
 from inspection.answers.fetched import Before, Fetched, is_complete, note_before, read_fetched
 from inspection.basics.paging import Page
 from inspection.crawls.crawl import OpenCrawl
@@ -162,7 +163,7 @@ async def fetch(changer: FromRequest, reader: FromCrawl, data: JSONBody[UrgentUr
 async def release(changer: FromRequest, data: JSONBody[Parts]) -> Committed:
     """Visit parked URLs of a site, whatever they are worth."""
     return await changer.carry_out(
-        data, lambda crawl, now: plan_release(crawl, data.site, data.parts, now)
+        data, lambda crawl, now: plan_release(crawl, Site(data.site), data.parts, now)
     )
 
 

@@ -27,7 +27,7 @@ from gossamer.events import Outcome, Timing
 from gossamer.events.hazards import Hazard
 from gossamer.settings import FetcherSettings
 from gossamer.telemetry import observe, set_gauge
-from gossamer.web.url import host_key, host_name, is_address, site_of
+from gossamer.web.url import Site, host_key, host_name, is_address, site_of
 from services.fetcher.access import Access, access_for, redact, request_headers
 from services.fetcher.head import keep_alive_seconds
 from services.fetcher.http.bodies import BodyBuffer, BodyMemoryTimeout, BodyReader
@@ -113,7 +113,7 @@ class Web:
         self.idle = IdleConnections(connector.drop, settings.keep_limit, settings.orders_limit)
         self.session, self.bodies = self._session(connector), BodyReader(settings, time)
 
-    def pop_hazards(self, name: str, site: str) -> tuple[Hazard, ...]:
+    def pop_hazards(self, name: str, site: Site) -> tuple[Hazard, ...]:
         """Return and forget the hazards of a name and its domain that lookups have found."""
         return self.resolver.pop_hazards(name, site)
 

@@ -22,7 +22,7 @@ from weakref import WeakValueDictionary
 
 from gossamer.errors import Unavailable
 from gossamer.settings import FetcherSettings
-from gossamer.web.url import site_of
+from gossamer.web.url import Site, site_of
 from services.fetcher.rate_limits import (
     MAX_ADDRESS_WAIT,
     AddressLimits,
@@ -50,7 +50,7 @@ class Stage(Enum):
 class Request:
     """The properties of a request that limiters use."""
 
-    site: str
+    site: Site
     site_gap: float
     """Minimum seconds between two starts at the site."""
     delay: float

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 from gossamer.errors import Poison
-from gossamer.web.url import host_name, site_of
+from gossamer.web.url import Site, host_name, site_of
 from services.fetcher.outcome import Tls
 
 SHA256 = "sha256"
@@ -101,7 +101,7 @@ class TlsTrust:
     def _default(self) -> Context:
         return new_context()
 
-    def change(self, site: str, certificate: str) -> None:
+    def change(self, site: Site, certificate: str) -> None:
         """Set the *certificate* of *site*, as for `context_for`; "" removes the override.
 
         Raise Poison if it is invalid.

@@ -42,6 +42,7 @@ from typing import NamedTuple
 from gossamer.runtime.handling import read_ahead
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
+from gossamer.web.url import Site
 from services.frontier.partition.partition import Partition
 from services.frontier.partition.partitions import Partitions
 from services.frontier.partition.share import CrawlShare
@@ -436,7 +437,7 @@ class Balance:
     def _is_recent(self, last: LastVisit, now: float) -> bool:
         return last.at <= now < last.at + last.gap
 
-    def choose(self, partition: Partition, site: str, now: float) -> int | None:
+    def choose(self, partition: Partition, site: Site, now: float) -> int | None:
         """Return the partition for an order of *site*; None for its own *partition*."""
         if self._find_lagging is None:
             return None
@@ -450,7 +451,7 @@ class Balance:
             )
         return None if at == home else at
 
-    def _current_partition(self, partition: Partition, site: str, now: float) -> int | None:
+    def _current_partition(self, partition: Partition, site: Site, now: float) -> int | None:
         """Return the partition that *site* must not leave yet, because its fetcher has orders of
         the site or visited it less than one gap ago; None if *site* is inactive."""
         if other := partition.bench.checked_out_host(site):

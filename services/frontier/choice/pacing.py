@@ -21,6 +21,7 @@ from gossamer.events import CrawlDefined, SpeedSet
 from gossamer.policies import NEVER
 from gossamer.speed import NO_LIMIT, Speeds
 from gossamer.store import Store
+from gossamer.web.url import Site
 from services.frontier import revisit
 from services.frontier.partition.gates import CrawlInputs, closed_crawl_gates, pages_left
 from services.frontier.partition.partitions import Partitions
@@ -179,7 +180,7 @@ class BudgetAllocation:
         """Whether first visits wait for the budget."""
         return self._budget > 0 and self._discovery_share is not None
 
-    def discovery_share(self, share: CrawlShare, site: str) -> float:
+    def discovery_share(self, share: CrawlShare, site: Site) -> float:
         """Return the fraction of visits to hosts of *site* that are first visits, while URLs
         wait."""
         if self._discovery_share is not None:

@@ -34,7 +34,7 @@ from gossamer.events import (
 )
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import group_by_site
-from gossamer.web.url import fingerprint
+from gossamer.web.url import HostKey, fingerprint
 from gossamer.web.url_steps import TOKEN, rewrite_by_rule
 from services.frontier.partition.partition import Partition
 from services.frontier.partition.share import CrawlShare
@@ -106,7 +106,7 @@ class Replicas:
             self._sent.pop((each.crawl, host.row.host), None)
 
     def send(
-        self, host: str, urls: Sequence[tuple[QueuedUrl, str]], now: float
+        self, host: HostKey, urls: Sequence[tuple[QueuedUrl, str]], now: float
     ) -> Iterator[UrlsDiscovered]:
         """Yield *urls*, the first of the queue of *host* with their targets, as links."""
         self._sent[urls[0][0].crawl, host] = [SentUrl(url.url, target) for url, target in urls]
@@ -117,7 +117,7 @@ class Replicas:
             ]
             yield from group_by_site(found, via, urls[0][0].crawl, now)
 
-    def pop_sent(self, crawl: str, host: str) -> Sequence[SentUrl]:
+    def pop_sent(self, crawl: str, host: HostKey) -> Sequence[SentUrl]:
         """Return the URLs at the head of the queue of *host* in *crawl* that were sent, and forget
         them."""
         return self._sent.pop((crawl, host), ())

@@ -17,7 +17,7 @@ from gossamer.events import (
     VisitEnded,
 )
 from gossamer.store import Row, Store
-from gossamer.web.url import host_key
+from gossamer.web.url import HostKey, host_key
 from services.frontier.tables.hosts import (
     HostRow,
 )
@@ -33,7 +33,7 @@ class SharedCaptureRow(Row, frozen=True):
     buckets = BUCKETS
     kept_for, aged_by = "frontier.shared_age", "at"
 
-    host: str
+    host: HostKey
     url: str
     crawl: str
     """The crawl that made the visit."""
@@ -97,7 +97,7 @@ class SharedCaptures:
                 )
             )
 
-    def drop_host(self, host: str) -> None:
+    def drop_host(self, host: HostKey) -> None:
         """Forget all captures at *host*, which is erased."""
         self._rows.drop(host)
 

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from gossamer.events import HostCheckedOut, Purpose
 from gossamer.events.outcomes import OUTCOMES, VerdictSubject
+from gossamer.web.url import Site
 from services.frontier.features.ended_visit import EndedVisit
 from services.frontier.partition.awaited_visits import PartKey
 from services.frontier.partition.share import CrawlShare
@@ -24,7 +25,7 @@ from services.frontier.tables.urls import QueuedUrl
 
 
 def find_full_part(
-    share: CrawlShare, site: str, url: QueuedUrl, ordered: Counter[PartKey]
+    share: CrawlShare, site: Site, url: QueuedUrl, ordered: Counter[PartKey]
 ) -> PartKey | None:
     """Return the part of *site* that has no room for a visit to *url*; None if there is room.
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from gossamer.events import CrawlDefined, OrderId, Outcome, Purpose, Visit, VisitEnded
 from gossamer.events.outcomes import OUTCOMES, Fate
 from gossamer.web.robots import PATH, LicenseLine, RobotsRules
-from gossamer.web.url import host_key
+from gossamer.web.url import HostKey, host_key
 from gossamer.web.usage import License, Source, Statement
 from gossamer.web.usage.files import TDMREP_PATH, FileStatement, UsageFile
 from gossamer.web.usage.readers import MINING
@@ -31,7 +31,7 @@ ALWAYS, NEVER = "always", "never"
 
 
 def due_usage_urls(
-    host: str, row: RobotsRow, setting: str, crawl: CrawlDefined, now: float
+    host: HostKey, row: RobotsRow, setting: str, crawl: CrawlDefined, now: float
 ) -> list[str]:
     """Return the URLs of the usage files that are to be visited before pages of *host*."""
     stored = {file.url: file for file in row.usage_files}
@@ -42,7 +42,9 @@ def due_usage_urls(
     ]
 
 
-def _needed_urls(host: str, rules: RobotsRules, setting: str, crawl: CrawlDefined) -> Iterable[str]:
+def _needed_urls(
+    host: HostKey, rules: RobotsRules, setting: str, crawl: CrawlDefined
+) -> Iterable[str]:
     if setting == NEVER:
         return
     urls = [f"{host}{TDMREP_PATH}"] if setting == ALWAYS or {*crawl.purposes} & {*MINING} else []
@@ -50,12 +52,12 @@ def _needed_urls(host: str, rules: RobotsRules, setting: str, crawl: CrawlDefine
     yield from (url for url in dict.fromkeys(urls) if rules.allows(url))
 
 
-def _own_licenses(host: str, rules: RobotsRules) -> list[str]:
+def _own_licenses(host: HostKey, rules: RobotsRules) -> list[str]:
     """Return the URLs of the license files on *host* that its robots.txt names."""
     return [line.url for line in rules.licenses if host_key(line.url) == host]
 
 
-def archived_files(host: str, row: RobotsRow | None) -> Iterator[str]:
+def archived_files(host: HostKey, row: RobotsRow | None) -> Iterator[str]:
     """Yield the URLs of the files of *host* whose captures the archive has by URL."""
     yield f"{host}{PATH}"
     yield from (file.url for file in row.usage_files) if row else ()

@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from gossamer.web.url import HostKey
+
 MAX_VERDICT_WAIT = 60.0
 """Seconds after the time at which a visit is due, for which its verdict is awaited."""
 
@@ -74,14 +76,14 @@ class SlowStart:
         """Return the number of visits to *part* whose verdicts are awaited."""
         return len(self._of_part.get(part, ()))
 
-    def wait(self, part: PartKey, host: str) -> float:
+    def wait(self, part: PartKey, host: HostKey) -> float:
         """Let *host* wait for the verdicts on *part*. Return the time at which it waits no longer
         if no verdict comes."""
         self._waiting[part][host] = None
         self._part_of[host] = part
         return min(self._of_part[part].values())
 
-    def end_wait(self, host: str) -> tuple[PartKey, ...]:
+    def end_wait(self, host: HostKey) -> tuple[PartKey, ...]:
         """Return the part that *host* waits for, or for which it was woken, and forget it."""
         if (part := self._part_of.pop(host, None)) is None:
             return ()

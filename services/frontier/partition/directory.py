@@ -17,6 +17,7 @@ from collections import Counter, defaultdict
 from operator import attrgetter
 
 from gossamer.store import Partition, Table
+from gossamer.web.url import HostKey, Site
 from services.frontier.tables.bucketed_log import BucketList, GroupedLog
 from services.frontier.tables.hosts import ListedHost
 from services.frontier.tables.ordering import (
@@ -72,21 +73,21 @@ class Directory:
         """Whether a host may wait for memory."""
         return any(one.may_have_more for one in self._lists.values())
 
-    def enlist(self, site: str, host: str, number: int) -> int:
+    def enlist(self, site: Site, host: HostKey, number: int) -> int:
         """List a host after the position; return its number, which is at least *number*."""
         at = number // NUMBERS_PER_RANK
         if at not in self._lists:
             self._lists = dict(sorted([*self._lists.items(), (at, RankList(self._log, []))]))
         return self._lists[at].enlist(site, host, number)
 
-    def relist(self, site: str, host: str, number: int) -> int:
+    def relist(self, site: Site, host: HostKey, number: int) -> int:
         """List a host again that is unloaded in favour of another. It keeps its *number*."""
         of_rank = self._lists.get(number // NUMBERS_PER_RANK)
         if of_rank and of_rank.has_passed(number):
             return of_rank.relist(site, host, number)
         return self.enlist(site, host, number)
 
-    def holds(self, host: str, number: int | None) -> bool:
+    def holds(self, host: HostKey, number: int | None) -> bool:
         """Return whether *host* has a live or waiting entry under *number*."""
         if number is None:
             return False
@@ -119,7 +120,7 @@ class Directory:
             self._log.drop(bucket)
         self._lists = {}
 
-    def delist(self, host: str, number: int | None) -> None:
+    def delist(self, host: HostKey, number: int | None) -> None:
         """Mark the entry of *host* under *number* as stale; None if it has no entry."""
         # An entry after the position is found stale when the position reaches it.
         if number is not None and (of_rank := self._lists.get(number // NUMBERS_PER_RANK)):
@@ -162,7 +163,7 @@ class RankList:
         """Return whether the position has passed *number*."""
         return number < self._next_number()
 
-    def enlist(self, site: str, host: str, number: int) -> int:
+    def enlist(self, site: Site, host: HostKey, number: int) -> int:
         """List a host after the position; return its number, which is at least *number*."""
         number = max(number, self._next_number())
         bucket = number // NUMBERS_PER_BUCKET
@@ -171,14 +172,14 @@ class RankList:
         self._add_to_page(self._put(site, host, number), bucket)
         return number
 
-    def relist(self, site: str, host: str, number: int) -> int:
+    def relist(self, site: Site, host: HostKey, number: int) -> int:
         """List a host before the position again."""
         entry = self._put(site, host, number)
         self._record_popped(entry)
         insort(self._returned, entry, key=attrgetter("key"))
         return number
 
-    def holds(self, host: str, number: int) -> bool:
+    def holds(self, host: HostKey, number: int) -> bool:
         """Return whether *host* has a live or waiting entry under *number*."""
         bucket, key = number // NUMBERS_PER_BUCKET, _key(host, number)
         if key in self._live.get(bucket, ()) or any(entry.key == key for entry in self._page):
@@ -188,7 +189,7 @@ class RankList:
         read = self._page[-1] if self._page else self._last_popped
         return (bucket, key) > (self._bucket, read.key if read else "")
 
-    def _put(self, site: str, host: str, number: int) -> ListedHost:
+    def _put(self, site: Site, host: HostKey, number: int) -> ListedHost:
         bucket = number // NUMBERS_PER_BUCKET
         if bucket not in self.buckets:
             insort(self.buckets, bucket)
@@ -251,7 +252,7 @@ class RankList:
         self._live[bucket][entry.key] = entry
         self._popped_counts[bucket] += 1
 
-    def delist(self, host: str, number: int) -> None:
+    def delist(self, host: HostKey, number: int) -> None:
         """Mark the entry of *host* under *number* as stale."""
         bucket = number // NUMBERS_PER_BUCKET
         if self._live[bucket].pop(_key(host, number), None):
@@ -274,7 +275,7 @@ class RankList:
             self._popped_counts[bucket] = len(live)
 
 
-def _key(host: str, number: int) -> str:
+def _key(host: HostKey, number: int) -> str:
     return f"{number:020d} {host}"
 
 

@@ -28,7 +28,7 @@ from gossamer.events.hazards import Hazard
 from gossamer.events.pages import group_by_site
 from gossamer.log import key_group_of
 from gossamer.store import Row, Store
-from gossamer.web.url import host_key
+from gossamer.web.url import Site, host_key
 from services.frontier.tables.bucketed_log import BucketedLog, BucketEnds, next_bucket
 from services.frontier.worth.budgets import BUDGETS
 
@@ -140,7 +140,7 @@ class ParkedUrls:
         return BucketedLog(self._rows, f"{limit.name}/{limit.row.key_group}", self._crawl)
 
     def add(
-        self, site: str, via: str, urls: Iterable[Discovery], limit: str, state: str | None
+        self, site: Site, via: str, urls: Iterable[Discovery], limit: str, state: str | None
     ) -> None:
         """Park *urls*, which the visit *via* discovered and *limit* excludes in its *state*.
 
@@ -170,7 +170,7 @@ class ParkedUrls:
             ends = replace(ends, head=ends.head + 1)
         progress.row = replace(progress.row, ends=ends)
 
-    def reevaluate(self, site: str, limit: str) -> None:
+    def reevaluate(self, site: Site, limit: str) -> None:
         """Evaluate the parked URLs of *site* that *limit* excluded, which no longer applies."""
         if progress := self._limits.get((str(key_group_of(site)), limit)):
             progress.row, self._evaluated_by = replace(progress.row, evaluated_by=None), None

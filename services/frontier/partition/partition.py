@@ -27,6 +27,7 @@ from gossamer.log import key_groups_of
 from gossamer.runtime.processor import Key
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
+from gossamer.web.url import HostKey, Site
 from services.frontier.partition.awaited_visits import PartKey
 from services.frontier.partition.directory import Directory, is_outdated
 from services.frontier.partition.parked import ParkedUrls
@@ -117,7 +118,7 @@ class Partition:
         last written. The others cost nothing in a step."""
         self._may_have_listed = set[str]()
         """The crawls with hosts that may wait for the workbench."""
-        self.plans_due = Schedule()
+        self.plans_due = Schedule[str]()
         """The crawls with later visits, by when `Plans.due` says that there is work."""
 
     def __repr__(self) -> str:
@@ -201,7 +202,7 @@ class Partition:
 
     # Hosts, in memory or in the store.
 
-    def find(self, site: str, key: str) -> Host:
+    def find(self, site: Site, key: HostKey) -> Host:
         """Return the host, in memory or not. A new host is idle, and stored at its first update.
 
         A former owner may have written the host's row after our claim, with a directory entry that
@@ -278,13 +279,13 @@ class Partition:
         return found | {(row.site, row.host): Host(row) for row in rows}
 
     def reads_of(
-        self, share: CrawlShare | None, places: Iterable[tuple[str, str | None]]
+        self, share: CrawlShare | None, places: Iterable[tuple[Site, HostKey | None]]
     ) -> Iterator[list[Key]]:
         """Yield the keys of the rows of *places* that are not in memory, with those of *share*.
 
         A place is a site and a host key. The host key is None if only the site's row is needed.
         """
-        sites, hosts = dict[str, None](), dict[str, str]()
+        sites, hosts = dict[Site, None](), dict[HostKey, Site]()
         for site, key in places:
             sites[site] = None
             if key:
@@ -303,14 +304,14 @@ class Partition:
         without_robots += [row.host for row in self._host_rows.get_all(missing)] if missing else []
         yield [(RobotsRow, key, "") for key in without_robots]
 
-    def hosts_of(self, site: str) -> Iterator[Host]:
+    def hosts_of(self, site: Site) -> Iterator[Host]:
         """Yield the hosts of *site*."""
         after: str | None = None
         while hosts := self.page_of_hosts(site, after):
             after = hosts[-1].row.host
             yield from hosts
 
-    def page_of_hosts(self, site: str, after: str | None, limit: int = 1000) -> list[Host]:
+    def page_of_hosts(self, site: Site, after: str | None, limit: int = 1000) -> list[Host]:
         """Return at most *limit* hosts of *site*, in the order of their keys, beyond *after*."""
         rows = self._host_rows.scan(site, after, limit)
         return [
@@ -520,7 +521,7 @@ class Partition:
             self.count_wait_over()
         self.unload(host, row, Trigger.ERASED)
 
-    def leave(self, share: CrawlShare, site: str) -> None:
+    def leave(self, share: CrawlShare, site: Site) -> None:
         """Erase what the crawl of *share* has in the rows of *site* and its hosts. Its queues were
         dropped."""
         for host in self.hosts_of(site):
@@ -568,7 +569,7 @@ class Partition:
 
     # The calendar: URLs, hosts that back off, and sites with parked parts.
 
-    def schedule_url(self, until: float, site: str, host: str, crawl: str, url: str) -> None:
+    def schedule_url(self, until: float, site: Site, host: HostKey, crawl: str, url: str) -> None:
         """Schedule *url* of *crawl* for *until*."""
         key = f"{host} {crawl} {url}"
         self.calendar.add(DueRow("", key, until, site, host, crawl, url))
@@ -579,7 +580,7 @@ class Partition:
         self._add_to_calendar(row)
         self.tally.due_count += 1
 
-    def _schedule_site(self, site: str, at: float) -> None:
+    def _schedule_site(self, site: Site, at: float) -> None:
         """Schedule the parked parts of *site* for *at*."""
         self.calendar.add(DueRow("", f"{site} {PARTS}", at, site, NO_HOST))
 
@@ -624,7 +625,7 @@ class Partition:
             elif row.is_removable and row.ready_at <= last[row.host]:
                 self._remove(host)
 
-    def end_site_backoffs(self, site: str, now: float) -> None:
+    def end_site_backoffs(self, site: Site, now: float) -> None:
         """End the backoffs that the settings or the unreadable pages of *site* caused."""
         after: str | None = None
         while rows := self._host_rows.scan(site, after):

@@ -19,6 +19,7 @@ from gossamer.store import Partition as StorePartition
 from gossamer.store import Row, Store
 from gossamer.store.claims import Claimant
 from gossamer.telemetry import set_age_gauge, set_age_gauges, set_gauge, set_gauges
+from gossamer.web.url import HostKey, Site
 from services.frontier.partition.directory import NUMBERS_PER_BUCKET, PAGE_SIZE, Directory
 from services.frontier.partition.partition import Partition
 from services.frontier.partition.plans import (
@@ -233,15 +234,15 @@ class Partitions:
         for number in numbers & self._claimed.keys():
             self._claimed[number].caught_up = True
 
-    def number_of(self, site: str) -> int:
+    def number_of(self, site: Site) -> int:
         """Return the partition number of *site*, whether it is claimed or not."""
         return partition_of(site, self.total)
 
-    def of(self, site: str) -> Partition | None:
+    def of(self, site: Site) -> Partition | None:
         """Return the partition of *site*; None if it is not claimed."""
         return self._claimed.get(self.number_of(site))
 
-    def find(self, site: str, crawl: str) -> tuple[Partition, CrawlShare] | None:
+    def find(self, site: Site, crawl: str) -> tuple[Partition, CrawlShare] | None:
         """Return the partition of *site* and the share of *crawl* there, for changes in this step;
         None if the partition is not claimed."""
         if (found := self.of(site)) is None:
@@ -272,8 +273,8 @@ class RecordedOrder(NamedTuple):
     """An order, and when it was made."""
 
     order: OrderId
-    site: str
-    host: str
+    site: Site
+    host: HostKey
     at: float
 
 

@@ -36,7 +36,7 @@ from gossamer.runtime.processor import Key
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.links import Sketch
-from gossamer.web.url import host_key, suffix_of
+from gossamer.web.url import HostKey, Site, host_key, suffix_of
 from services.frontier.partition.awaited_visits import PartKey
 from services.frontier.partition.parked import BUCKET_ROWS, ParkedRow, without
 from services.frontier.partition.workbench import PartitionCaches
@@ -93,7 +93,7 @@ RELEASE_URLS = 50
 that a site starts with is less."""
 BUCKETS_PER_READ = 64
 """Buckets of parked URLs that are read together."""
-Schedule = Callable[[str, float], None]
+Schedule = Callable[[Site, float], None]
 """Wakes a site at a time."""
 
 
@@ -132,7 +132,7 @@ class Parts:
 
     # Counters.
 
-    def worth(self, site: str) -> SiteWorth:
+    def worth(self, site: Site) -> SiteWorth:
         """Return the counters of *site*. Only the methods of this class change them."""
         if (worth := self._worth.get(site)) is None:
             self._row(site)  # Orders, which must not wait for reads, find it in the cache.
@@ -141,11 +141,11 @@ class Parts:
             self._worth.put(site, worth, site)
         return worth
 
-    def estimate(self, site: str, url: str, duplicates: int) -> Estimate:
+    def estimate(self, site: Site, url: str, duplicates: int) -> Estimate:
         """Return the estimated worth of a visit to *url*."""
         return expect(self.worth(site), url, duplicates, self._prior(site, duplicates))
 
-    def _prior(self, site: str, duplicates: int = 0) -> float:
+    def _prior(self, site: Site, duplicates: int = 0) -> float:
         """Return the worth of a page of *site*, if nothing is known about the site: that of the
         unknown sites of its suffix, if that has a wildcard, or of its address, if hardly any of
         them brought a new text. The links of pages without a new text (*duplicates*) are not worth
@@ -158,30 +158,30 @@ class Parts:
     def _worth_of_zone(self, zone: str) -> float:
         return worth_of_zone(self.worth(self._zone(zone)))
 
-    def _zone(self, zone: str) -> str:
+    def _zone(self, zone: str) -> Site:
         """Return the name under which the sites of a suffix or address in this partition are
         counted."""
-        return f"*.{zone} {self._partition}"
+        return Site(f"*.{zone} {self._partition}")
 
-    def record_address(self, site: str, address: str) -> None:
+    def record_address(self, site: Site, address: str) -> None:
         """Record the *address* of the server that answered for *site*."""
         if address and self.worth(site).totals.address != address:
             self.worth(site).totals.address = address
 
-    def record_suffix(self, site: str) -> None:
+    def record_suffix(self, site: Site) -> None:
         """Record that every name below the public suffix of *site* resolves."""
         if (suffix := suffix_of(site)) not in self._zones:
             self._zones[suffix] = None
             if len(self._zones) > MAX_ZONES:
                 del self._zones[next(iter(self._zones))]
 
-    def rank_worth(self, site: str, url: str, origin: Origin | Discovery) -> float:
+    def rank_worth(self, site: Site, url: str, origin: Origin | Discovery) -> float:
         """Return the worth by which *url* is ordered in its host's queue."""
         worth = self.worth(site)
         found = expect(worth, url, origin.duplicates, self._prior(site, origin.duplicates))
         return rank_worth(found, worth, origin.position, origin.depth)
 
-    def judged_parts(self, site: str, url: str, duplicates: int) -> list[PartKey]:
+    def judged_parts(self, site: Site, url: str, duplicates: int) -> list[PartKey]:
         """Return the parts that the verdict on a visit to *url* tells most about: the smallest
         ones of its site, and the zones of a site without visits."""
         worth = self.worth(site)
@@ -190,16 +190,16 @@ class Parts:
         keys = [PartKey(self._zone(zone), OTHERS) for zone in zones]
         return [*(PartKey(site, part_name(part, duplicates)) for part in parts), *keys]
 
-    def _zones_of(self, site: str) -> list[str]:
+    def _zones_of(self, site: Site) -> list[str]:
         suffix, address = suffix_of(site), self.worth(site).totals.address
         return [zone for zone in (suffix if suffix in self._zones else "", address) if zone]
 
     def window(self, part: PartKey) -> float:
         """Return how many visits to *part* may await their verdicts at once."""
         name = part.name.removeprefix(OF_COPIES)
-        return window_of(self.worth(part.site).trie(name != part.name), name)
+        return window_of(self.worth(Site(part.site)).trie(name != part.name), name)
 
-    def count_admitted(self, site: str, urls: int, depth: int | None = None) -> None:
+    def count_admitted(self, site: Site, urls: int, depth: int | None = None) -> None:
         """Count *urls* that were queued; a negative number if they were parked again. *depth*: the
         smallest of their depths."""
         worth = self.worth(site)
@@ -209,31 +209,31 @@ class Parts:
         worth.unsaved += 1
         self._store_worth(site, worth)
 
-    def count_harvest(self, site: str, counted: HarvestPoint) -> None:
+    def count_harvest(self, site: Site, counted: HarvestPoint) -> None:
         """Add to the harvest curve of *site*. The method that records the visit or the URLs
         stores it."""
         add_to_curve(self.worth(site).harvest, counted, MAX_SITE_POINTS)
 
-    def record_in_link(self, site: str, linking_site: str) -> None:
+    def record_in_link(self, site: Site, linking_site: Site) -> None:
         """Count a link from a page of another site."""
         worth = self.worth(site)
         record_in_link(worth, linking_site, site)
         worth.unsaved += 1
         self._store_worth(site, worth)
 
-    def record_page_in_links(self, site: str, in_links: Sketch) -> None:
+    def record_page_in_links(self, site: Site, in_links: Sketch) -> None:
         """Count the other sites that link to a page of *site*, from their sketch *in_links*."""
         worth = self.worth(site)
         record_page_in_links(worth, in_links)
         worth.unsaved += 1
         self._store_worth(site, worth)
 
-    def record_opening(self, site: str, new_links: int, known_links: int) -> None:
+    def record_opening(self, site: Site, new_links: int, known_links: int) -> None:
         """Count a page with a new text. Its content has *new_links* to new URLs of its site, and
         *known_links* to URLs that were discovered before."""
         self.worth(site).totals.opened += new_links / (new_links + known_links)
 
-    def record_links(self, site: str, via: str, urls: Iterable[Discovery]) -> None:
+    def record_links(self, site: Site, via: str, urls: Iterable[Discovery]) -> None:
         """Count new links on the page of the visit *via* to *urls* of its site."""
         page = via.partition("@")[2]
         if "://" not in page:
@@ -242,14 +242,14 @@ class Parts:
         if found and parts_of(page)[1] in {parts_of(url)[1] for url, _ in found}:
             record_links(self.worth(site), page, max(0, found[0][1] - 1), found)
 
-    def record_transfer(self, site: str, visit: Visit, received: int, seconds: float) -> None:
+    def record_transfer(self, site: Site, visit: Visit, received: int, seconds: float) -> None:
         """Count the bytes and the seconds of *visit*."""
         worth = self.worth(site)
         record_transfer(worth, visit.url, visit.duplicates, received, seconds)
         worth.unsaved += 1
         self._store_worth(site, worth)
 
-    def record_visit(self, site: str, visit: Visit, new: float, size: int, now: float) -> None:
+    def record_visit(self, site: Site, visit: Visit, new: float, size: int, now: float) -> None:
         """Count the first *visit* to a URL, which brought *new* texts, from 0 to 1, and *size*
         bytes. A part that brings new texts again is released."""
         worth = self.worth(site)
@@ -265,14 +265,14 @@ class Parts:
         self._store_worth(site, worth)
         self._start_probes(site, worth, now)
 
-    def _record_first_site(self, site: str, address: str, new: float) -> None:
+    def _record_first_site(self, site: Site, address: str, new: float) -> None:
         for name in {suffix_of(site), address} - {""}:
             zone = self.worth(self._zone(name))
             record_first_site(zone, new)
             self._store_worth(self._zone(name), zone)
 
     def _recover(
-        self, site: str, worth: SiteWorth, visit: Visit, low_part: str, now: float
+        self, site: Site, worth: SiteWorth, visit: Visit, low_part: str, now: float
     ) -> None:
         """Release the part of *visit*: its former visits are forgotten."""
         trie, parts = worth.trie(visit.duplicates), parts_of(visit.url)
@@ -280,19 +280,19 @@ class Parts:
             forget(trie, part)
         self.release(site, part_name(low_part, visit.duplicates), now)
 
-    def _store_worth(self, site: str, worth: SiteWorth) -> None:
+    def _store_worth(self, site: Site, worth: SiteWorth) -> None:
         self._worth.put(site, worth, site)
         if must_store(worth) and not self.is_closed:
             self._worth_rows.put(SiteWorthRow(self._crawl, site, pack_worth(worth)))
 
     # Parked URLs.
 
-    def parked(self, site: str) -> dict[str, ParkedPart]:
+    def parked(self, site: Site) -> dict[str, ParkedPart]:
         """Return the parked parts of *site*, by name."""
         return self._row(site).parts
 
     def park(
-        self, site: str, name: str, rule: Hazard, via: str, found: Discovery, now: float
+        self, site: Site, name: str, rule: Hazard, via: str, found: Discovery, now: float
     ) -> None:
         """Park *found*, which the visit *via* discovered, in the part *name*."""
         name, parts = self._parked_name(site, name), self.parked(site)
@@ -306,13 +306,13 @@ class Parts:
         log.put(part.tail, ParkedRow(self._crawl, "", size, via, (found,)))
         self._put(site, name, part._replace(tail_size=size + 1, urls=part.urls + 1))
 
-    def _parked_name(self, site: str, name: str) -> str:
+    def _parked_name(self, site: Site, name: str) -> str:
         """Return the name of the part under which URLs of the part *name* are parked: `*` if too
         many others are."""
         parts = self.parked(site)
         return name if name in parts or len(parts) < MAX_PARKED_PARTS else OTHERS
 
-    def may_admit(self, site: str, name: str) -> bool:
+    def may_admit(self, site: Site, name: str) -> bool:
         """Return whether a URL of the low part *name* is queued as a probe or by an operator's
         request, which is used up then.
 
@@ -325,7 +325,7 @@ class Parts:
                 return True
         return False
 
-    def find_order_grant(self, site: str, name: str, used: Counter[str]) -> str | None:
+    def find_order_grant(self, site: Site, name: str, used: Counter[str]) -> str | None:
         """Return the part whose probe or operator's request lets a URL of the low part *name* be
         visited; None without one. *used*: the URLs that are visited before it for each part."""
         parts = self.parked(site)
@@ -334,7 +334,7 @@ class Parts:
                 return other
         return None
 
-    def count_orders(self, site: str, urls: Iterable[tuple[str, int]]) -> None:
+    def count_orders(self, site: Site, urls: Iterable[tuple[str, int]]) -> None:
         """Count probes and requested visits among ordered *urls*, each with its number of pages
         without a new text before it."""
         if not any(part.to_order for part in self.parked(site).values()):
@@ -347,7 +347,7 @@ class Parts:
                 part = self.parked(site)[name]
                 self._put(site, name, part._replace(to_order=part.to_order - 1))
 
-    def release(self, site: str, name: str, now: float, urls: int = 0) -> bool:
+    def release(self, site: Site, name: str, now: float, urls: int = 0) -> bool:
         """Begin to release the part *name*; return whether it has parked URLs.
 
         *urls*: the number of its URLs that are queued even if the part is still parked.
@@ -365,7 +365,7 @@ class Parts:
         self._schedule(site, now)
         return True
 
-    def _start_probes(self, site: str, worth: SiteWorth, now: float) -> None:
+    def _start_probes(self, site: Site, worth: SiteWorth, now: float) -> None:
         visits = worth.totals.visits
         for name, part in [*self.parked(site).items()]:
             has_visits = part.urls > 0 and part.probe_visits <= visits and not _is_budget(name)
@@ -380,7 +380,7 @@ class Parts:
                 self.release(site, name, now, urls=PROBE_URLS if _is_budget(name) else 1)
 
     def release_budgets(
-        self, site: str, hosts: int, has_seed: bool, settings: FrontierSettings, now: float
+        self, site: Site, hosts: int, has_seed: bool, settings: FrontierSettings, now: float
     ) -> None:
         """Release a bucket of URLs of each budget that has room for many, in their order.
 
@@ -404,7 +404,7 @@ class Parts:
                 self._put(site, name, part)
                 self._schedule(site, now)
 
-    def step(self, site: str, now: float) -> Iterator[tuple[str, list[ParkedRow]]]:
+    def step(self, site: Site, now: float) -> Iterator[tuple[str, list[ParkedRow]]]:
         """Start the probes of *site* that are due. Yield the name of each part that is being
         released, with the rows of one bucket of it, whose URLs are to be admitted."""
         self._start_probes(site, self.worth(site), now)
@@ -425,14 +425,14 @@ class Parts:
             yield name, self._log(site, name).page(part.head)
             self._schedule(site, now)
 
-    def end_bucket(self, site: str, name: str, queued: int) -> None:
+    def end_bucket(self, site: Site, name: str, queued: int) -> None:
         """Go on with the release of the part *name*, or end it: none of the URLs of its last bucket
         was *queued*, or all that were to be queued are."""
         part = self.parked(site).get(name)
         if part and (not queued or (part.to_admit == 0 and part.is_limited)):
             self._put(site, name, part._replace(releasing=False, is_limited=False, to_admit=0))
 
-    def _drop_read(self, site: str, name: str, part: ParkedPart) -> ParkedPart:
+    def _drop_read(self, site: Site, name: str, part: ParkedPart) -> ParkedPart:
         """Drop the bucket whose URLs were admitted in the last step."""
         if (bucket := self._read.pop((site, name), None)) is None or bucket != part.head:
             return part
@@ -443,7 +443,7 @@ class Parts:
         self._put(site, name, part)
         return part
 
-    def restart_host(self, site: str, host: str, now: float) -> None:
+    def restart_host(self, site: Site, host: HostKey, now: float) -> None:
         """Treat the parts of *host* as new, and release its parked URLs. The links on its pages
         count as known ones."""
         worth = self.worth(site)
@@ -456,7 +456,7 @@ class Parts:
 
     # Erasure.
 
-    def parked_urls(self, site: str, target: str) -> Iterator[list[str]]:
+    def parked_urls(self, site: Site, target: str) -> Iterator[list[str]]:
         """Yield the parked URLs of *target*, which is *site*, or a host or a URL of it, some
         buckets at a time."""
         keys = [
@@ -469,14 +469,14 @@ class Parts:
             rows = self._parked.scan_all(keys[first : first + BUCKETS_PER_READ])
             yield [one.url for row in rows for one in row.urls if is_about(one.url, target)]
 
-    def erase_zones(self, site: str) -> None:
+    def erase_zones(self, site: Site) -> None:
         """Erase the counters of the suffix and the address in this partition that have the first
         visit to *site*."""
         for name in {suffix_of(site), self.worth(site).totals.first_address} - {""}:
             self._worth_rows.drop((self._crawl, self._zone(name)))
             self._worth.remove(self._zone(name))
 
-    def erase(self, site: str, target: str) -> int:
+    def erase(self, site: Site, target: str) -> int:
         """Erase the counters and the parked URLs of *target*, which is *site*, or a host or a URL
         of it. Return the number of erased URLs.
 
@@ -510,29 +510,29 @@ class Parts:
             self._erase_counters(site, target)
         return erased
 
-    def _erase_counters(self, site: str, host: str) -> None:
+    def _erase_counters(self, site: Site, target: str) -> None:
         worth, erased = self.worth(site), False
         for trie in (worth.of_new, worth.of_copies, worth.positions):
-            for part in [one for one in trie if _belongs_to(one, site, host)]:
+            for part in [one for one in trie if _belongs_to(one, site, target)]:
                 del trie[part]
                 erased = True
         if erased:
             self._worth_rows.put(SiteWorthRow(self._crawl, site, pack_worth(worth)))
 
-    def _log(self, site: str, name: str) -> BucketedLog[ParkedRow]:
+    def _log(self, site: Site, name: str) -> BucketedLog[ParkedRow]:
         return BucketedLog(self._parked, f"{site} {name}", self._crawl)
 
-    def _row(self, site: str) -> ParkedPartsRow:
+    def _row(self, site: Site) -> ParkedPartsRow:
         if (row := self._parts.get(site)) is None:
             row = self._rows.get((self._crawl, site)) or ParkedPartsRow(self._crawl, site)
             self._parts.put(site, row, site)
         return row
 
-    def _put(self, site: str, name: str, part: ParkedPart) -> None:
+    def _put(self, site: Site, name: str, part: ParkedPart) -> None:
         row = self._row(site)
         self._put_row(replace(row, parts={**row.parts, name: part}))
 
-    def _remove(self, site: str, name: str) -> None:
+    def _remove(self, site: Site, name: str) -> None:
         row = self._row(site)
         parts = {other: part for other, part in row.parts.items() if other != name}
         self._put_row(replace(row, parts=parts))
@@ -562,14 +562,14 @@ def may_be_repeated(event: PageDeduplicated) -> bool:
     return new is not None and new < 1.0
 
 
-def _belongs_to(part: str, site: str, target: str) -> bool:
+def _belongs_to(part: str, site: Site, target: str) -> bool:
     """Return whether all URLs of *part* belong to *target*, which is *site*, or a host or a URL of
     it."""
     is_host = "://" in target and target.count("/") == 2
     return target == site or (is_host and f"{part}/".startswith(f"{target}/"))
 
 
-def _may_contain(name: str, site: str, target: str) -> bool:
+def _may_contain(name: str, site: Site, target: str) -> bool:
     """Return whether some URLs of the parked part *name* may belong to *target*."""
     part = name.removeprefix(OF_COPIES)
     return "://" not in part or target == site or host_key(part + "/") == host_key(target + "/")

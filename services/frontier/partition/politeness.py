@@ -35,6 +35,7 @@ from gossamer.events import Outcome, PageDeduplicated, SiteOverridden, Verdict
 from gossamer.events.outcomes import OUTCOMES, Health, Wait
 from gossamer.log import murmur2
 from gossamer.overrides import NOTHING
+from gossamer.web.url import HostKey, Site
 from services.frontier.revisit import SiteState
 from services.frontier.revisit.planning import outside_quiet_hours
 from services.frontier.tables.hosts import HostRow, RobotsRow
@@ -87,7 +88,7 @@ class Postponement(NamedTuple):
 class Overrides(gossamer.overrides.Overrides):
     """The overrides of all sites and hosts."""
 
-    def apply_quiet_hours(self, site: str, state: SiteState) -> SiteState:
+    def apply_quiet_hours(self, site: Site, state: SiteState) -> SiteState:
         """Return *state* with the quiet hours that are set for *site*."""
         at = self.of_site(site)
         quiet = (at.quiet_from, at.quiet_until)
@@ -95,12 +96,12 @@ class Overrides(gossamer.overrides.Overrides):
             return state
         return replace(state, quiet_from=quiet[0], quiet_until=quiet[1])
 
-    def delay(self, site: str, host: str, delay: float) -> float:
+    def delay(self, site: Site, host: HostKey, delay: float) -> float:
         """Return the seconds between two visits to *host*; *delay* is the default. An override may
         shorten the delay only for a host of our own."""
         return overridden_delay(self.of(site, host), delay)
 
-    def site_delay(self, site: str, host: str, delay: float) -> float:
+    def site_delay(self, site: Site, host: HostKey, delay: float) -> float:
         """Return the delay from which the gap between starts at the *site* is computed; *delay* is
         the default.
 
@@ -112,13 +113,13 @@ class Overrides(gossamer.overrides.Overrides):
             overridden_delay(self.of_site(site), delay),
         )
 
-    def factor(self, site: str, host: str, factor: float) -> float:
+    def factor(self, site: Site, host: HostKey, factor: float) -> float:
         """Return the factor for the duration of the last visit, which lengthens the pause; *factor*
         is the default. It is 0 for a host of our own whose delay an operator has set."""
         at = self.of(site, host)
         return 0.0 if at.ours and at.delay is not None else factor
 
-    def budget(self, site: str) -> float:
+    def budget(self, site: Site) -> float:
         """Return the visits per day that a host of *site* may have."""
         return self.of_site(site).budget or inf
 
@@ -194,7 +195,7 @@ def returned_order_delay(delay: float, returned: int) -> float:
 
 
 def failure_wait(
-    settings: "FrontierSettings", host: str, outcome: Outcome, times: int, retry_after: float
+    settings: "FrontierSettings", host: HostKey, outcome: Outcome, times: int, retry_after: float
 ) -> float:
     """Return the backoff after the *times*-th consecutive failure of one kind (from 1).
 
@@ -225,7 +226,7 @@ def _has_retry_after(outcome: Outcome, retry_after: float) -> bool:
     return OUTCOMES[outcome].wait is Wait.RETRY_AFTER and retry_after > 0
 
 
-def expired_wait(settings: "FrontierSettings", host: str, times: int) -> float:
+def expired_wait(settings: "FrontierSettings", host: HostKey, times: int) -> float:
     """Return the backoff of *host* after the *times*-th counted lease in a row expired; 0 after the
     first one."""
     if times < 2:
@@ -248,7 +249,7 @@ def allowed_failures(settings: "FrontierSettings", row: HostRow, kind: str) -> i
     return MAX_SERVER_ERRORS if kind == Health.SERVER and row.totals.pages else settings.retries
 
 
-def robots_redirect_wait(settings: "FrontierSettings", host: str, times: int) -> float:
+def robots_redirect_wait(settings: "FrontierSettings", host: HostKey, times: int) -> float:
     """Return how long *host* waits until its robots.txt, which redirects to another host, is
     requested again; *times*: requests so far without an answer.
 
@@ -259,7 +260,7 @@ def robots_redirect_wait(settings: "FrontierSettings", host: str, times: int) ->
     return spread_factor(host) * min(doubled, settings.down_wait_limit)
 
 
-def spread_factor(host: str) -> float:
+def spread_factor(host: HostKey) -> float:
     """Return a factor from 1 to 1.25 that differs between hosts, and is always the same for one
     host."""
     return 1.0 + MAX_SPREAD * murmur2(host.encode()) / 2**32

@@ -25,6 +25,7 @@ from msgspec.structs import replace
 
 from gossamer.events import Purpose
 from gossamer.store import Partition, Table
+from gossamer.web.url import Site
 from gossamer.web.validators import NO_VALIDATORS
 from services.frontier.partition.parked import PARKING_RULES
 from services.frontier.partition.workbench import CachePart, FrontierCaches
@@ -62,7 +63,7 @@ class QueueHeads:
     def __init__(self, rows: CachePart[str, list[QueuedUrl]]) -> None:
         self._rows = rows
 
-    def append(self, site: str, url: QueuedUrl, is_first: bool) -> None:
+    def append(self, site: Site, url: QueuedUrl, is_first: bool) -> None:
         """Cache *url*, which was appended to its queue; *is_first*: the queue was empty."""
         rows = self._rows.get(url.bucket)
         if is_first:
@@ -70,7 +71,7 @@ class QueueHeads:
         elif rows and rows[-1].bucket_index == url.bucket_index - 1 and len(rows) < MAX_CACHED_URLS:
             self._rows.put(url.bucket, [*rows, url], site)
 
-    def put(self, site: str, rows: list[QueuedUrl]) -> None:
+    def put(self, site: Site, rows: list[QueuedUrl]) -> None:
         """Cache *rows* of one bucket in place of its earlier rows, if their positions are without
         gaps."""
         if rows and rows[-1].bucket_index - rows[0].bucket_index == len(rows) - 1:
@@ -154,7 +155,7 @@ class HostQueues:
         return self._replace(host, new=new)
 
     def _append(
-        self, site: str, log: BucketedLog[QueuedUrl], ends: QueueEnds, urls: Sequence[QueuedUrl]
+        self, site: Site, log: BucketedLog[QueuedUrl], ends: QueueEnds, urls: Sequence[QueuedUrl]
     ) -> QueueEnds:
         queued = ends.queued
         for url in urls:

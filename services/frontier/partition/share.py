@@ -12,7 +12,7 @@ from gossamer.events import Discovery, PageDeduplicated
 from gossamer.events.hazards import HAZARDS, Hazard
 from gossamer.settings import FrontierSettings
 from gossamer.web.links import linking_site
-from gossamer.web.url import site_of
+from gossamer.web.url import Site, site_of
 from services.frontier.partition.awaited_visits import SlowStart
 from services.frontier.partition.directory import Directory
 from services.frontier.partition.parked import ParkedUrls
@@ -60,7 +60,7 @@ class CrawlShare:
 
     def rank(
         self,
-        site: str,
+        site: Site,
         url: str,
         origin: Origin,
         strategy: Strategy,
@@ -80,14 +80,14 @@ class CrawlShare:
         prospect = Prospect(worth, is_linked, has_seed, is_next, good_links)
         return rank_of(strategy, url, origin, prospect)
 
-    def rank_again(self, site: str, url: QueuedUrl, strategy: Strategy) -> int:
+    def rank_again(self, site: Site, url: QueuedUrl, strategy: Strategy) -> int:
         """Return the present rank of a queued URL. A random walk does not change it."""
         if strategy.is_walk or url.on_behalf_of:
             return rank_of_number(url.number)
         is_linked = bool(strategy.in_links and linking_site(url.origin.via, site))
         return self.rank(site, url.url, url.origin, strategy, is_linked, good_links=url.good_links)
 
-    def release_budgets(self, site: str, now: float) -> None:
+    def release_budgets(self, site: Site, now: float) -> None:
         """Release URLs of the budgets of *site* that have room.
 
         It is called when the site may have earned more, and when URLs that were released are not
@@ -103,11 +103,11 @@ class CrawlShare:
         self.tally.count_admitted(urls, now)
         self.tally.daily.count_admitted(len(urls))
 
-    def count_refused(self, rule: Hazard, site: str, url: str) -> None:
+    def count_refused(self, rule: Hazard, site: Site, url: str) -> None:
         """Count a *url* of *site* that *rule* refuses."""
         self.count_hazards(site, url, self.tally.count_refused(rule))
 
-    def count_hazard(self, hazard: Hazard, site: str, url: str) -> None:
+    def count_hazard(self, hazard: Hazard, site: Site, url: str) -> None:
         """Count a *hazard* that the frontier counts, and that *url* of *site* met."""
         self.count_hazards(site, url, self.tally.count_hazard(hazard))
 
@@ -120,7 +120,7 @@ class CrawlShare:
         self.sites.note_page(event)
         return True
 
-    def count_parked(self, site: str, via: str, limit: str, urls: Sequence[str]) -> None:
+    def count_parked(self, site: Site, via: str, limit: str, urls: Sequence[str]) -> None:
         """Count the links to *urls* of a page of *site*, the visit *via*, which are parked because
         of *limit*."""
         hazard = Hazard(limit) if limit in HAZARDS else Hazard.BLACKLISTED
@@ -133,14 +133,14 @@ class CrawlShare:
         if example and not self.erasures.of_link(via, example):
             self.tally.daily.add_example(hazard, HazardExample(example, site))
 
-    def count_hazards(self, site: str, url: str, hazards: Sequence[str]) -> None:
+    def count_hazards(self, site: Site, url: str, hazards: Sequence[str]) -> None:
         """Count the *hazards* that *url* of *site* met."""
         if hazards:
             first = self._add_hazards(site, hazards)
             productive = self.sites.is_productive(site)
             self.tally.daily.count_hazards(url, site, hazards, first, productive)
 
-    def _add_hazards(self, site: str, hazards: Sequence[str]) -> list[str]:
+    def _add_hazards(self, site: Site, hazards: Sequence[str]) -> list[str]:
         """Return the *hazards* that *site* meets for the first time."""
         if self.sites.is_new(site):
             self.tally.daily.count_site()

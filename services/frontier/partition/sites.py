@@ -16,6 +16,7 @@ from gossamer.events.hazards import Hazard
 from gossamer.runtime.processor import Key
 from gossamer.store import Store
 from gossamer.web.cookies import Cookie, merge_cookies
+from gossamer.web.url import HostKey, Site
 from gossamer.web.validators import Trust
 from services.frontier.partition.politeness import Overrides
 from services.frontier.partition.workbench import CachePart
@@ -68,27 +69,27 @@ class Sites:
         """Return the keys of the rows of *sites* that are not cached."""
         return [(SiteRow, site, "") for site in sites if site not in self._cache]
 
-    def begin(self, site: str, record: OffsetAndTime | None) -> RecordAtSite:
+    def begin(self, site: Site, record: OffsetAndTime | None) -> RecordAtSite:
         """Return *record*, which is to be applied to *site*. It is to be counted in all that
         follows, or in nothing."""
         return RecordAtSite(record, bool(record and self.row(site).applied.covers(record)))
 
-    def record(self, site: str, at_site: RecordAtSite) -> None:
+    def record(self, site: Site, at_site: RecordAtSite) -> None:
         """Record that *site* has counted a record."""
         row = self.row(site)
         if (applied := at_site.included_in(row.applied)) != row.applied:
             self.put(replace(row, applied=applied))
 
-    def record_hazards(self, site: str, hazards: Collection[str]) -> None:
+    def record_hazards(self, site: Site, hazards: Collection[str]) -> None:
         """Record the *hazards* of a visit that are about the whole *site*."""
         if Hazard.DNS_WILDCARD in hazards and not self.row(site).wildcard:
             self.put(replace(self.row(site), wildcard=True))
 
-    def hosts(self, site: str) -> int:
+    def hosts(self, site: Site) -> int:
         """Return the number of hosts of *site* with a row, of all crawls."""
         return self.row(site).hosts
 
-    def count_row(self, site: str, at_site: RecordAtSite) -> None:
+    def count_row(self, site: Site, at_site: RecordAtSite) -> None:
         """Count one more host of *site* with a row."""
         if not at_site.is_counted:
             row = self.row(site)
@@ -96,7 +97,12 @@ class Sites:
             self.put(replace(row, hosts=row.hosts + 1, applied=applied))
 
     def erase_host(
-        self, site: str, host: str, hosts: int, crawls: Collection[str], leaving: Collection[str]
+        self,
+        site: Site,
+        host: HostKey,
+        hosts: int,
+        crawls: Collection[str],
+        leaving: Collection[str],
     ) -> None:
         """Erase a host of *crawls* from the site's row.
 
@@ -124,7 +130,7 @@ class Sites:
         else:
             self._drop(site)
 
-    def erase(self, site: str) -> None:
+    def erase(self, site: Site) -> None:
         """Erase the row of *site*, except for the numbers of its hosts if it has any."""
         row = self.row(site)
         if row.hosts:
@@ -135,27 +141,27 @@ class Sites:
         else:
             self._drop(site)
 
-    def _drop(self, site: str) -> None:
+    def _drop(self, site: Site) -> None:
         # Drops are flushed before the erasure of the host's row. After a crash in between, the host
         # is erased again, and its site with it.
         self._cache.remove(site)
         self._rows.drop(site)
 
-    def validators(self, site: str, host: str) -> Trust:
+    def validators(self, site: Site, host: HostKey) -> Trust:
         """Return the trust in a host's validators."""
         return self.row(site).validators.get(host, Trust())
 
-    def store_trust(self, site: str, host: str, trust: Trust) -> None:
+    def store_trust(self, site: Site, host: HostKey, trust: Trust) -> None:
         """Store the trust in a host's validators."""
         row = self.row(site)
         if row.validators.get(host, Trust()) != trust:
             self.put(replace(row, validators={**row.validators, host: trust}))
 
-    def unreadable(self, site: str, host: str) -> UnreadablePages:
+    def unreadable(self, site: Site, host: HostKey) -> UnreadablePages:
         """Return the number of a host's last pages that were unreadable."""
         return self.row(site).unreadable.get(host, UnreadablePages())
 
-    def store_unreadable(self, site: str, host: str, unreadable: UnreadablePages) -> None:
+    def store_unreadable(self, site: Site, host: HostKey, unreadable: UnreadablePages) -> None:
         """Store the number of a host's last pages that were unreadable."""
         row = self.row(site)
         if row.unreadable.get(host, UnreadablePages()) != unreadable:
@@ -164,18 +170,18 @@ class Sites:
                 counts[host] = unreadable
             self.put(replace(row, unreadable=counts))
 
-    def cookies(self, site: str) -> tuple[Cookie, ...]:
+    def cookies(self, site: Site) -> tuple[Cookie, ...]:
         """Return the cookies of the site that go to several hosts."""
         return self.row(site).cookies
 
-    def store_cookies(self, site: str, changes: list[Cookie], now: float) -> None:
+    def store_cookies(self, site: Site, changes: list[Cookie], now: float) -> None:
         """Store the cookies that a host of the site has set or deleted for several hosts."""
         row = self.row(site)
         cookies = merge_cookies(row.cookies, changes, now)
         if cookies != row.cookies:
             self.put(replace(row, cookies=cookies))
 
-    def row(self, site: str) -> SiteRow:
+    def row(self, site: Site) -> SiteRow:
         """Return the row of *site*, which need not be stored."""
         if (row := self._cache.get(site)) is None:
             row = self._rows.get(site) or SiteRow(site)
@@ -197,16 +203,16 @@ class CrawlSites:
         self.is_closed = False
         """Whether nothing is stored any more about what the crawl meets, because it is removed."""
 
-    def enter(self, site: str) -> None:
+    def enter(self, site: Site) -> None:
         """Record that the crawl has rows about *site*. Its removal finds the site by that."""
         if not self.has_entered(site):
             self._change(site)
 
-    def has_entered(self, site: str) -> bool:
+    def has_entered(self, site: Site) -> bool:
         """Return whether the crawl may have rows about *site*."""
         return self._crawl in self._sites.row(site).crawls
 
-    def leave(self, site: str) -> None:
+    def leave(self, site: Site) -> None:
         """Erase what the crawl has met at *site*.
 
         The row is written after those of the hosts: the removal goes on with the sites whose rows
@@ -215,25 +221,25 @@ class CrawlSites:
         row = self._sites.row(site)
         self._sites.put(row.without_crawl(self._crawl), last=True)
 
-    def hosts(self, site: str) -> int:
+    def hosts(self, site: Site) -> int:
         """Return the number of hosts of *site* at which URLs of the crawl were admitted."""
         return self._own(site).hosts
 
-    def has_seed(self, site: str) -> bool:
+    def has_seed(self, site: Site) -> bool:
         """Return whether a seed of *site* was admitted."""
         return self._own(site).has_seed
 
-    def record_seed(self, site: str) -> None:
+    def record_seed(self, site: Site) -> None:
         """Record that a seed of *site* was admitted."""
         if not self._own(site).has_seed:
             self._change(site, has_seed=True)
 
-    def is_new(self, site: str) -> bool:
+    def is_new(self, site: Site) -> bool:
         """Return whether the crawl has no host and has met no hazard on *site* so far."""
         own = self._own(site)
         return not own.hosts and not own.hazards
 
-    def count_host(self, site: str, at_site: RecordAtSite) -> bool:
+    def count_host(self, site: Site, at_site: RecordAtSite) -> bool:
         """Count one more host of the crawl on *site*; return whether the site was new."""
         if at_site.is_counted:
             return False
@@ -242,7 +248,7 @@ class CrawlSites:
         self._sites.record(site, at_site)
         return is_new
 
-    def add_hazards(self, site: str, hazards: Sequence[str]) -> list[str]:
+    def add_hazards(self, site: Site, hazards: Sequence[str]) -> list[str]:
         """Add *hazards* that a URL of *site* met; return those that the site met for the first
         time."""
         before = self._own(site).hazards
@@ -258,23 +264,23 @@ class CrawlSites:
         if latest != before:
             self._change(event.site, latest_new=latest)
 
-    def is_productive(self, site: str) -> bool:
+    def is_productive(self, site: Site) -> bool:
         """Return whether most of the last pages of *site* had new texts."""
         return is_productive(self._own(site).latest_new)
 
-    def requisites(self, site: str, now: float) -> int:
+    def requisites(self, site: Site, now: float) -> int:
         """Return the number of requisites of *site* that were admitted on the day of *now*."""
         own = self._own(site)
         return own.requisites if own.requisites_day == int(now // DAY) else 0
 
-    def count_requisites(self, site: str, urls: int, now: float, at_site: RecordAtSite) -> None:
+    def count_requisites(self, site: Site, urls: int, now: float, at_site: RecordAtSite) -> None:
         """Count *urls*, requisites of *site* that were admitted."""
         if not at_site.is_counted:
             admitted = self.requisites(site, now) + urls
             self._change(site, requisites=admitted, requisites_day=int(now // DAY))
             self._sites.record(site, at_site)
 
-    def count_refusal(self, site: str, rule: Hazard, at_site: RecordAtSite) -> bool:
+    def count_refusal(self, site: Site, rule: Hazard, at_site: RecordAtSite) -> bool:
         """Count a URL of *site* that *rule* refuses; return whether the URL gets a row."""
         refused = self._own(site).refused
         count = refused.get(rule, 0) + 1 if rule in PERMANENT_RULES else 0
@@ -283,19 +289,19 @@ class CrawlSites:
         self._sites.record(site, at_site)
         return count <= MAX_REFUSED_ROWS
 
-    def revisit_state(self, site: str) -> SiteState:
+    def revisit_state(self, site: Site) -> SiteState:
         """Return the state of *site* for the revisit policies."""
         return self._sites.overrides.apply_quiet_hours(
             site, unpack_site(self._own(site).statistics)
         )
 
-    def store_revisit_state(self, site: str, state: SiteState) -> None:
+    def store_revisit_state(self, site: Site, state: SiteState) -> None:
         """Store the state of *site* for the revisit policies."""
         statistics = pack(state)
         if self._own(site).statistics != statistics:
             self._change(site, statistics=statistics)
 
-    def update_visit_limit(self, site: str, delay: float) -> None:
+    def update_visit_limit(self, site: Site, delay: float) -> None:
         """Update the visits per day to *site* that politeness allows, for the revisit policies.
 
         The limit is one visit per *delay*, outside quiet hours, to each of the crawl's hosts that
@@ -308,7 +314,7 @@ class CrawlSites:
         if abs(limit - state.limit) > MIN_LIMIT_CHANGE * state.limit:
             self.store_revisit_state(site, replace(state, limit=limit))
 
-    def update_discovery_share(self, site: str, discovery: float) -> None:
+    def update_discovery_share(self, site: Site, discovery: float) -> None:
         """Update the share of the visits to *site* that goes to new URLs, for the revisit
         policies."""
         state = self.revisit_state(site)
@@ -316,11 +322,11 @@ class CrawlSites:
         if average != state.discovery:
             self.store_revisit_state(site, replace(state, discovery=average))
 
-    def _own(self, site: str) -> SiteCrawl:
+    def _own(self, site: Site) -> SiteCrawl:
         """Return what the crawl has met at *site*."""
         return self._sites.row(site).of(self._crawl)
 
-    def _change(self, site: str, **changes: Any) -> None:
+    def _change(self, site: Site, **changes: Any) -> None:
         """Change what the crawl has met at *site*."""
         if self.is_closed:
             return

@@ -39,7 +39,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from gossamer.cache import ENTRY_BYTES, ByteCache
 from gossamer.web.cookies import Cookie
-from gossamer.web.url import host_name
+from gossamer.web.url import HostKey, Site, host_name
 from services.frontier.partition.shares import Shares
 from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostRow, RobotsRow
@@ -50,6 +50,7 @@ from services.frontier.worth.worth import SiteWorth
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+T = TypeVar("T", bound=Hashable)
 MAX_STALE_ENTRIES = 64
 """Stale entries that a heap may have in addition to one for each host."""
 
@@ -86,7 +87,7 @@ class CachePart(Generic[K, V]):
         """Return the value of *key*; None if it is not cached."""
         return self._cache.get((self._owner, key))
 
-    def put(self, key: K, value: V, site: str) -> None:
+    def put(self, key: K, value: V, site: Site) -> None:
         """Cache *value* under *key*, in the memory budget of *site*."""
         self._cache.put((self._owner, key), value, site)
 
@@ -191,66 +192,66 @@ def size_of_cookies(cookies: Iterable[Cookie]) -> int:
     return sum(ENTRY_BYTES + len(cookie.name) + len(cookie.value) for cookie in cookies)
 
 
-class Schedule:
-    """A priority queue in which each host, or crawl, has one key; the least key comes first.
+class Schedule(Generic[T]):
+    """A priority queue in which each item, such as a host, has one key; the least key comes first.
 
     Stale entries stay in the heap until they reach its top. The heap is rebuilt when more than half
     of it is stale.
     """
 
     def __init__(self) -> None:
-        self._keys: dict[str, float] = {}
-        self._heap: list[tuple[float, str]] = []
+        self._keys: dict[T, float] = {}
+        self._heap: list[tuple[float, T]] = []
 
-    def put(self, host: str, key: float) -> None:
-        """Insert *host* with *key*, or change its key."""
-        if self._keys.get(host) == key:
+    def put(self, item: T, key: float) -> None:
+        """Insert *item* with *key*, or change its key."""
+        if self._keys.get(item) == key:
             return
-        self._keys[host] = key
-        heappush(self._heap, (key, host))
+        self._keys[item] = key
+        heappush(self._heap, (key, item))
         if len(self._heap) > 2 * len(self._keys) + MAX_STALE_ENTRIES:
-            self._heap = [(key, host) for host, key in self._keys.items()]
+            self._heap = [(key, item) for item, key in self._keys.items()]
             heapify(self._heap)
 
-    def get(self, host: str) -> float | None:
-        """Return the key of *host*; None if it is not in the queue."""
-        return self._keys.get(host)
+    def get(self, item: T) -> float | None:
+        """Return the key of *item*; None if it is not in the queue."""
+        return self._keys.get(item)
 
-    def remove(self, host: str) -> None:
-        """Remove *host*, if it is in the queue."""
-        self._keys.pop(host, None)
+    def remove(self, item: T) -> None:
+        """Remove *item*, if it is in the queue."""
+        self._keys.pop(item, None)
 
     @property
     def is_empty(self) -> bool:
-        """Whether no host is in the queue."""
+        """Whether nothing is in the queue."""
         return not self._keys
 
-    def first(self) -> tuple[float, str] | None:
-        """Return the least key and its host; None if the queue is empty."""
+    def first(self) -> tuple[float, T] | None:
+        """Return the least key and its item; None if the queue is empty."""
         heap = self._heap
         while heap:
-            key, host = heap[0]
-            if self._keys.get(host) == key:
+            key, item = heap[0]
+            if self._keys.get(item) == key:
                 return heap[0]
             heappop(heap)
         return None
 
-    def pop_until(self, key: float) -> Iterator[str]:
-        """Remove and yield the hosts whose keys are at most *key*, the least first."""
+    def pop_until(self, key: float) -> Iterator[T]:
+        """Remove and yield the items whose keys are at most *key*, the least first."""
         while (first := self.first()) and first[0] <= key:
             self.remove(first[1])
             yield first[1]
 
-    def late_hosts(self) -> Iterator[str]:
-        """Yield the hosts from the end of the heap on, whose keys are larger than most. The queue
+    def late_items(self) -> Iterator[T]:
+        """Yield the items from the end of the heap on, whose keys are larger than most. The queue
         may change only after the last one that is needed."""
         while self._heap and self._keys.get(self._heap[-1][1]) != self._heap[-1][0]:
             self._heap.pop()
-        yielded = set[str]()
-        for key, host in reversed(self._heap):
-            if self._keys.get(host) == key and host not in yielded:
-                yielded.add(host)
-                yield host
+        yielded = set[T]()
+        for key, item in reversed(self._heap):
+            if self._keys.get(item) == key and item not in yielded:
+                yielded.add(item)
+                yield item
 
     @property
     def size(self) -> int:
@@ -258,24 +259,24 @@ class Schedule:
         return len(self._heap)
 
 
-class ReadySchedule(Schedule):
+class ReadySchedule(Schedule[HostKey]):
     """The ready hosts of one crawl by request number, and by the moment in it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._by_age = Schedule()
+        self._by_age = Schedule[HostKey]()
 
-    def put(self, host: str, key: float) -> None:
+    def put(self, host: HostKey, key: float) -> None:
         """Insert *host* with the request number *key*, or change its number."""
         super().put(host, key)
         self._by_age.put(host, moment_of(int(key)))
 
-    def remove(self, host: str) -> None:
+    def remove(self, host: HostKey) -> None:
         """Remove *host*, if it is in the queue."""
         super().remove(host)
         self._by_age.remove(host)
 
-    def oldest_host(self) -> str | None:
+    def oldest_host(self) -> HostKey | None:
         """Return the host whose first URL is the oldest; None if the queue is empty."""
         first = self._by_age.first()
         return first[1] if first else None
@@ -288,7 +289,7 @@ class ReadyHosts:
         self._by_crawl = defaultdict[str, ReadySchedule](ReadySchedule)
         self._crawls_of = dict[str, set[str]]()
         """Host → the crawls for which it is here."""
-        self._heads: dict[str, tuple[float, str]] | None = None
+        self._heads: dict[str, tuple[float, HostKey]] | None = None
         """As `heads` returns them; None after a change."""
 
     def put(self, row: HostRow) -> None:
@@ -300,11 +301,11 @@ class ReadyHosts:
         for crawl in served:
             self._by_crawl[crawl].put(row.host, row.of(crawl).number)
 
-    def remove(self, host: str) -> None:
+    def remove(self, host: HostKey) -> None:
         """Remove *host* from all crawls."""
         self._remove(host, self._crawls_of.pop(host, set()))
 
-    def _remove(self, host: str, crawls: Set[str]) -> None:
+    def _remove(self, host: HostKey, crawls: Set[str]) -> None:
         self._heads = None
         for crawl in crawls:
             self._by_crawl[crawl].remove(host)
@@ -324,12 +325,12 @@ class ReadyHosts:
         """The crawls with a host."""
         return [*self._by_crawl]
 
-    def first(self, crawl: str) -> str | None:
+    def first(self, crawl: str) -> HostKey | None:
         """Return the host with the lowest request number in *crawl*; None without a host."""
         first = self._by_crawl[crawl].first() if crawl in self._by_crawl else None
         return first[1] if first else None
 
-    def oldest(self, crawl: str) -> str | None:
+    def oldest(self, crawl: str) -> HostKey | None:
         """Return the host whose first URL in *crawl* is the oldest; None without a host."""
         return self._by_crawl[crawl].oldest_host() if crawl in self._by_crawl else None
 
@@ -346,7 +347,7 @@ class WaitingHosts(ReadyHosts):
         super().__init__()
         self.shares = Shares()
 
-    def next_host(self, open_crawls: Collection[str]) -> str | None:
+    def next_host(self, open_crawls: Collection[str]) -> HostKey | None:
         """Return the host that is released next, of the crawl with the least of its share; None
         without a host. A host without URLs of *open_crawls* is released if no other waits."""
         crawls = self.crawls
@@ -360,7 +361,7 @@ class WaitingHosts(ReadyHosts):
         urgent = [one for one in crawls if is_urgent(self._number(one))]
         return self.shares.choose(urgent or crawls)
 
-    def precede(self, crawl: str, number: int, open_crawls: Collection[str]) -> str | None:
+    def precede(self, crawl: str, number: int, open_crawls: Collection[str]) -> HostKey | None:
         """Return the host that precedes one with the request *number* in *crawl*: its crawl is one
         of *open_crawls* and has used less of its share. None without such a host."""
         crawls = [one for one in self.crawls if one in open_crawls]
@@ -405,11 +406,11 @@ class Workbench:
         """The crawls that may get orders."""
         self.loaded = Counter[str]()
         """Crawl → the hosts in its part of the memory."""
-        self._unloadable = defaultdict[str, Schedule](Schedule)
+        self._unloadable = defaultdict[str, Schedule[HostKey]](Schedule)
         """Crawl → the ready hosts in its part of the memory, also those that wait for another host,
         by their request numbers."""
-        self._delayed, self._leases = Schedule(), Schedule()
-        self._name_delays = Schedule()
+        self._delayed, self._leases = Schedule[HostKey](), Schedule[HostKey]()
+        self._name_delays = Schedule[str]()
         """Name → when its courtesy delay is over."""
         self._checked_out_of = defaultdict[str, set[str]](set)
         """Site → its checked-out hosts."""
@@ -477,7 +478,7 @@ class Workbench:
             case Schedule() as schedule:
                 schedule.put(row.host, _ends_at(row))
 
-    def _schedule(self, host: Host) -> ReadyHosts | Schedule | None:
+    def _schedule(self, host: Host) -> ReadyHosts | Schedule[HostKey] | None:
         match host.row.condition:
             case Condition.READY:
                 return self._waiting[host.waits_for] if host.waits_for else self._ready
@@ -487,12 +488,12 @@ class Workbench:
                 return self._leases
         return None
 
-    def checked_out_host(self, site: str) -> HostRow | None:
+    def checked_out_host(self, site: Site) -> HostRow | None:
         """Return the row of a checked-out host of *site*; None if no host is."""
         out = self._checked_out_of.get(site)
         return self.hosts[next(iter(out))].row if out else None
 
-    def start_name_delay(self, host: str, until: float, now: float) -> None:
+    def start_name_delay(self, host: HostKey, until: float, now: float) -> None:
         """Start the courtesy delay of the name of *host*, which ends at *until*."""
         delays, name = self._name_delays, host_name(host)
         while (first := delays.first()) and first[0] <= now:
@@ -537,7 +538,7 @@ class Workbench:
             else:
                 del self._waiting[key]
 
-    def _release(self, key: str) -> Host:
+    def _release(self, key: HostKey) -> Host:
         """End the wait of a host, and return it."""
         host = self.hosts[key]
         if host.waits_for:
@@ -590,7 +591,7 @@ class Workbench:
         """Yield the ready hosts in the part of *crawl* whose request numbers are higher than most.
         The workbench may change only after the last one that is needed."""
         if crawl in self._unloadable:
-            yield from map(self.hosts.__getitem__, self._unloadable[crawl].late_hosts())
+            yield from map(self.hosts.__getitem__, self._unloadable[crawl].late_items())
 
     def delays_over(self, now: float) -> Iterator[Host]:
         """Yield the hosts whose courtesy delay is over. The caller must update each host before it
@@ -602,7 +603,7 @@ class Workbench:
         the next, or it gets the same host again."""
         return self._timed_out(self._leases, now)
 
-    def _timed_out(self, schedule: Schedule, now: float) -> Iterator[Host]:
+    def _timed_out(self, schedule: Schedule[HostKey], now: float) -> Iterator[Host]:
         while (first := schedule.first()) and first[0] <= now:
             yield self.hosts[first[1]]
 

@@ -31,7 +31,7 @@ from gossamer.log import key_group_of
 from gossamer.runtime.processor import Key
 from gossamer.store import Partition as StorePartition
 from gossamer.store import R, Store
-from gossamer.web.url import host_key
+from gossamer.web.url import HostKey, Site, host_key
 from services.frontier.features.shared import SharedCaptures
 from services.frontier.features.usage_files import archived_files
 from services.frontier.partition.partition import Partition
@@ -84,7 +84,7 @@ class ErasureHandler:
             key_group_of(event.site),
             partition.tally.orders,
         )
-        rows, hosts = Counter[str](), list[str]()
+        rows, hosts = Counter[str](), list[HostKey]()
         urls: dict[str, dict[str, None]] = {each.crawl: {} for each in partition.all_shares}
         if event.url:
             self.shared.erase(event.url)
@@ -162,9 +162,9 @@ class ErasureHandler:
     def make_events(
         self,
         crawl: str,
-        site: str,
+        site: Site,
         erasure: Erasure,
-        hosts: Sequence[str],
+        hosts: Sequence[HostKey],
         urls: Mapping[str, Sequence[str]],
         now: float,
         removal: bool = False,

@@ -19,6 +19,7 @@ from itertools import islice
 from gossamer.events import CrawlDefined, Erasure, Event, UrlsErased
 from gossamer.log import MAX_POLL_RECORDS, key_group_of
 from gossamer.store import Store
+from gossamer.web.url import Site
 from services.frontier.features.usage_files import archived_files
 from services.frontier.partition.partition import Partition
 from services.frontier.partition.partitions import Partitions
@@ -38,7 +39,7 @@ MAX_PIECES_PER_STEP = 10
 """Pieces of work of one step. Each reads some rows together, in a few requests of a store."""
 MAX_DROPPED_BUCKETS = 1000
 """Buckets of the calendars of one partition that are dropped in one step."""
-SiteOfCrawl = tuple[str, str]
+SiteOfCrawl = tuple[str, Site]
 """A crawl and a site."""
 
 
@@ -143,7 +144,7 @@ class CrawlRemoval:
             yield ()
             self._max_awaited = MAX_SITES
 
-    def _find_left(self, rows: Sequence[SiteRow]) -> Iterator[tuple[Partition, CrawlShare, str]]:
+    def _find_left(self, rows: Sequence[SiteRow]) -> Iterator[tuple[Partition, CrawlShare, Site]]:
         """Yield the sites of *rows* where a removed crawl has rows, with the partition and the
         share of that crawl."""
         left = defaultdict[str, list[tuple[Partition, CrawlShare]]](list)
@@ -158,7 +159,7 @@ class CrawlRemoval:
                         yield partition, share, row.site
 
     def _begin(
-        self, partition: Partition, share: CrawlShare, site: str
+        self, partition: Partition, share: CrawlShare, site: Site
     ) -> Iterator[Sequence[Event]]:
         """Stop all visits of the crawl to *site*, in pieces with the erasures for other
         services."""
@@ -186,7 +187,7 @@ class CrawlRemoval:
         yield make_events(urls, True)
 
     def _find_urls(
-        self, partition: Partition, share: CrawlShare, site: str
+        self, partition: Partition, share: CrawlShare, site: Site
     ) -> Iterator[Iterable[str]]:
         """Yield the URLs of the crawl at *site*, whose queues are cleared first, in pages."""
         crawl, after = share.crawl, None

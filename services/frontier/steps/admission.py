@@ -34,7 +34,7 @@ from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.links import Sketch, add_link, linking_site
-from gossamer.web.url import host_key
+from gossamer.web.url import HostKey, Site, host_key
 from gossamer.web.validators import NO_VALIDATORS, UNCONDITIONAL_INTERVAL, is_conditional
 from services.frontier import revisit
 from services.frontier.partition.parked import PARKING_RULES, ParkedRow
@@ -101,7 +101,7 @@ class Admission:
         if not is_counted:
             _count_links(share, event)
         queued = opening = 0
-        has_applied = dict[str, bool]()
+        has_applied = dict[HostKey, bool]()
         for key, group in groupby(event.urls, _host_of_discovery):
             host = partition.find(event.site, key)
             if has_applied.setdefault(key, bool(record and host.row.applied.covers(record))):
@@ -151,7 +151,7 @@ class Admission:
         strategy = self._partitions.strategy_of(share.crawl)
         if self._revisits.allocation(event.crawl).limited:
             return 0
-        by_host = defaultdict[str, list[Discovery]](list)
+        by_host = defaultdict[HostKey, list[Discovery]](list)
         for found in event.urls:
             by_host[host_key(found.url)].append(found)
         linking, promoted = linking_site(event.via, event.site), 0
@@ -207,7 +207,7 @@ class Admission:
         self,
         partition: Partition,
         share: CrawlShare,
-        site: str,
+        site: Site,
         crawl: CrawlDefined | None,
         now: float,
     ) -> None:
@@ -224,14 +224,14 @@ class Admission:
         self,
         partition: Partition,
         share: CrawlShare,
-        site: str,
+        site: Site,
         rows: Sequence[ParkedRow],
         crawl: CrawlDefined | None,
         now: float,
     ) -> int:
         """Admit the URLs of *rows*, which were parked at *site*; return the number of queued
         ones."""
-        of_hosts = defaultdict[str, list[Discovery]](list)
+        of_hosts = defaultdict[HostKey, list[Discovery]](list)
         for row in rows:
             for found in row.urls:
                 of_hosts[host_key(found.url)].append(found)
@@ -343,7 +343,7 @@ class Admission:
             self._queue_unless_erasing(partition, share, entry.site, plan, now)
 
     def _queue_unless_erasing(
-        self, partition: Partition, share: CrawlShare, site: str, plan: PlanRow, now: float
+        self, partition: Partition, share: CrawlShare, site: Site, plan: PlanRow, now: float
     ) -> bool:
         """Queue the URL of a due *plan*; return False if it is in the queue already, or is
         postponed."""
@@ -374,7 +374,7 @@ class Admission:
         self,
         partition: Partition,
         share: CrawlShare,
-        site: str,
+        site: Site,
         last: UrlRow,
         now: float,
         basis: str = "",
@@ -390,7 +390,7 @@ class Admission:
         self._queue_planned(partition, share, site, plan_of_request(plan, last, now, basis), now)
 
     def _queue_planned(
-        self, partition: Partition, share: CrawlShare, site: str, plan: PlanRow, now: float
+        self, partition: Partition, share: CrawlShare, site: Site, plan: PlanRow, now: float
     ) -> bool:
         """Queue the URL of *plan*, conditionally if the host's validators are trusted.
 
@@ -428,7 +428,7 @@ def plan_of_request(plan: PlanRow, last: UrlRow, now: float, basis: str) -> Plan
     )  # fmt: skip
 
 
-def make_planned_url(partition: Partition, site: str, plan: PlanRow, number: int) -> QueuedUrl:
+def make_planned_url(partition: Partition, site: Site, plan: PlanRow, number: int) -> QueuedUrl:
     """Return the queue entry of the URL of *plan*, conditional if the host's validators are
     trusted."""
     trust = partition.sites.validators(site, plan.host)
@@ -457,12 +457,12 @@ def _count_links(share: CrawlShare, event: UrlsAdmitted) -> None:
         share.parts.record_links(event.site, event.via, event.urls)
 
 
-def _host_of_discovery(found: Discovery) -> str:
+def _host_of_discovery(found: Discovery) -> HostKey:
     return host_key(found.url)
 
 
 def _make_queued_url(
-    found: Discovery, origin: Origin, event: UrlsAdmitted, linking: str, number: int
+    found: Discovery, origin: Origin, event: UrlsAdmitted, linking: Site | None, number: int
 ) -> QueuedUrl:
     """Return the queue entry of *found*; *linking*: the site of the page that links to it."""
     in_links = add_link(0, linking, found.url) if linking else 0

@@ -20,6 +20,7 @@ from gossamer.telemetry import count
 from gossamer.web.robots import REDIRECTS, RobotsRules
 from gossamer.web.signing import SignMode
 from gossamer.web.soft_404 import NO_SIGNATURE
+from gossamer.web.url import HostKey
 from services.frontier.choice.dispatch import Balance
 from services.frontier.features.cookies import cookies_of_order
 from services.frontier.features.replicas import (
@@ -575,10 +576,10 @@ def _make_visits(order: OrderId, queued: list[QueuedUrl]) -> tuple[Visit, ...]:
     )
 
 
-def _robots_url(host: str) -> str:
+def _robots_url(host: HostKey) -> str:
     return f"{host}/robots.txt"
 
 
-def _make_robots_visit(order: OrderId, host: str) -> Visit:
+def _make_robots_visit(order: OrderId, host: HostKey) -> Visit:
     url = _robots_url(host)
     return Visit(id=f"{order}.0@{url}", url=url, purpose=Purpose.ROBOTS)

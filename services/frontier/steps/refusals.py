@@ -13,7 +13,7 @@ from gossamer.events.pages import group_by_site
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
-from gossamer.web.url import host_key
+from gossamer.web.url import Site, host_key
 from services.frontier.partition.parked import PARKING_RULES, SITE_RULES, limit_name, split_by_limit
 from services.frontier.partition.partition import Partition
 from services.frontier.partition.partitions import Partitions
@@ -161,7 +161,7 @@ class Refusals:
     def find_exclusion(
         self,
         share: CrawlShare,
-        site: str,
+        site: Site,
         url: QueuedUrl,
         crawl: CrawlDefined,
         probed: Counter[str],
@@ -179,7 +179,7 @@ class Refusals:
         return self._find_low_worth(share, site, url, probed)
 
     def _find_low_worth(
-        self, share: CrawlShare, site: str, url: QueuedUrl, probed: Counter[str]
+        self, share: CrawlShare, site: Site, url: QueuedUrl, probed: Counter[str]
     ) -> Exclusion | None:
         """Return the reason why *url*, which was never visited, is parked; None if it is not."""
         origin = url.origin
@@ -264,7 +264,7 @@ class Refusals:
     def record(
         self,
         share: CrawlShare,
-        site: str,
+        site: Site,
         found: Discovery,
         origin: Origin,
         earlier: int,
@@ -316,7 +316,7 @@ class Refusals:
     def _record_requisite(
         self,
         share: CrawlShare,
-        site: str,
+        site: Site,
         found: Discovery,
         origin: Origin,
         earlier: int,

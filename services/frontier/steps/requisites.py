@@ -28,7 +28,7 @@ from gossamer.events import (
 from gossamer.events.outcomes import OUTCOMES, Absence, Fate, VerdictSubject
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
-from gossamer.web.url import host_key
+from gossamer.web.url import HostKey, host_key
 from gossamer.web.validators import (
     NO_VALIDATORS,
     UNCONDITIONAL_INTERVAL,
@@ -80,7 +80,7 @@ class RequisiteAdmission:
         not changed.
         """
         at_site = partition.sites.begin(event.site, record)
-        by_host, queued = defaultdict[str, list[Discovery]](list), 0
+        by_host, queued = defaultdict[HostKey, list[Discovery]](list), 0
         for found in event.urls:
             by_host[host_key(found.url)].append(found)
         for key, group in by_host.items():

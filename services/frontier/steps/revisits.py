@@ -29,6 +29,7 @@ from gossamer.runtime.handling import read_ahead
 from gossamer.runtime.processor import Key
 from gossamer.store import Store
 from gossamer.web.http import NOT_MODIFIED
+from gossamer.web.url import HostKey, Site
 from gossamer.web.validators import NO_VALIDATORS, Validators
 from services.frontier import revisit
 from services.frontier.choice.pacing import BudgetAllocation
@@ -116,7 +117,7 @@ class Revisits:
         self._rows.put(row)
         self.enter_first_visit(share, host.site, row)
 
-    def enter_first_visit(self, share: CrawlShare, site: str, plan: PlanRow) -> None:
+    def enter_first_visit(self, share: CrawlShare, site: Site, plan: PlanRow) -> None:
         """Add the plan of a first visit to the calendar, once."""
         if plan.at is not None and plan.number is not None:
             key = f"{plan.number:020d} {plan.url}"
@@ -143,7 +144,7 @@ class Revisits:
         partition.schedule_url(at, event.site, event.host, event.crawl, visit.url)
 
     def postpone(
-        self, partition: Partition, share: CrawlShare, site: str, plan: PlanRow, at: float
+        self, partition: Partition, share: CrawlShare, site: Site, plan: PlanRow, at: float
     ) -> None:
         """Move *plan*, whose entry was popped from its calendar, to *at*."""
         plan = replace(plan, at=at)
@@ -180,7 +181,7 @@ class Revisits:
         self._enter(share, entry.site, plan)
         return None
 
-    def _enter(self, share: CrawlShare, site: str, plan: PlanRow) -> None:
+    def _enter(self, share: CrawlShare, site: Site, plan: PlanRow) -> None:
         """Add an entry for a revisit to the calendar, once.
 
         Under the policy `none` the entry is never due, but another policy may move it.
@@ -287,16 +288,16 @@ class Revisits:
             share.plans.add(_entry(row, plan.at, event.site))
         self._rows.put(row)
 
-    def find_plan(self, crawl: str, host: str, url: str) -> PlanRow | None:
+    def find_plan(self, crawl: str, host: HostKey, url: str) -> PlanRow | None:
         """Read the plan of a URL in *crawl*; None if there is no plan."""
         return self._rows.get((crawl, host), url)
 
-    def plans(self, crawl: str, host: str, urls: Sequence[str]) -> list[PlanRow]:
+    def plans(self, crawl: str, host: HostKey, urls: Sequence[str]) -> list[PlanRow]:
         """Read the plans of *urls* in *crawl*; a URL may have none."""
         return self._rows.get_many((crawl, host), urls)
 
     def _store_decision(
-        self, share: CrawlShare, site: str, page: PlanRow, before: PageState, decision: Decision
+        self, share: CrawlShare, site: Site, page: PlanRow, before: PageState, decision: Decision
     ) -> None:
         """Store the plan of *decision* for *page*, and the updated states."""
         (state, site_state, crawl), plan = decision
@@ -358,7 +359,7 @@ class Revisits:
                     if row := self.find_due_plan(share, entry):
                         self._replan(share, entry.site, row, now)
 
-    def _replan(self, share: CrawlShare, site: str, row: PlanRow, now: float) -> None:
+    def _replan(self, share: CrawlShare, site: Site, row: PlanRow, now: float) -> None:
         before = _states(share, site, row.statistics)
         states, plan = self._policy(share).replan(before, row.url)
         if plan.at == 0:
@@ -391,12 +392,12 @@ def is_late(event: PageDeduplicated) -> bool:
     return event.at - (event.fetched_at or event.at) > LATE_SECONDS
 
 
-def _entry(plan: PlanRow, at: float, site: str) -> DueRow:
+def _entry(plan: PlanRow, at: float, site: Site) -> DueRow:
     """Return the entry of *plan* in the calendar of plans."""
     return DueRow("", plan.url, at, site, plan.host, plan.crawl, plan.url)
 
 
-def _states(share: CrawlShare, site: str, statistics: bytes) -> States:
+def _states(share: CrawlShare, site: Site, statistics: bytes) -> States:
     crawl = share.plans.crawl
     return States(revisit.unpack_page(statistics), share.sites.revisit_state(site), crawl)
 

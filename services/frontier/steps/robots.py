@@ -62,7 +62,7 @@ from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.robots import REDIRECTS, RobotsRules
 from gossamer.web.soft_404 import NO_SIGNATURE, Signature, missing_page
-from gossamer.web.url import fingerprint, host_key, site_of
+from gossamer.web.url import HostKey, fingerprint, host_key, site_of
 from gossamer.web.url_steps import without_default_document
 from services.frontier.features.failures import (
     REDIRECTED_ROBOTS_FAILURE,
@@ -281,7 +281,7 @@ def _is_robots_of_its_host(request: RobotsRequested | QueuedUrl) -> bool:
     return request.url == _robots_url(host_key(request.url))
 
 
-def _robots_url(host: str) -> str:
+def _robots_url(host: HostKey) -> str:
     return f"{host}/robots.txt"
 
 
@@ -322,7 +322,7 @@ def _allow_all(
 
 
 def discover_sitemaps(
-    host: str, sitemaps: Sequence[str], crawl: CrawlDefined, now: float, visit: str = ""
+    host: HostKey, sitemaps: Sequence[str], crawl: CrawlDefined, now: float, visit: str = ""
 ) -> Iterable[UrlsDiscovered]:
     """Return the discoveries of the *sitemaps* in the robots.txt of *host*, without those that
     *crawl* excludes. *visit*: the id of the visit that has just read the file."""
@@ -380,7 +380,7 @@ def are_copies(event: PageDeduplicated) -> bool:
     return without_default_document(url) != without_default_document(original)
 
 
-def make_probe_visit(order: OrderId, host: str) -> Visit:
+def make_probe_visit(order: OrderId, host: HostKey) -> Visit:
     """Return the visit of *order* to a page that *host* does not have."""
     url = missing_page(host, order)
     return Visit(id=f"{order}.0@{url}", url=url, purpose=Purpose.PROBE)

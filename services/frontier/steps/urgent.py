@@ -26,7 +26,7 @@ from msgspec.structs import replace
 from gossamer.events import Discovery, FetchRequested, UrlsDiscovered
 from gossamer.events.pages import group_by_site
 from gossamer.store import Store
-from gossamer.web.url import fingerprint
+from gossamer.web.url import Site, fingerprint
 from services.frontier.partition.partition import Partition
 from services.frontier.partition.partitions import Partitions
 from services.frontier.partition.share import CrawlShare
@@ -154,7 +154,7 @@ class UrgentRequests:
 
 
 def _known(
-    partition: Partition, site: str, plan: PlanRow, last: UrlRow, number: int, now: float
+    partition: Partition, site: Site, plan: PlanRow, last: UrlRow, number: int, now: float
 ) -> UrgentUrl:
     """Return the entry of a URL that was visited before, or failed."""
     waits = last.queued or (plan.queued and not plan.is_outdated(last))

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from gossamer.log import key_group_of
 from gossamer.store import ColumnGroup, Partition, R, Row, Sort, Table
+from gossamer.web.url import Site
 
 PAGE_SIZE = 500
 """Rows of one read. The calendar's rows have two nulls each, and Cassandra warns at a read of more
@@ -160,7 +161,7 @@ class GroupedLog(BucketedLog[R]):
 
     def put(self, number: int, row: R, **changes: Any) -> R:
         """Write *row*, with *changes*, into the bucket *number* of its site's group."""
-        site: str = row.site  # type: ignore[attr-defined]
+        site: Site = row.site  # type: ignore[attr-defined]
         if (group := key_group_of(site)) not in self.logs:
             self.logs[group] = self._log(group)
         return self.logs[group].put(number, row, **changes)

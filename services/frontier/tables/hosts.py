@@ -11,11 +11,12 @@ from gossamer.store import ColumnGroup, Row
 from gossamer.web.cookies import Cookie
 from gossamer.web.robots import RobotsRules
 from gossamer.web.soft_404 import Signature
+from gossamer.web.url import HostKey, Site
 from gossamer.web.usage.files import UsageFile
 from services.frontier.tables.bucketed_log import BucketEnds
 from services.frontier.tables.conditions import Condition
 
-NO_HOST = "-"
+NO_HOST = HostKey("-")
 """The host of an entry of the calendar that is about the parked parts of a site."""
 
 
@@ -261,9 +262,9 @@ class HostRow(Row, frozen=True):
     partition_key, sort_key = "site", "host"
     decides = True
 
-    site: str
+    site: Site
     """The registrable domain of the host, by the Public Suffix List."""
-    host: str
+    host: HostKey
     """The host key: scheme, name and port."""
     condition: Condition = Condition.IDLE
     """The condition of the host: idle, ready, delayed, checked out or backing off."""
@@ -356,7 +357,7 @@ class RobotsRow(Row, frozen=True):
     table = "robots"
     partition_key = "host"
 
-    host: str
+    host: HostKey
     rules: RobotsRules
     unreachable_since: float | None = None
     """Since when the file cannot be read; null if it can."""
@@ -381,5 +382,5 @@ class ListedHost(Row, frozen=True):
     key: str
     """The number in 20 digits, and the host: no two hosts overwrite each other."""
     number: int
-    site: str
-    host: str
+    site: Site
+    host: HostKey

@@ -3,6 +3,7 @@
 from msgspec import field
 
 from gossamer.store import Row
+from gossamer.web.url import HostKey, Site
 from gossamer.web.validators import NO_VALIDATORS, Validators
 from services.frontier.tables.bucketed_log import BucketRange
 from services.frontier.tables.urls import BUCKETS, Origin, UrlRow
@@ -21,8 +22,8 @@ class DueRow(Row, frozen=True):
     bucket: str
     key: str
     at: float
-    site: str
-    host: str
+    site: Site
+    host: HostKey
     crawl: str | None = None
     """The crawl of the URL; null if the entry is about a host."""
     url: str | None = None
@@ -46,7 +47,7 @@ class PlanRow(Row, frozen=True):
     buckets = BUCKETS
 
     crawl: str
-    host: str
+    host: HostKey
     url: str
     at: float | None = None
     """When the URL is visited next; null for never, under the crawl's policy."""

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from gossamer.store import Row
 from gossamer.web.cookies import Cookie
+from gossamer.web.url import Site
 from gossamer.web.validators import Trust
 from services.frontier.tables.hosts import (
     AppliedRecords,
@@ -55,7 +56,7 @@ class SiteRow(Row, frozen=True):
     partition_key = "site"
     decides = True
 
-    site: str
+    site: Site
     hosts: int = 0
     """Hosts of the site with a row, of all crawls."""
     crawls: dict[str, SiteCrawl] = field(default_factory=dict)
@@ -94,7 +95,7 @@ class SiteWorthRow(Row, frozen=True):
     partition_key = "crawl", "site"
 
     crawl: str
-    site: str
+    site: Site
     counters: bytes = b""
     """As `services.frontier.worth.worth` packs them."""
 
@@ -138,7 +139,7 @@ class ParkedPartsRow(Row, frozen=True):
     partition_key = "crawl", "site"
 
     crawl: str
-    site: str
+    site: Site
     parts: dict[str, ParkedPart] = field(default_factory=dict)
     """The name of a part, as in `services.frontier.worth.worth`, with `~` before it for URLs that
     were found on pages without a new text; or the hazard of a budget."""

@@ -4,6 +4,7 @@ from msgspec.structs import asdict
 
 from gossamer.events import Discovery, Purpose, Visit
 from gossamer.store import ColumnGroup, Row
+from gossamer.web.url import HostKey
 from gossamer.web.validators import NO_VALIDATORS, Validators
 
 BUCKETS = 16
@@ -77,7 +78,7 @@ class QueuedUrl(Row, frozen=True):
     """Failed attempts in a row before this one."""
     earlier: int = 0
     """Visits to the URL that had ended when it was queued."""
-    on_behalf_of: str = ""
+    on_behalf_of: HostKey = HostKey("")
     """The host on whose behalf its robots.txt is visited here; "" for other visits."""
     validators: Validators = NO_VALIDATORS
     conditional: bool = False
@@ -99,7 +100,7 @@ class UrlRow(Row, frozen=True):
     buckets = BUCKETS
 
     crawl: str
-    host: str
+    host: HostKey
     url: str
     outcome: str
     at: float
@@ -124,7 +125,7 @@ class VerdictRow(Row, frozen=True):
     buckets = BUCKETS
 
     crawl: str
-    host: str
+    host: HostKey
     url: str
     verdict: str
     at: float
@@ -178,7 +179,7 @@ class RequisiteRow(Row, frozen=True):
     buckets = BUCKETS
 
     crawl: str
-    host: str
+    host: HostKey
     url: str
     outcome: str
     at: float

@@ -25,6 +25,7 @@ from gossamer.events import (
 from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import OUTCOMES
 from gossamer.store import ColumnGroup, Row, Store
+from gossamer.web.url import Site
 from services.frontier.revisit import CrawlState
 
 
@@ -55,7 +56,7 @@ class HazardExample(NamedTuple):
     """A URL that met a hazard."""
 
     url: str
-    site: str
+    site: Site
 
 
 class FreshnessSums(ColumnGroup, frozen=True):
@@ -277,7 +278,7 @@ class DailyTally:
     def count_hazards(
         self,
         url: str,
-        site: str,
+        site: Site,
         hazards: Iterable[str],
         first: Collection[str],
         productive: bool,

@@ -24,6 +24,7 @@ from gossamer.events.hazards import Hazard, counted_by
 from gossamer.events.outcomes import FAILURES, GONE_VERDICTS, OUTCOMES, Fate, Wait
 from gossamer.policies import NEVER
 from gossamer.store import Row, Store
+from gossamer.web.url import HostKey, Site
 from services.frontier import revisit
 from services.frontier.revisit import CrawlState
 from services.frontier.tables.conditions import Condition
@@ -96,7 +97,7 @@ class PartitionTallyRow(Row, frozen=True):
     sent: dict[str, int] = msgspec.field(default_factory=dict)
     """Partition of `visits.ordered` → unanswered orders of this partition's sites there; empty with
     one fetcher."""
-    checked_out: dict[str, str] = msgspec.field(default_factory=dict)
+    checked_out: dict[HostKey, Site] = msgspec.field(default_factory=dict)
     """Host → site, of all checked-out hosts. A frontier that takes the partition over loads these
     hosts before it makes orders."""
 
@@ -139,7 +140,7 @@ class SharedTally:
         else:
             self.checked_out.pop(row.host, None)
 
-    def record_visit(self, host: str, took: float, received: int) -> None:
+    def record_visit(self, host: HostKey, took: float, received: int) -> None:
         """Record a visit that *took* seconds, and the bytes that its *host* has sent in all."""
         _keep_largest(self.slowest, host, max(took, self.slowest.get(host, 0.0)))
         _keep_largest(self.largest, host, received)
@@ -320,7 +321,7 @@ class Tally:
             self._rows.put(row)
 
 
-def _keep_largest(values: dict[str, float], host: str, value: float) -> None:
+def _keep_largest(values: dict[str, float], host: HostKey, value: float) -> None:
     # The smallest value may be dropped: values only grow, so its host returns if it grows enough.
     values[host] = value
     if len(values) > MAX_LISTED:

@@ -51,7 +51,7 @@ from typing import NamedTuple
 from msgspec import Struct, field, msgpack
 
 from gossamer.web.links import Sketch, add_link, estimate_sites
-from gossamer.web.url import host_key
+from gossamer.web.url import HostKey, Site, host_key
 from services.frontier.tables.harvest import HarvestPoint
 
 MAX_PARTS = 150
@@ -215,7 +215,7 @@ def parts_of(url: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=10_000)
-def _directories(directory: str, host: str) -> tuple[str, ...]:
+def _directories(directory: str, host: HostKey) -> tuple[str, ...]:
     parts, end = [SITE, host], len(host) + 1
     while (end := directory.find("/", end) + 1) and end <= MAX_PART_LENGTH:
         if len(parts) == MAX_DIRECTORIES + 2:
@@ -373,7 +373,7 @@ def record_visit(
     worth.unsaved += 1
 
 
-def _has_no_text(worth: SiteWorth, host: str) -> bool:
+def _has_no_text(worth: SiteWorth, host: HostKey) -> bool:
     return not any(host in trie and trie[host].new for trie in (worth.of_new, worth.of_copies))
 
 
@@ -454,7 +454,7 @@ def _is_elsewhere(url: str, parts: tuple[str, ...]) -> bool:
     return own not in others or (len(parts) == 2 and len(others) > 2)
 
 
-def record_in_link(worth: SiteWorth, linking_site: str, site: str) -> None:
+def record_in_link(worth: SiteWorth, linking_site: Site, site: Site) -> None:
     """Count a link from a page of another site to *site*."""
     worth.totals.in_links = add_link(worth.totals.in_links, linking_site, site)
 
@@ -471,7 +471,7 @@ def forget(trie: Trie, part: str) -> None:
         trie[part] = Counts(PRIOR_VISITS, PRIOR_VISITS, PRIOR_VISITS, PRIOR_VISITS, counts.links)
 
 
-def low_worth_reason(part: str, site: str) -> str:
+def low_worth_reason(part: str, site: Site) -> str:
     """Return why URLs of *part* are parked, for people."""
     return f"the last visits to {describe_part(part, site)} brought no new text"
 

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from gossamer.events import PageFetched, Visit
 from gossamer.text import TextMode
 from gossamer.web.sniffing import OFFICE, PACKED_XML, PDF
+from gossamer.web.url import HostKey, Site
 from services.parser.charset import ENCODINGS, codec_of
 from services.parser.options import Options
 from services.parser.page import parse
@@ -99,8 +100,8 @@ def warm_up() -> None:
 def _sample_page(kind: str, body: bytes) -> PageFetched:
     return PageFetched(
         at=0,
-        site="",
-        host="",
+        site=Site(""),
+        host=HostKey(""),
         visit=Visit("", "http://localhost/"),
         started_at=0,
         took=0,

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.web.links import add_link
+from gossamer.web.url import Site
 from services.frontier.revisit import (
     CrawlState,
     PageState,
@@ -27,7 +28,7 @@ OPTIMAL = make_policy("optimal")
 def links(count: int) -> int:
     sketch = 0
     for n in range(count):
-        sketch = add_link(sketch, f"site{n}.example", URL)
+        sketch = add_link(sketch, Site(f"site{n}.example"), URL)
     return sketch
 
 
