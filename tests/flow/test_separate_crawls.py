@@ -180,6 +180,7 @@ def run_alone(plan: Crawl, name: str, crash_at: float | None) -> VirtualCrawl:
     st.sampled_from([None, *TIMES]),
 )
 @example([BOOKS, NEWS], NAMES, False, [], None)
+@example([NEWS, BOOKS], NAMES, False, [], 1.5 * HOUR)
 @example([BOOKS, NEWS], ["b", DEFAULT_CRAWL], True, [(1.5 * HOUR, fetch)], 3.0)
 def test_crawl_does_not_change_because_of_another_one(
     plans: Sequence[Crawl],

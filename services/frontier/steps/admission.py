@@ -337,8 +337,12 @@ class Admission:
     def queue_due_retry(
         self, partition: Partition, share: CrawlShare, entry: DueRow, now: float
     ) -> None:
-        """Queue the URL of a due *entry* that failed, unless the entry is obsolete."""
-        if plan := self._revisits.find_due_plan(share, entry):
+        """Queue the URL of a due *entry* that failed, unless the entry is obsolete.
+
+        The plan after the last attempt may have the time of that attempt, as its entry has.
+        """
+        plan = self._revisits.find_due_plan(share, entry)
+        if plan and plan.is_retry:
             partition.count_wait_over()
             self._queue_unless_erasing(partition, share, entry.site, plan, now)
 
