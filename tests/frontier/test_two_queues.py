@@ -63,7 +63,7 @@ def test_hourly_page_is_revisited_while_thousands_of_new_urls_wait(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", [pytest.param(0.2, marks=pytest.mark.long), 0.7])
+@pytest.mark.parametrize("share", [0.2, pytest.param(0.7, marks=pytest.mark.long)])
 def test_new_urls_get_configured_share_while_both_queues_wait(share: float) -> None:
     sim = Simulation(delay=10.0, url_budget=0)
     sim.give_verdict = Changing()

@@ -186,9 +186,9 @@ def _never_leaves(url: str, target: str) -> bool:
     return False
 
 
-def _heap_only_grows(self: Schedule[str], host: str, key: float) -> None:
-    self._keys[host] = key
-    heappush(self._heap, (key, host))
+def _heap_only_grows(self: Schedule[str], item: str, key: float) -> None:
+    self._keys[item] = key
+    heappush(self._heap, (key, item))
 
 
 async def _ends_at_once(self: Fetcher, run: OrderRun) -> str:
@@ -445,6 +445,7 @@ FAULTS = (
         seeds=25,
         report="which does not read its pages",
         seams={far_behind: _all_if_any},
+        nightly=True,
     ),
     Fault(
         "overloaded",
@@ -499,6 +500,7 @@ FAULTS = (
         seeds=10,
         report="on `pages` goes back",
         seams={is_overtaken: _never_overtaken},
+        nightly=True,
     ),
     Fault(
         "early quiesce",
@@ -574,6 +576,7 @@ FAULTS = (
         seeds=5,
         report="requested .* s after: default without",
         seams={Refusals.find_exclusion: _never_excluded},
+        nightly=True,
     ),
     Fault(
         "parked for good",
@@ -582,6 +585,7 @@ FAULTS = (
         seeds=10,
         report="is still excluded by an earlier scope",
         seams={Refusals.unevaluated: _never_again},
+        nightly=True,
     ),
     Fault(
         "known pages",

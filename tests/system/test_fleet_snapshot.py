@@ -33,6 +33,7 @@ with Cluster(["127.0.0.1"], port=port) as cluster, cluster.connect() as session:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_restored_snapshot_of_a_crawling_fleet_loses_no_url_and_keeps_delays(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:
