@@ -132,7 +132,7 @@ class Frontier(Processor):
         self._balance = Balance(self._partitions, store, settings.site_gap, find_lagging)
         self._loading = HostLoader(self._partitions, settings, store)
         self._revisits = Revisits(self._partitions, store)
-        self._refusals = Refusals(self._partitions, store, settings)
+        self._refusals = Refusals(self._partitions, store)
         self._replicas, self._shared = Replicas(), SharedCaptures(store)
         self._admission = Admission(
             settings, self._partitions, self._refusals, self._revisits, store

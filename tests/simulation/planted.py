@@ -23,6 +23,7 @@ from unittest import mock
 import msgspec
 from cassandra.protocol import IsBootstrappingErrorMessage, OverloadedErrorMessage
 
+from gossamer.blocklist import Blocklist
 from gossamer.bounds import Exclusion
 from gossamer.errors import GossamerError, Newer, Poison, Unavailable
 from gossamer.events import (
@@ -48,6 +49,7 @@ from gossamer.runtime.checkpoints import Alignment, CheckpointRow, Checkpoints, 
 from gossamer.runtime.handling import read_ahead
 from gossamer.runtime.loop import Blocking, Loop
 from gossamer.runtime.processor import Key
+from gossamer.settings import FrontierSettings
 from gossamer.store import Sort, Store
 from gossamer.store.cassandra.errors import is_temporary
 from gossamer.store.cassandra.store import CassandraStore, _by_partition
@@ -59,12 +61,13 @@ from services.fetcher.service import Fetcher, OrderRun
 from services.fetcher.visit import leaves_host
 from services.frontier.choice.dispatch import Balance
 from services.frontier.partition.partition import Partition
+from services.frontier.partition.parts import Parts
 from services.frontier.partition.politeness import _has_retry_after, returned_order_delay
 from services.frontier.partition.share import CrawlShare
 from services.frontier.partition.workbench import Host, Schedule
 from services.frontier.procedures.removal import CrawlRemoval
 from services.frontier.steps.checkout import _charge
-from services.frontier.steps.refusals import Refusals
+from services.frontier.steps.refusals import Refusals, find_exclusion
 from services.frontier.steps.urgent import UrgentRequests, _may_wait
 from services.frontier.tables.hosts import HostRow, OffsetAndTime, QueueEnds
 from services.frontier.tables.urls import QueuedUrl
@@ -304,8 +307,9 @@ def _without_tombstones(
 
 
 def _never_excluded(
-    self: Refusals,
-    share: CrawlShare,
+    settings: FrontierSettings,
+    parts: Parts,
+    blocklist: Blocklist,
     site: str,
     url: QueuedUrl,
     crawl: CrawlDefined,
@@ -575,7 +579,7 @@ FAULTS = (
         scenario="crawls changed",
         seeds=5,
         report="requested .* s after: default without",
-        seams={Refusals.find_exclusion: _never_excluded},
+        seams={find_exclusion: _never_excluded},
         nightly=True,
     ),
     Fault(

@@ -95,7 +95,7 @@ class Replicas:
 
     def end_if_expired(self, partition: Partition, host: Host, now: float) -> None:
         """End the verdict on *host* if its time is over."""
-        if host.row.original_until is not None and host.row.original_until <= now:
+        if is_expired(host.row, now):
             self._end(partition, host)
 
     def _end(self, partition: Partition, host: Host) -> None:
@@ -131,6 +131,11 @@ def _reevaluate(partition: Partition, host: Host) -> None:
     """Let each crawl evaluate the URLs that were parked because *host* was a replica."""
     for each in partition.all_shares:
         each.parked.reevaluate(host.row.site, replica_limit(host.row.host))
+
+
+def is_expired(row: HostRow, now: float) -> bool:
+    """Return whether the time of the verdict that the host is a replica is over."""
+    return row.original_until is not None and row.original_until <= now
 
 
 def find_target(row: HostRow, url: QueuedUrl, crawl: CrawlDefined, blocklist: Blocklist) -> str:

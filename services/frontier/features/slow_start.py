@@ -15,9 +15,11 @@ from collections.abc import Sequence
 
 from gossamer.events import HostCheckedOut, Purpose
 from gossamer.events.outcomes import OUTCOMES, VerdictSubject
+from gossamer.settings import FrontierSettings
 from gossamer.web.url import Site
 from services.frontier.features.ended_visit import EndedVisit
-from services.frontier.partition.awaited_visits import PartKey
+from services.frontier.partition.awaited_visits import PartKey, SlowStart
+from services.frontier.partition.parts import Parts
 from services.frontier.partition.share import CrawlShare
 from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.ordering import is_urgent
@@ -25,17 +27,22 @@ from services.frontier.tables.urls import QueuedUrl
 
 
 def find_full_part(
-    share: CrawlShare, site: Site, url: QueuedUrl, ordered: Counter[PartKey]
+    settings: FrontierSettings,
+    parts: Parts,
+    slow_start: SlowStart,
+    site: Site,
+    url: QueuedUrl,
+    ordered: Counter[PartKey],
 ) -> PartKey | None:
     """Return the part of *site* that has no room for a visit to *url*; None if there is room.
 
     *ordered*: the visits to each part in the order so far. A visit that has room is added.
     """
-    if not share.settings.worth_parking or not is_first_visit(url) or is_urgent(url.number):
+    if not settings.worth_parking or not is_first_visit(url) or is_urgent(url.number):
         return None
-    for part in share.parts.judged_parts(site, url.url, url.origin.duplicates):
-        awaited = share.slow_start.count(part) + ordered[part]
-        if url.origin.depth > 0 and awaited >= share.parts.window(part):
+    for part in parts.judged_parts(site, url.url, url.origin.duplicates):
+        awaited = slow_start.count(part) + ordered[part]
+        if url.origin.depth > 0 and awaited >= parts.window(part):
             return part
         ordered[part] += 1
     return None

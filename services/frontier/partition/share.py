@@ -4,14 +4,13 @@ A handler of an event gets the claimed `Partition`, which has what all crawls sh
 `CrawlShare` of the event's crawl. Nothing in a share belongs to another crawl.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from gossamer.erasures import Erasures
 from gossamer.events import Discovery, PageDeduplicated
 from gossamer.events.hazards import HAZARDS, Hazard
 from gossamer.settings import FrontierSettings
-from gossamer.web.links import linking_site
 from gossamer.web.url import Site, site_of
 from services.frontier.partition.awaited_visits import SlowStart
 from services.frontier.partition.directory import Directory
@@ -21,8 +20,8 @@ from services.frontier.partition.plans import Plans
 from services.frontier.partition.queue import HostQueues
 from services.frontier.partition.sites import CrawlSites
 from services.frontier.tables.hosts import OffsetAndTime
-from services.frontier.tables.ordering import Prospect, Strategy, rank_of, rank_of_number
-from services.frontier.tables.urls import Origin, QueuedUrl
+from services.frontier.tables.ordering import Prospect, Strategy, rank_of
+from services.frontier.tables.urls import Origin
 from services.frontier.totals.daily import HazardExample
 from services.frontier.totals.tally import Tally
 
@@ -68,24 +67,11 @@ class CrawlShare:
         is_next: bool = False,
         good_links: int = 0,
     ) -> int:
-        """Return the rank of a URL of *site*.
-
-        *is_linked*: a page of another site linked to it; *is_next*: the random walk goes on with
-        it; *good_links*: the links of good pages that promoted it.
-        """
-        if not strategy.predicts:
-            return rank_of(strategy, url, origin, Prospect())
-        worth = self.parts.rank_worth(site, url, origin) if strategy.worth else 1.0
-        has_seed = not strategy.expansion or self.sites.has_seed(site)
-        prospect = Prospect(worth, is_linked, has_seed, is_next, good_links)
-        return rank_of(strategy, url, origin, prospect)
-
-    def rank_again(self, site: Site, url: QueuedUrl, strategy: Strategy) -> int:
-        """Return the present rank of a queued URL. A random walk does not change it."""
-        if strategy.is_walk or url.on_behalf_of:
-            return rank_of_number(url.number)
-        is_linked = bool(strategy.in_links and linking_site(url.origin.via, site))
-        return self.rank(site, url.url, url.origin, strategy, is_linked, good_links=url.good_links)
+        """Return the rank of a URL of *site*, as `rank_by_parts` does."""
+        has_seed = self.sites.has_seed
+        return rank_by_parts(
+            self.parts, has_seed, site, url, origin, strategy, is_linked, is_next, good_links
+        )
 
     def release_budgets(self, site: Site, now: float) -> None:
         """Release URLs of the budgets of *site* that have room.
@@ -154,3 +140,28 @@ class CrawlShare:
         self.tally.daily.set_freshness(self.plans.crawl, self.plans.planned)
         self.tally.write()
         return has_changed
+
+
+def rank_by_parts(
+    parts: Parts,
+    has_seed: Callable[[Site], bool],
+    site: Site,
+    url: str,
+    origin: Origin,
+    strategy: Strategy,
+    is_linked: bool,
+    is_next: bool = False,
+    good_links: int = 0,
+) -> int:
+    """Return the rank of a URL of *site* that was never visited, by the worth of its *parts*.
+
+    *has_seed*: whether a seed of a site was admitted; *is_linked*: a page of another site linked to
+    the URL; *is_next*: the random walk goes on with it; *good_links*: the links of good pages that
+    promoted it.
+    """
+    if not strategy.predicts:
+        return rank_of(strategy, url, origin, Prospect())
+    worth = parts.rank_worth(site, url, origin) if strategy.worth else 1.0
+    is_seeded = not strategy.expansion or has_seed(site)
+    prospect = Prospect(worth, is_linked, is_seeded, is_next, good_links)
+    return rank_of(strategy, url, origin, prospect)

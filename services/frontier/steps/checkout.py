@@ -268,8 +268,22 @@ class CheckOut:
         self._park_sent(partition, share, host, crawl, now)
         queues = share.queues
         row, explores = queues.choose_queue(host.row)
-        strategy, refusals = strategy_row(crawl), self._refusals
-        walk = QueueWalk(partition, share, host, crawl, strategy, refusals, now, row, explores)
+        walk = QueueWalk(
+            partition=partition,
+            share=share,
+            host=host,
+            crawl=crawl,
+            strategy=strategy_row(crawl),
+            blocklist=self._refusals.blocklist,
+            settings=self._settings,
+            parts=share.parts,
+            slow_start=share.slow_start,
+            has_seed=share.sites.has_seed,
+            robots=lambda: partition.robots(host),
+            now=now,
+            row=row,
+            explores=explores,
+        )
         if walk.explores and may_forward(row):
             self._end_exploring(walk)
         while queued := queues.first(walk.row, BUCKET_URLS if may_forward(walk.row) else count):

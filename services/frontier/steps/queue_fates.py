@@ -2,6 +2,12 @@
 
 The URLs are examined one after another. The first row of `QUEUE_FATES` that has a fate for a URL
 decides; a URL for which no row has one is visited.
+
+`gossamer why` examines a queued URL in another process, as if it were at the head of its queue now,
+with inputs from the store and from the control state (`stored_head_inputs`). Rows do not show the
+fates without `is_shown`. They do not show either that a URL is moved because a worse rank is
+explored, and which suffixes have a DNS wildcard. The stored counters of a part lack up to a
+sixteenth of the visits to its site.
 """
 
 from collections import Counter
@@ -12,31 +18,42 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from gossamer.blocklist import Blocklist
 from gossamer.bounds import Exclusion
 from gossamer.events import (
     CrawlDefined,
     RobotsAnswered,
 )
+from gossamer.log import partition_of
+from gossamer.settings import FrontierSettings
+from gossamer.store import Store
+from gossamer.web.links import linking_site
+from gossamer.web.url import Site
 from services.frontier.features.replicas import (
     find_target,
+    is_expired,
 )
 from services.frontier.features.slow_start import find_full_part
-from services.frontier.partition.awaited_visits import PartKey
+from services.frontier.partition.awaited_visits import PartKey, SlowStart
 from services.frontier.partition.partition import Partition
+from services.frontier.partition.parts import Parts
 from services.frontier.partition.queue import is_revisit, is_surplus
-from services.frontier.partition.share import CrawlShare
-from services.frontier.partition.workbench import Host
-from services.frontier.steps.refusals import Refusals
+from services.frontier.partition.share import CrawlShare, rank_by_parts
+from services.frontier.partition.workbench import FrontierCaches, Host
+from services.frontier.steps.refusals import find_exclusion
 from services.frontier.steps.robots import (
     find_cached_answer,
 )
-from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.hosts import HostRow, RobotsRow
 from services.frontier.tables.ordering import (
     Strategy,
     is_urgent,
     rank_of_number,
+    strategy_row,
     with_rank,
 )
+from services.frontier.tables.partitions import partition_key
+from services.frontier.tables.sites import SiteRow
 from services.frontier.tables.urls import QueuedUrl, UrlRow
 
 MAX_MOVED = 200
@@ -80,20 +97,25 @@ class QueueHead(NamedTuple):
         return replace(self.url, number=with_rank(self.url.number, self.rank))
 
 
-@dataclass(slots=True)
-class QueueWalk:
-    """A check-out of *host* for *crawl*, while the URLs at the head of its queues are examined."""
+@dataclass(slots=True, kw_only=True)
+class HeadInputs:
+    """The data that decide the fates of URLs at the head of the queues that *crawl* has at a
+    host."""
 
-    partition: Partition
-    share: CrawlShare
-    host: Host
     crawl: CrawlDefined
     strategy: Strategy
     """The strategy of the crawl."""
-    refusals: Refusals
+    blocklist: Blocklist
+    settings: FrontierSettings
+    parts: Parts
+    slow_start: SlowStart
+    has_seed: Callable[[Site], bool]
+    """Returns whether a seed of a site was admitted."""
+    robots: Callable[[], RobotsRow | None]
+    """Returns the rules of the host."""
     now: float
     row: HostRow
-    """The row so far, without the URLs that were skipped and moved."""
+    """The row of the host. In a check-out, it is without the URLs that were skipped and moved."""
     explores: bool = False
     """Whether the URLs are of a worse rank than the best one."""
     moved: int = 0
@@ -111,12 +133,29 @@ class QueueWalk:
 
     def examine(self, url: QueuedUrl) -> QueueHead:
         """Return *url*, at the head of the queue, with its fate."""
+        if (found := self.find_fate(url)) is None:
+            return QueueHead(Fate.VISIT, url)
+        _, head = found
+        # An entry that promotes a URL is dropped: the entry of its admission follows.
+        is_promotion = url.good_links and head.fate in (Fate.SKIP, Fate.FORWARD)
+        return QueueHead(Fate.DROP, url) if is_promotion else head
+
+    def find_fate(self, url: QueuedUrl) -> "tuple[QueueFate, QueueHead] | None":
+        """Return the first row of `QUEUE_FATES` that has a fate for *url*, and that fate; None to
+        visit the URL."""
         for row in QUEUE_FATES:
             if head := row.examine(self, url):
-                # An entry that promotes a URL is dropped: the entry of its admission follows.
-                is_promotion = url.good_links and head.fate in (Fate.SKIP, Fate.FORWARD)
-                return QueueHead(Fate.DROP, url) if is_promotion else head
-        return QueueHead(Fate.VISIT, url)
+                return row, head
+        return None
+
+
+@dataclass(slots=True, kw_only=True)
+class QueueWalk(HeadInputs):
+    """A check-out of *host*, while the URLs at the head of its queues are examined."""
+
+    partition: Partition
+    share: CrawlShare
+    host: Host
 
 
 class QueueFate(NamedTuple):
@@ -125,59 +164,91 @@ class QueueFate(NamedTuple):
     name: str
     text: str
     """What happens to the URL, for people."""
-    examine: Callable[[QueueWalk, QueuedUrl], QueueHead | None]
+    examine: Callable[[HeadInputs, QueuedUrl], QueueHead | None]
     """Returns the URL with its fate; None if this is not its fate."""
+    is_shown: bool = True
+    """Whether rows show the fate, so that `gossamer why` prints it."""
 
 
-def _find_surplus(walk: QueueWalk, url: QueuedUrl) -> QueueHead | None:
+def _find_surplus(walk: HeadInputs, url: QueuedUrl) -> QueueHead | None:
     is_one = is_surplus(url, walk.promoted.get(url.url))
     return QueueHead(Fate.DROP, url) if is_one else None
 
 
-def _find_erased(walk: QueueWalk, url: QueuedUrl) -> QueueHead | None:
+def _find_erased(walk: HeadInputs, url: QueuedUrl) -> QueueHead | None:
     return None if url.url else QueueHead(Fate.SKIP, url)
 
 
-def _find_target(walk: QueueWalk, url: QueuedUrl) -> QueueHead | None:
-    target = find_target(walk.host.row, url, walk.crawl, walk.refusals.blocklist)
+def _find_target(walk: HeadInputs, url: QueuedUrl) -> QueueHead | None:
+    target = find_target(walk.row, url, walk.crawl, walk.blocklist)
     return QueueHead(Fate.FORWARD, url, target=target) if target else None
 
 
-def _find_answer(walk: QueueWalk, url: QueuedUrl) -> QueueHead | None:
+def _find_answer(walk: HeadInputs, url: QueuedUrl) -> QueueHead | None:
     if not url.on_behalf_of:
         return None
-    answer = find_cached_answer(url, walk.partition.robots(walk.host), walk.now)
+    answer = find_cached_answer(url, walk.robots(), walk.now)
     return QueueHead(Fate.SKIP, url, answer=answer) if answer else None
 
 
-def _find_exclusion(walk: QueueWalk, url: QueuedUrl) -> QueueHead | None:
-    exclusion = walk.refusals.find_exclusion(
-        walk.share, walk.host.row.site, url, walk.crawl, walk.probed
+def _find_exclusion(walk: HeadInputs, url: QueuedUrl) -> QueueHead | None:
+    exclusion = find_exclusion(
+        walk.settings, walk.parts, walk.blocklist, walk.row.site, url, walk.crawl, walk.probed
     )
     return QueueHead(Fate.SKIP, url, exclusion=exclusion) if exclusion else None
 
 
-def _find_other_rank(walk: QueueWalk, url: QueuedUrl) -> QueueHead | None:
+def _find_other_rank(walk: HeadInputs, url: QueuedUrl) -> QueueHead | None:
     """Return a URL whose rank is worse now, or has changed in any direction while its queue is
     explored."""
     if walk.moved >= MAX_MOVED or is_revisit(url) or is_urgent(url.number):
         return None
     before = rank_of_number(url.number)
-    rank = walk.share.rank_again(walk.row.site, url, walk.strategy)
+    rank = _rank_again(walk, url)
     is_moved = rank > before or (walk.explores and rank < before)
     return QueueHead(Fate.MOVE, url, rank=rank) if is_moved else None
 
 
-def _find_wait(walk: QueueWalk, url: QueuedUrl) -> QueueHead | None:
-    part = find_full_part(walk.share, walk.row.site, url, walk.ordered)
+def _rank_again(walk: HeadInputs, url: QueuedUrl) -> int:
+    """Return the present rank of a queued URL. A random walk does not change it."""
+    strategy, site, origin = walk.strategy, walk.row.site, url.origin
+    if strategy.is_walk or url.on_behalf_of:
+        return rank_of_number(url.number)
+    is_linked = bool(strategy.in_links and linking_site(origin.via, site))
+    return rank_by_parts(
+        walk.parts,
+        walk.has_seed,
+        site,
+        url.url,
+        origin,
+        strategy,
+        is_linked,
+        good_links=url.good_links,
+    )
+
+
+def _find_wait(walk: HeadInputs, url: QueuedUrl) -> QueueHead | None:
+    part = find_full_part(
+        walk.settings, walk.parts, walk.slow_start, walk.row.site, url, walk.ordered
+    )
     return QueueHead(Fate.WAIT, url, part=part) if part else None
 
 
 QUEUE_FATES = (
     QueueFate(
-        "surplus", "is skipped, because another entry of the URL is or was visited", _find_surplus
+        "surplus",
+        "is skipped, because another entry of the URL is or was visited",
+        _find_surplus,
+        # The other entry is the one that is looked up.
+        is_shown=False,
     ),
-    QueueFate("erased", "is skipped, because the URL was erased on demand", _find_erased),
+    QueueFate(
+        "erased",
+        "is skipped, because the URL was erased on demand",
+        _find_erased,
+        # The entry has no URL any more.
+        is_shown=False,
+    ),
     QueueFate(
         "forwarded",
         "is sent to the original of its host, or without its session id, and parked",
@@ -200,7 +271,42 @@ QUEUE_FATES = (
         "waits with its host for the verdicts on earlier visits to its part of the site",
         # Last: only a URL that would be visited counts among the visits to its part.
         _find_wait,
+        # Awaited verdicts are in memory. A host that waits for them is delayed, with the reason.
+        is_shown=False,
     ),
 )
 """The reasons not to visit a URL at the head of a queue now, in the order in which they are
 examined. A comment says why the place of a row matters."""
+
+
+def stored_head_inputs(
+    store: Store,
+    crawl: CrawlDefined,
+    partitions: int,
+    row: HostRow,
+    robots: RobotsRow | None,
+    blocklist: Blocklist,
+    settings: FrontierSettings,
+    now: float,
+) -> HeadInputs:
+    """Return the inputs of the fates of URLs that *crawl* has in the queues of the host *row*, in a
+    process that is not the frontier.
+
+    *store* has the crawl in *partitions* partitions. No verdict on another visit is awaited, as
+    after a restart, and nothing is written.
+    """
+    key = partition_key(partition_of(row.site, partitions), partitions)
+    caches = FrontierCaches().open_partition()
+    site = store.table(SiteRow).get(row.site) or SiteRow(row.site)
+    return HeadInputs(
+        crawl=crawl,
+        strategy=strategy_row(crawl),
+        blocklist=blocklist,
+        settings=settings,
+        parts=Parts(crawl.crawl, key, store, caches, schedule=lambda site, at: None),
+        slow_start=SlowStart(),
+        has_seed=lambda _: site.of(crawl.crawl).has_seed,
+        robots=lambda: robots,
+        now=now,
+        row=replace(row, original=None, original_until=None) if is_expired(row, now) else row,
+    )

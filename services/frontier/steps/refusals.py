@@ -17,7 +17,7 @@ from gossamer.web.url import Site, host_key
 from services.frontier.partition.parked import PARKING_RULES, SITE_RULES, limit_name, split_by_limit
 from services.frontier.partition.partition import Partition
 from services.frontier.partition.partitions import Partitions
-from services.frontier.partition.parts import part_name
+from services.frontier.partition.parts import Parts, part_name
 from services.frontier.partition.share import CrawlShare
 from services.frontier.partition.sites import NO_RECORD, PERMANENT_RULES, RecordAtSite
 from services.frontier.partition.workbench import Host
@@ -147,55 +147,57 @@ RULES: dict[Hazard, Callable[[AdmissionCandidate], str]] = {
 refusal."""
 
 
+def find_exclusion(
+    settings: FrontierSettings,
+    parts: Parts,
+    blocklist: Blocklist,
+    site: Site,
+    url: QueuedUrl,
+    crawl: CrawlDefined,
+    probed: Counter[str],
+) -> Exclusion | None:
+    """Return the reason why the admitted *url* of *site* must not be visited now; None if nothing
+    excludes it.
+
+    *probed*: the parked parts of which URLs before it are visited nevertheless. It is updated.
+    """
+    if url.on_behalf_of:
+        rule = blocklist.of_url(url.url)
+        return Exclusion(Hazard.BLACKLISTED, forbidden_by(rule)) if rule else None
+    if found := exclusion_of(crawl, blocklist, url.origin.discovery(url.url)):
+        return found
+    return _find_low_worth(settings, parts, site, url, probed)
+
+
+def _find_low_worth(
+    settings: FrontierSettings, parts: Parts, site: Site, url: QueuedUrl, probed: Counter[str]
+) -> Exclusion | None:
+    """Return the reason why *url*, which was never visited, is parked; None if it is not."""
+    origin = url.origin
+    is_seed = (origin.depth == 0 and origin.hops == 0) or is_urgent(url.number)
+    is_new = not url.earlier and not url.attempt and origin.purpose is Purpose.PAGE
+    if is_seed or not is_new or not settings.worth_parking:
+        return None
+    low_part = parts.estimate(site, url.url, origin.duplicates).low_part
+    if low_part is None:
+        return None
+    name = part_name(low_part, origin.duplicates)
+    granted = parts.find_order_grant(site, name, probed)
+    if granted is not None:
+        probed[granted] += 1
+        return None
+    return Exclusion(Hazard.LOW_WORTH, low_worth_reason(low_part, site))
+
+
 class Refusals:
     """Records refusals, has the *blocklist*, and evaluates parked URLs."""
 
-    def __init__(self, partitions: Partitions, store: Store, settings: FrontierSettings) -> None:
+    def __init__(self, partitions: Partitions, store: Store) -> None:
         self._partitions, self._urls = partitions, store.table(UrlRow)
         self._requisites = store.table(RequisiteRow)
-        self._settings = settings
         self.blocklist = Blocklist()
         self._evaluated = dict[str, str]()
         """Crawl → the limits by which all of its parked URLs have been evaluated."""
-
-    def find_exclusion(
-        self,
-        share: CrawlShare,
-        site: Site,
-        url: QueuedUrl,
-        crawl: CrawlDefined,
-        probed: Counter[str],
-    ) -> Exclusion | None:
-        """Return the reason why the admitted *url* of *site* must not be visited now; None if
-        nothing excludes it.
-
-        *probed*: the parked parts of which URLs before it are visited nevertheless. It is updated.
-        """
-        if url.on_behalf_of:
-            rule = self.blocklist.of_url(url.url)
-            return Exclusion(Hazard.BLACKLISTED, forbidden_by(rule)) if rule else None
-        if found := exclusion_of(crawl, self.blocklist, url.origin.discovery(url.url)):
-            return found
-        return self._find_low_worth(share, site, url, probed)
-
-    def _find_low_worth(
-        self, share: CrawlShare, site: Site, url: QueuedUrl, probed: Counter[str]
-    ) -> Exclusion | None:
-        """Return the reason why *url*, which was never visited, is parked; None if it is not."""
-        origin = url.origin
-        is_seed = (origin.depth == 0 and origin.hops == 0) or is_urgent(url.number)
-        is_new = not url.earlier and not url.attempt and origin.purpose is Purpose.PAGE
-        if is_seed or not is_new or not self._settings.worth_parking:
-            return None
-        low_part = share.parts.estimate(site, url.url, origin.duplicates).low_part
-        if low_part is None:
-            return None
-        name = part_name(low_part, origin.duplicates)
-        granted = share.parts.find_order_grant(site, name, probed)
-        if granted is not None:
-            probed[granted] += 1
-            return None
-        return Exclusion(Hazard.LOW_WORTH, low_worth_reason(low_part, site))
 
     def refuse_queued(
         self,
