@@ -75,6 +75,7 @@ def brief_details(found: UrlExplanation) -> Iterator[str]:
     """Yield the few details that a person needs without `--verbose`."""
     if found.visit:
         yield from _blocklist(found)
+        yield from _effects(found.visit)
     if found.requisite and (found.visit or found.queued):
         yield _requisite(found.requisite)
     host, queued = found.host, found.queued
@@ -88,6 +89,7 @@ def brief_details(found: UrlExplanation) -> Iterator[str]:
         for at, reason in [*closed][1:]:
             until = f" before {moment(at, found.at)}" if at else " now"
             yield f"also not visited{until}: {reason}"
+        yield from _fate(queued)
 
 
 def details(found: UrlExplanation) -> Iterator[str]:
@@ -175,6 +177,7 @@ def _visit(found: UrlExplanation, visit: LastVisit) -> Iterator[str]:
     yield f"{verb}: {instant(visit.at)}: {label}{target}{reason}"
     if visit.meaning:
         yield f"meaning of {visit.outcome}: {visit.meaning}"
+    yield from _effects(visit)
     for earlier in found.history:
         if earlier.at < visit.at:
             yield f"before: {instant(earlier.at)}: {_earlier_visit(earlier)}"
@@ -183,6 +186,11 @@ def _visit(found: UrlExplanation, visit: LastVisit) -> Iterator[str]:
     yield f"depth: {visit.depth}{hops}{party}"
     if visit.trace:
         yield f"trace: {visit.trace} (in events and log lines)"
+
+
+def _effects(visit: LastVisit) -> Iterator[str]:
+    if visit.effects:
+        yield f"effects of {visit.outcome}: {'; '.join(visit.effects.values())}"
 
 
 def _earlier_visit(visit: Visit) -> str:
@@ -240,6 +248,13 @@ def _queue(found: UrlExplanation, host: Host, queued: Queued) -> Iterator[str]:
     for gate in queued.closed_gates:
         until = f" until {instant(gate.until)}" if gate.until else ""
         yield f"not visited now{until}: {gate.reason} ({gate.gate})"
+    yield from _fate(queued)
+
+
+def _fate(queued: Queued) -> Iterator[str]:
+    if fate := queued.fate:
+        detail = f": {fate.detail}" if fate.detail else ""
+        yield f"at the head of its queue, the URL {fate.text}{detail}"
 
 
 def _discovery(discovered_by: str) -> str:

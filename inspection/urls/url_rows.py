@@ -4,7 +4,7 @@ They are read in one consistent view from the store and the log of a crawl, in a
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gossamer.blocklist import Blocklist
 from gossamer.crawl import are_all_paused, blocklist_of, host_overrides_of, overrides_of, speed_of
@@ -28,6 +28,7 @@ from services.frontier.partition.gates import (
     closed_gates,
     stored_gate_inputs,
 )
+from services.frontier.partition.parked import ParkedRow
 from services.frontier.partition.politeness import Overrides
 from services.frontier.partition.queue import FoundUrl, HostQueues, is_requisite, is_revisit
 from services.frontier.partition.sites import MAX_REFUSED_ROWS
@@ -37,9 +38,13 @@ from services.frontier.tables.hosts import HostRow, RobotsRow
 from services.frontier.tables.ordering import rank_of_number
 from services.frontier.tables.partitions import partition_key
 from services.frontier.tables.plans import PartitionPlansRow, PlanRow
-from services.frontier.tables.sites import SiteRow
+from services.frontier.tables.sites import ParkedPartsRow, SiteRow, SiteWorthRow
 from services.frontier.tables.urls import HistoryRow, QueuedUrl, RequisiteRow, UrlRow, VerdictRow
 from services.frontier.totals.tally import PartitionTallyRow, TallyRow
+
+if TYPE_CHECKING:
+    # Imported where it is needed, because the import takes longer than most commands.
+    from services.frontier.steps.queue_fates import QueueFate, QueueHead
 
 MAX_VISITS = 10
 """Visits, and captures, that are read."""
@@ -61,6 +66,9 @@ READ_TABLES = (
     TallyRow,
     ClaimRow,
     ErasureRow,
+    SiteWorthRow,
+    ParkedPartsRow,
+    ParkedRow,
 )
 
 
@@ -101,6 +109,9 @@ class UrlFacts:
     """The state that all plans of its partition share."""
     queued: FoundUrl | None = None
     """The URL in a queue of its host; None if it is not queued."""
+    fate: "tuple[QueueFate, QueueHead] | None" = None
+    """Its fate at the head of that queue now; None if it would be visited, and if it is not queued.
+    """
     erased: ErasureRow | None = None
     """The last erasure that included the URL."""
     is_seen: bool = False
@@ -231,8 +242,29 @@ def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
         plan=store.table(PlanRow).get((crawl.id, host), url),
         shared=store.table(PartitionPlansRow).get((crawl.id, partition)),
         queued=queued,
+        fate=_find_fate(crawl, store, row, queued.url, now) if row and queued else None,
         is_seen=bool(is_seen or visit or queued or requisite),
     )
+
+
+def _find_fate(
+    crawl: OpenCrawl, store: Store, host: HostRow, url: QueuedUrl, now: float
+) -> "tuple[QueueFate, QueueHead] | None":
+    if (definition := crawl.definition()) is None:
+        return None
+    from services.frontier.steps.queue_fates import stored_head_inputs
+
+    inputs = stored_head_inputs(
+        store,
+        definition,
+        crawl.log.partitions,
+        host,
+        store.table(RobotsRow).get(host.host),
+        blocklist_of(crawl.log),
+        crawl.frontier,
+        now,
+    )
+    return inputs.find_fate(url)
 
 
 def read_gate_inputs(

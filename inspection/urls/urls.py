@@ -26,6 +26,7 @@ from inspection.urls.url_rows import UrlFacts, read_facts
 from inspection.urls.visits import Visit, visit_of
 from services.dedup.rows import HIDDEN_REASONS, DocumentRow
 from services.frontier.partition.parked import PARKING_RULES
+from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.ordering import URGENT_RANK
 from services.frontier.tables.plans import PlanRow
 from services.frontier.tables.urls import RequisiteRow, UrlRow, VerdictRow
@@ -84,6 +85,9 @@ class LastVisit(Struct, frozen=True, kw_only=True):
     """Why the visit failed, or why the URL was refused, for people."""
     meaning: str
     """The outcome as a sentence; "" for a refusal."""
+    effects: dict[str, str]
+    """Name of an effect of the outcome on the host or the URL → a sentence. Only effects that are
+    visible in rows; none of a page, a redirect and a refusal."""
     redirects_to: str
     was_visited: bool
     """Whether a request was made; false for a refusal."""
@@ -146,6 +150,18 @@ class ClosedGate(Struct, frozen=True):
     """When the gate opens, of a lease at the latest; null if that is not known."""
 
 
+class QueueFateFact(Struct, frozen=True):
+    """The fate of the URL at the head of its queue, other than a visit, if it were there now."""
+
+    name: str
+    """Its row in the table of fates."""
+    text: str
+    """What happens to the URL, as the end of a sentence that begins with it."""
+    detail: str
+    """The rule that excludes the URL, the URL that is visited instead, or the new rank; "" if there
+    is none."""
+
+
 class Queued(Struct, frozen=True):
     """The position of the URL in the queues of its host."""
 
@@ -161,6 +177,8 @@ class Queued(Struct, frozen=True):
     seconds: float
     """Estimated seconds for the visits to the URLs before it; 0 without an estimate."""
     closed_gates: tuple[ClosedGate, ...]
+    fate: QueueFateFact | None
+    """Null if the URL is visited at the head of its queue, and if a fetcher has an order for it."""
 
 
 class NextVisit(Struct, frozen=True):
@@ -338,6 +356,7 @@ def _last_visit(facts: UrlFacts, row: UrlRow) -> LastVisit:
         status=row.status,
         reason=plain_reason(row.reason),
         meaning=OUTCOMES[Outcome(outcome)].text if is_known else "",
+        effects=_effects(row, facts.host) if is_known and facts.host else {},
         redirects_to=row.location,
         was_visited=was_visited,
         depth=row.origin.depth,
@@ -345,6 +364,15 @@ def _last_visit(facts: UrlFacts, row: UrlRow) -> LastVisit:
         party=row.origin.party,
         trace=row.origin.trace,
     )
+
+
+def _effects(row: UrlRow, host: HostRow) -> dict[str, str]:
+    if OUTCOMES[Outcome(row.outcome)].expected:
+        return {}
+    # Imported here, because the import takes longer than most commands.
+    from services.frontier.steps.checkin import StoredVisit, find_shown_effects
+
+    return find_shown_effects(StoredVisit(row, host))
 
 
 def _requisite(row: RequisiteRow) -> RequisiteFact:
@@ -387,7 +415,17 @@ def _queued(facts: UrlFacts) -> Queued | None:
         return None
     seconds = facts.ahead * host_of(facts.host, facts.robots, facts.override).pace
     closed = () if facts.ordered else tuple(_closed_gates(facts))
-    return Queued(facts.ahead, facts.rank, facts.is_revisit, facts.ordered, seconds, closed)
+    fate = None if facts.ordered else _fate(facts)
+    return Queued(facts.ahead, facts.rank, facts.is_revisit, facts.ordered, seconds, closed, fate)
+
+
+def _fate(facts: UrlFacts) -> QueueFateFact | None:
+    if facts.fate is None:
+        return None
+    row, head = facts.fate
+    excluded = head.exclusion.reason if head.exclusion else ""
+    rank = f"rank {head.rank}" if head.rank is not None else ""
+    return QueueFateFact(row.name, row.text, excluded or head.target or rank)
 
 
 def _closed_gates(facts: UrlFacts) -> Iterator[ClosedGate]:

@@ -3,6 +3,11 @@
 An outcome has many effects: on counts, delays and failures, on what is known about the site, and on
 the URL itself. They are rows of one table, `OUTCOME_EFFECTS`, which are applied in its order. The
 last outcome of an order releases the host.
+
+`gossamer why` prints the effects of the last visit to a page that the rows of its URL and its host
+show (`find_shown_effects`). Rows do not show the cookies, the address and the kept capture of a
+visit, whose Retry-After the host obeys, and which 5xx counts as a failure of its host. A visit for
+another host, a visit to a file of the host and a returned order leave no row of a URL.
 """
 
 from collections.abc import Callable
@@ -12,6 +17,7 @@ from msgspec.structs import replace
 
 from gossamer.events import Outcome, Purpose, VisitEnded
 from gossamer.events.hazards import Hazard
+from gossamer.events.outcomes import OUTCOMES, WALLED, Fate, Health, Meaning
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.signing import SignMode
@@ -37,12 +43,54 @@ from services.frontier.partition.workbench import Host
 from services.frontier.steps.endings import Endings
 from services.frontier.steps.revisits import Revisits
 from services.frontier.steps.robots import (
+    GIVEN_UP_PREFIX,
     make_entry_for_probe,
     needs_probe,
     reason_for_backoff,
 )
 from services.frontier.tables.conditions import Condition, Trigger
 from services.frontier.tables.hosts import HostRow, HostTotals
+from services.frontier.tables.urls import UrlRow
+
+
+class StoredVisit(NamedTuple):
+    """The last visit to a page, as rows show it later."""
+
+    url: UrlRow
+    host: HostRow
+    """The row of its host, which later visits may have changed."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome of the visit."""
+        return Outcome(self.url.outcome)
+
+    @property
+    def meaning(self) -> Meaning:
+        """The policy for the outcome."""
+        return OUTCOMES[self.outcome]
+
+    @property
+    def is_of_robots(self) -> bool:
+        """Whether the outcome is that of the robots.txt, with which the URL was given up."""
+        is_failure = self.meaning.fate in (Fate.RETRY, Fate.WAIT)
+        return is_failure and self.url.reason.startswith(GIVEN_UP_PREFIX)
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether the URL was given up after a failure."""
+        is_final = not (self.url.queued or self.url.attempt) and self.url.earlier > 0
+        # The blocklist may have excluded the URL before a visit, under the name of an outcome.
+        return is_final and (self.meaning.fate is Fate.RETRY or self.meaning.health.failed)
+
+
+class ShownEffect(NamedTuple):
+    """An effect on the host or the URL, as `gossamer why` prints it."""
+
+    text: str
+    """A sentence about the past, without a capital letter and a full stop."""
+    is_shown: Callable[[StoredVisit], bool]
+    """Returns whether rows show that the visit had the effect."""
 
 
 class OutcomeEffect(NamedTuple):
@@ -57,6 +105,8 @@ class OutcomeEffect(NamedTuple):
     """Applies the effect; returns the new row of the host."""
     decides: bool = False
     """Whether the effect decides what becomes of the URL. Each visit has exactly one of these."""
+    shown: tuple[ShownEffect, ...] = ()
+    """What `gossamer why` prints: the first one that rows show."""
 
 
 class CheckIn:
@@ -286,6 +336,41 @@ def _record_return(ended: EndedVisit, row: HostRow) -> HostRow:
     return replace(row, ready_at=ready_at, backoff_reason=reason, backoff_cause=event.outcome)
 
 
+def find_shown_effects(visit: StoredVisit) -> dict[str, str]:
+    """Return the effects of the last visit to a page that its rows show: name of the effect → a
+    sentence. Its outcome must be one of a visit, and not the rule of a refusal."""
+    found = dict[str, str]()
+    for effect in OUTCOME_EFFECTS:
+        texts = [one.text for one in effect.shown if one.is_shown(visit)]
+        if texts:
+            found[effect.name] = texts[0]
+    return found
+
+
+def _backed_off(visit: StoredVisit) -> bool:
+    """Return whether the host backs off because of visits of the last order with this outcome,
+    which alone would not have been a reason."""
+    host, ordered_at = visit.host, visit.host.lease.ordered_at
+    is_last_order = ordered_at is not None and ordered_at <= visit.url.at
+    is_cause = host.condition is Condition.BACKING_OFF and host.backoff_cause == visit.outcome
+    return visit.meaning.fate is Fate.RETRY and is_cause and is_last_order
+
+
+def _is_counted_failure(visit: StoredVisit) -> bool:
+    health = visit.meaning.health
+    # Of 5xx in a row, some are not counted.
+    return health.failed and health is not Health.SERVER and not visit.is_of_robots
+
+
+def _had_wall(visit: StoredVisit) -> bool:
+    is_wall = visit.outcome in (*WALLED, Outcome.SIGNATURE_ASKED)
+    return is_wall and bool(visit.host.walls) and not visit.is_of_robots
+
+
+def _began_trial(visit: StoredVisit) -> bool:
+    return visit.outcome is Outcome.SIGNATURE_ASKED and visit.url.queued
+
+
 def _always(ended: EndedVisit) -> bool:
     return True
 
@@ -316,6 +401,10 @@ OUTCOME_EFFECTS = (
         "counts failures in a row, or ends the count",
         _always,
         lambda step, ended, row: count_failure(ended.settings, row, ended.event),
+        shown=(
+            ShownEffect("the host backed off after failures in a row", _backed_off),
+            ShownEffect("a failure of the host was counted", _is_counted_failure),
+        ),
     ),
     OutcomeEffect(
         "visit",
@@ -328,6 +417,7 @@ OUTCOME_EFFECTS = (
         "counts the wall that answered in place of a page",
         lambda ended: ended.event.wall is not None,
         lambda step, ended, row: count_wall(row, ended.event.wall) if ended.event.wall else row,
+        shown=(ShownEffect("a wall of the host was counted", _had_wall),),
     ),
     OutcomeEffect(
         "cookies",
@@ -340,6 +430,12 @@ OUTCOME_EFFECTS = (
         "doubles the delay of a strained server, or halves it again",
         lambda ended: ended.was_requested,
         lambda step, ended, row: update_strain(row, ended.event),
+        shown=(
+            ShownEffect(
+                "the server was treated as strained",
+                lambda visit: visit.meaning.strains and not visit.is_of_robots,
+            ),
+        ),
     ),
     OutcomeEffect(
         "Retry-After",
@@ -366,6 +462,7 @@ OUTCOME_EFFECTS = (
         lambda ended: not ended.is_erased,
         # Before the effects that decide: the URL of a new trial is visited once more.
         lambda step, ended, row: record_signing(step.sign, ended, row),
+        shown=(ShownEffect("a trial of signed requests to the host began", _began_trial),),
     ),
     OutcomeEffect(
         "capture",
@@ -379,6 +476,9 @@ OUTCOME_EFFECTS = (
         lambda ended: ended.is_tried_signed,
         lambda step, ended, row: step.endings.end_unsigned_visit(ended, row),
         decides=True,
+        shown=(
+            ShownEffect("the URL stayed first in its queue, to be visited signed", _began_trial),
+        ),
     ),
     OutcomeEffect(
         "on behalf",
@@ -393,6 +493,13 @@ OUTCOME_EFFECTS = (
         _decides(Purpose.ROBOTS),
         lambda step, ended, row: step.endings.end_robots_visit(ended, row),
         decides=True,
+        shown=(
+            ShownEffect(
+                "the host backed off and the URL was given up, because robots.txt could not be "
+                "fetched",
+                lambda visit: visit.is_of_robots,
+            ),
+        ),
     ),
     OutcomeEffect(
         "probe",
@@ -414,6 +521,26 @@ OUTCOME_EFFECTS = (
         _decides(*(purpose for purpose in Purpose if purpose.is_queued)),
         lambda step, ended, row: step.endings.end_page_visit(ended, row),
         decides=True,
+        shown=(
+            ShownEffect(
+                "a retry of the URL was planned",
+                lambda visit: visit.meaning.fate is Fate.RETRY and visit.url.attempt > 0,
+            ),
+            ShownEffect(
+                "the host backed off, and the URL stayed first in its queue",
+                lambda visit: visit.meaning.fate is Fate.WAIT and visit.url.queued,
+            ),
+            ShownEffect(
+                "the host backed off, and the URL was given up",
+                lambda visit: (
+                    visit.meaning.fate is Fate.WAIT and visit.is_given_up and not visit.is_of_robots
+                ),
+            ),
+            ShownEffect(
+                "the URL was given up",
+                lambda visit: visit.is_given_up and not visit.is_of_robots,
+            ),
+        ),
     ),
     OutcomeEffect(
         "slow start",

@@ -84,8 +84,8 @@ class QueueHead(NamedTuple):
     """The cached answer for which a robots.txt is not visited."""
     exclusion: Exclusion | None = None
     """Why the URL is skipped; None if nothing excludes it."""
-    rank: int = 0
-    """The new rank of a URL that is moved."""
+    rank: int | None = None
+    """The new rank of a URL that is moved; None for other fates."""
     target: str = ""
     """The URL at the original of the host that is visited instead."""
     part: PartKey | None = None
@@ -94,6 +94,7 @@ class QueueHead(NamedTuple):
     @property
     def ranked_url(self) -> QueuedUrl:
         """The URL with its new rank, and its age."""
+        assert self.rank is not None, "a URL that is moved has a rank"
         return replace(self.url, number=with_rank(self.url.number, self.rank))
 
 

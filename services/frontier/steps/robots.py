@@ -85,6 +85,8 @@ DEFAULT_RULES_AGE = 86400.0
 """Seconds for which rules are valid that do not come from a file: allow all, or forbid all."""
 SITEMAP_DEPTH = 1
 """The depth of a sitemap, equal to the depth of a link on the start page."""
+GIVEN_UP_PREFIX = "robots.txt: "
+"""Before the reason of a URL that is given up because the robots.txt of its host failed."""
 RobotsEvent = VisitEnded | RobotsAnswered
 
 
@@ -358,7 +360,7 @@ def _url_row(row: HostRow, first: QueuedUrl, event: RobotsEvent, now: float) -> 
         url=first.url,
         outcome=event.outcome,
         at=now,
-        reason=f"robots.txt: {event.reason}",
+        reason=f"{GIVEN_UP_PREFIX}{event.reason}",
         origin=first.origin,
         earlier=first.earlier + 1,
     )
