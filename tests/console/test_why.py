@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from console.cli.why import brief_details, details
+from gossamer.bounds import Exclusion
 from gossamer.erasures import Erasures
 from gossamer.events import (
     DEFAULT_CRAWL,
@@ -18,6 +19,7 @@ from gossamer.events import (
     SiteOverridden,
     Speed,
 )
+from gossamer.events.hazards import Hazard
 from gossamer.events.public import Gone
 from gossamer.log import partition_of
 from gossamer.log.codec import encode
@@ -37,6 +39,7 @@ from services.frontier.partition.gates import CrawlInputs, GateInputs, HostInput
 from services.frontier.partition.politeness import Overrides
 from services.frontier.partition.queue import FoundUrl, HostQueues
 from services.frontier.partition.sites import MAX_REFUSED_ROWS
+from services.frontier.steps.queue_fates import QUEUE_FATES, Fate, QueueHead
 from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostRow, Lease, Politeness, RobotsRow
 from services.frontier.tables.ordering import request_number
@@ -320,6 +323,84 @@ def test_all_closed_gates_are_shown(why: Why) -> None:
         "definition": paused,
     }
     why("three gates closed", **facts, gates=gates(ready, paused, Speed("", pages=0.0), off))
+
+
+def test_effects_of_a_failure_are_on_one_line(why: Why) -> None:
+    retry = PlanRow(
+        DEFAULT_CRAWL, HOST, URL, NOW + 60, reason="attempt 2 after server_error", attempt=1
+    )
+    lease = Lease(OrderId("1.7"), NOW - 60, NOW, ordered=1, done=1, crawl=DEFAULT_CRAWL)
+    failing = host(
+        condition=Condition.BACKING_OFF,
+        ready_at=NOW + 600,
+        backoff_cause=Outcome.SERVER_ERROR,
+        lease=lease,
+    )
+    error = visit(outcome=Outcome.SERVER_ERROR, status=500)
+    why("its host failed in a row", False, visit=error, host=failing, plan=retry)
+    why("its host backs off", visit=error, host=failing, plan=retry)
+    why("its host had failed", False, visit=error, host=host(), plan=retry)
+    given_up = replace(error, attempt=0, earlier=1)
+    why("given up", False, visit=given_up, host=host())
+    down = visit(outcome=Outcome.HOST_DOWN, status=0, reason="Connection refused")
+    waits = replace(down, attempt=0, queued=True)
+    history = (HistoryRow(DEFAULT_CRAWL, url=URL, at=NOW, outcome=Outcome.HOST_DOWN),)
+    why("first in its queue", False, visit=waits, host=host(), queued=behind(0), history=history)
+    robots = replace(down, attempt=0, earlier=1, reason="robots.txt: Connection refused")
+    why("given up with robots.txt", False, visit=robots, host=host())
+
+
+def test_outcome_that_changes_nothing_more_has_no_line_of_effects(why: Why) -> None:
+    why("a page", False, visit=visit(), host=host())
+    why("a 404", False, visit=visit(outcome=Outcome.GONE, status=404), host=host())
+    refused = visit(outcome="blacklisted", status=0, attempt=0, earlier=2, reason="forbidden")
+    why("excluded after two visits", False, visit=refused, host=host())
+
+
+def test_each_shown_fate_of_a_queued_url_is_printed(why: Why) -> None:
+    head = QueueHead(Fate.VISIT, behind(3).url)
+    heads = {
+        "forwarded": head._replace(target="http://b.example/page"),
+        "answered": head,
+        "excluded": head._replace(exclusion=Exclusion(Hazard.OUT_OF_SCOPE, "out of scope")),
+        "moved": head._replace(rank=20),
+    }
+    assert heads.keys() == {fate.name for fate in QUEUE_FATES if fate.is_shown}
+    ready = host(condition=Condition.READY)
+    for fate in QUEUE_FATES:
+        if fate.is_shown:
+            shown = (fate, heads[fate.name])
+            why(fate.name, False, host=ready, queued=behind(3), definition=DEFINED, fate=shown)
+    lease = Lease(OrderId("1.7"), NOW - 60, NOW, ordered=3, done=1, crawl=DEFAULT_CRAWL)
+    out = host(condition=Condition.CHECKED_OUT, lease=lease)
+    why("in an order", False, host=out, queued=behind(1), fate=shown)
+
+
+@pytest.mark.parametrize(
+    ("changed", "line"),
+    [
+        ({}, None),
+        ({"scope": 'domain("b.example")'}, "out of scope, by domain('b.example')"),
+        ({"strategy": "seeds-first"}, "rank 20"),
+    ],
+)
+def test_fate_of_a_queued_url_follows_a_changed_crawl(
+    changed: dict[str, str], line: str | None, tmp_path: Path
+) -> None:
+    opened = Folder(tmp_path).create()
+    opened.log.append([encode(replace(DEFINED, **{"strategy": "breadth", **changed}))])
+    queues = HostQueues(opened.store.table(QueuedUrl), DEFAULT_CRAWL)
+    found = QueuedUrl(DEFAULT_CRAWL, "", 0, URL, request_number(0, 1), Origin(depth=1))
+    put_rows(opened.store, queues.append(host(condition=Condition.READY), [found]))
+    opened.store.flush()
+    opened.database.close()
+    with open_crawl(None, tmp_path) as crawl:
+        explained = explain(read_facts(crawl, URL, NOW), NOW)
+    assert explained.queued
+    fate = explained.queued.fate
+    assert (fate.detail if fate else None) == line
+    printed = [one for one in brief_details(explained) if "at the head of its queue" in one]
+    assert len(printed) == (line is not None)
 
 
 def test_facts_are_read_from_all_tables_of_a_folder(tmp_path: Path) -> None:
