@@ -1,6 +1,6 @@
 """The tables of check-in and check-out: effects of outcomes, and fates of URLs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from typing import NamedTuple
 
@@ -38,7 +38,7 @@ from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostRow, RobotsRow, SigningState
 from services.frontier.tables.plans import PlanRow
 from services.frontier.tables.urls import HistoryRow, QueuedUrl, UrlRow
-from tests.frontier.simulation import PARTITIONS, START, Simulation, crawl
+from tests.frontier.simulation import PARTITIONS, START, Answer, Simulation, crawl
 
 SITE, HOST = Site("a.test"), HostKey("http://a.test")
 NOBODY = HostKey("")
@@ -112,17 +112,37 @@ def test_names_are_unique_and_texts_complete_a_sentence(
 RETRIES = 1
 CHALLENGE = Wall(WallKind.CHALLENGE, "Anubis", "its cookie")
 ASKED = Wall(WallKind.SIGNATURE, "request signatures", "its Accept-Signature")
-ANSWERS: dict[str, dict[str, object]] = {
+FORBIDDEN: Mapping[str, object] = {"outcome": Outcome.CLIENT_ERROR, "status": 403}
+CHALLENGED: Mapping[str, object] = {"outcome": Outcome.CHALLENGED, "wall": CHALLENGE}
+PAGES: dict[str, Mapping[str, object]] = {
     "down": {"outcome": Outcome.HOST_DOWN},
     "5xx": {"outcome": Outcome.SERVER_ERROR, "status": 500},
     "busy": {"outcome": Outcome.BUSY, "status": 429},
     "silent": {"outcome": Outcome.SILENT_SERVER},
     "cut": {"outcome": Outcome.CUT_BODY},
-    "challenged": {"outcome": Outcome.CHALLENGED, "wall": CHALLENGE},
+    "challenged": CHALLENGED,
     "asked": {"outcome": Outcome.SIGNATURE_ASKED, "status": 403, "wall": ASKED},
-    "forbidden": {"outcome": Outcome.CLIENT_ERROR, "status": 403},
+    "forbidden": FORBIDDEN,
 }
 """Situation → the outcome of each visit to a page."""
+
+
+def answer_pages(answer: Mapping[str, object]) -> Answer:
+    return lambda url: {} if is_robots(url) else answer
+
+
+def is_robots(url: str) -> bool:
+    return url.endswith("/robots.txt")
+
+
+SITUATIONS: dict[str, Answer] = {
+    **{name: answer_pages(answer) for name, answer in PAGES.items()},
+    "robots.txt down": lambda url: PAGES["down"] if is_robots(url) else {},
+    "one challenged": lambda url: (
+        {} if is_robots(url) else CHALLENGED if url.endswith("/0") else FORBIDDEN
+    ),
+}
+"""Situation → the answers of the host."""
 
 
 class Change(NamedTuple):
@@ -187,13 +207,9 @@ TRUE: dict[str, Callable[[Change], bool]] = {
 """Sentence of `gossamer why` → whether it is true of a change."""
 
 
-def changes(answer: dict[str, object], *, of_robots: bool = False) -> Iterator[Change]:
-    """Yield the visits of a host that answers each of them with *answer*."""
-
-    def answers(url: str) -> dict[str, object]:
-        return answer if url.endswith("/robots.txt") == of_robots else {}
-
-    sim = Simulation(answers, sign="asked", retries=RETRIES, batch=1, delay=1.0)
+def changes(answer: Answer) -> Iterator[Change]:
+    """Yield what each visit to a page changed at a host that gives these answers."""
+    sim = Simulation(answer, sign="asked", retries=RETRIES, batch=1, delay=1.0)
     sim.admit(*(f"{HOST}/{n}" for n in range(3)))
     hosts, urls = sim.store.table(HostRow), sim.store.table(UrlRow)
     rows: dict[str, UrlRow | None] = {}
@@ -212,10 +228,10 @@ def changes(answer: dict[str, object], *, of_robots: bool = False) -> Iterator[C
 
 def test_printed_effects_are_true_and_each_sentence_is_printed() -> None:
     printed = set[str]()
-    for name, answer in [*ANSWERS.items(), ("robots.txt", ANSWERS["down"])]:
-        for change in changes(answer, of_robots=name == "robots.txt"):
+    for name, answer in SITUATIONS.items():
+        for change in changes(answer):
             effects = change.effects()
-            assert not (name == "forbidden" and effects)
+            assert not (effects and change.row.outcome == Outcome.CLIENT_ERROR)
             printed |= {*effects.values()}
             for text in effects.values():
                 assert TRUE[text](change), (name, text, change.row)
