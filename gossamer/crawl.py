@@ -61,7 +61,8 @@ class CrawlRequest:
     seeds: tuple[str, ...]
     scope: str
     max_depth: int
-    max_pages: int
+    max_pages: int | None
+    """Maximum number of pages of the run. 0 means no limit, None the crawl's current limit."""
     revisit: str = ""
     """A revisit policy. "" means the crawl's current one, or `none`."""
     budget: float | None = None
@@ -128,50 +129,44 @@ def define(
         evaluation = parse_scope(scope).evaluate(seed, 0)
         if not evaluation.inside:
             raise BadSettings(f"seed {seed} is out of scope: {evaluation.rule}")
-    crawl = CrawlDefined(
-        crawl=request.crawl,
-        at=now,
-        scope=scope,
-        max_depth=request.max_depth,
-        max_pages=request.max_pages,
-        pages_before=pages,
+    # Every other part of the definition stays, whichever parts a definition has.
+    crawl = before or CrawlDefined(
+        crawl=request.crawl, at=now, scope=scope, max_depth=request.max_depth, url_steps=ALL_STEPS
     )
+    crawl = replace(crawl, at=now, scope=scope, max_depth=request.max_depth)
+    if (limit := request.max_pages) is not None:
+        crawl = replace(crawl, max_pages=limit, pages_before=pages if limit else 0)
     return apply_request(crawl, before, request)
 
 
 def apply_request(
     crawl: CrawlDefined, before: CrawlDefined | None, request: CrawlRequest
 ) -> CrawlDefined:
-    """Return *crawl* with the other requested settings. Unrequested ones are those of *before*.
+    """Return *crawl* with the other requested settings. *before* is the active definition.
 
     Raise BadSettings if an immutable setting would change, or the purposes are impossible.
     """
-    old = before or replace(crawl, url_steps=request.choices.get("url_steps", ALL_STEPS))
-    share = request.discovery_share
-    changed = replace(
-        crawl,
-        **_merge_choices(request.choices, old),
-        parties=old.parties,
-        weight=old.weight,
-        share_for=old.share_for,
-        own_topic=old.own_topic,
-        revisit=request.revisit or old.revisit,
-        budget=old.budget if request.budget is None else request.budget,
-        discovery_share=old.discovery_share if share is None else share,
-    )
+    asked = {
+        "revisit": request.revisit or None,
+        "budget": request.budget,
+        "discovery_share": request.discovery_share,
+        **request.choices,
+    }
+    if before:
+        _check_url_steps(asked.pop("url_steps", before.url_steps), before)
+    changed = replace(crawl, **{name: it for name, it in asked.items() if it is not None})
     policy_of(changed)
     return changed
 
 
-def _merge_choices(choices: Mapping[str, Any], old: CrawlDefined) -> dict[str, Any]:
-    url_steps = {"url_steps": old.url_steps, **choices}["url_steps"]
-    if set(url_steps) != set(old.url_steps):
+def _check_url_steps(asked: Sequence[str], before: CrawlDefined) -> None:
+    if set(asked) != set(before.url_steps):
         raise BadSettings(
-            f"crawl.url_steps: this crawl was started with {', '.join(old.url_steps) or 'none'}, "
-            "which cannot change: its pages would be visited and published again under other "
-            "URLs. Start another crawl in another folder or fleet"
+            "crawl.url_steps: this crawl was started with "
+            f"{', '.join(before.url_steps) or 'none'}, which cannot change: its pages would be "
+            "visited and published again under other URLs. Start another crawl in another folder "
+            "or fleet"
         )
-    return {**{name: getattr(old, name) for name in CHOICES}, **choices}
 
 
 def new_scope(text: str, seeds: Sequence[str]) -> str:

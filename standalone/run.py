@@ -1,21 +1,22 @@
 """One run of the crawls of a folder: starts the processes, watches them, and stops them."""
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
 
+from changes.commit import record_change
+from changes.plan import ChangeRequest, Effect, Plan
+from changes.seeds import definition_setting
 from gossamer import clock
 from gossamer.crawl import (
     CrawlRequest,
-    active_crawls,
     active_of,
     are_all_paused,
     check_number,
     define,
     definitions_of,
-    last_definition,
     longest_share,
 )
 from gossamer.errors import GossamerError
@@ -181,6 +182,7 @@ def run_crawl(
     settings: Settings,
     folder: Folder,
     request: CrawlRequest | None,
+    change: ChangeRequest,
     max_time: float,
     show: Show,
     metrics_port: int | None = None,
@@ -188,8 +190,9 @@ def run_crawl(
 ) -> tuple[End, Progress]:
     """Run all active crawls of *folder* until the run ends; return why it ended, and the progress.
 
-    *request* defines or changes one of them, unless it is None. *beside* is a server that runs with
-    the crawl. Raise GossamerError if the run cannot start, or a child process of the crawl fails.
+    *request* defines or changes one of them, unless it is None; *change* says who asks. *beside* is
+    a server that runs with the crawl. Raise GossamerError if the run cannot start, or a child
+    process of the crawl fails.
     """
     if request and not folder.database.exists():
         # An invalid request is refused before any file is written.
@@ -203,7 +206,7 @@ def run_crawl(
             opened.database.check()
             identify(opened.log, opened.store, clock.now())
             _remove_leftovers(opened)
-            run = _prepare(settings, opened, request, max_time, beside is not None)
+            run = prepare_run(settings, opened, request, change, max_time, beside is not None)
             with _interrupts(run):
                 return _run(run, children, show), read_progress(opened, run.visited)
     finally:
@@ -229,31 +232,52 @@ def _run(run: Run, children: list[Child], show: Show) -> End:
     return _stop(run, children, _watch(run, children, show))
 
 
-def _prepare(
+def prepare_run(
     settings: Settings,
     opened: Opened,
     request: CrawlRequest | None,
+    change: ChangeRequest,
     max_time: float,
     has_console: bool,
 ) -> Run:
-    events, now = list[Event](), clock.now()
-    if request:
-        before = last_definition(opened.log, request.crawl)
-        check_number(request.crawl, definitions_of(opened.log))
-        crawl = define(request, before, read_progress(opened, [request.crawl]).pages, now)
-        added = [SeedAdded(crawl=request.crawl, at=now, url=seed) for seed in request.seeds]
-        events += [crawl, *added]
+    """Define or change the crawl of *request*, add its seeds, and return the run.
+
+    A change of a crawl that exists is recorded on `audit`. Raise GossamerError if the request is
+    invalid, or if no crawl is active.
+    """
+    now, definitions = clock.now(), definitions_of(opened.log)
+    plan = _plan(opened, request, definitions, now) if request else None
+    events = [event for event in plan.items if isinstance(event, Event)] if plan else []
     if are_all_paused(opened.log):
         events.append(FleetPaused(at=now, paused=False))
-    opened.log.append([encode(event) for event in events])
-    crawls = active_crawls(opened.log)
-    removed = definitions_of(opened.log).values()
-    if not crawls and not any(has_rows_to_drop(opened, crawl) for crawl in removed):
+    changed = {one.crawl: one for one in events if isinstance(one, CrawlDefined)}
+    crawls = active_of({**definitions, **changed})
+    if not crawls and not any(has_rows_to_drop(opened, crawl) for crawl in definitions.values()):
         raise GossamerError(
             f"{opened.folder.path} has no active crawl: gossamer crawls list shows all crawls, and "
             "gossamer crawls resume ID continues a paused one"
         )
+    if plan and any(before for before, _ in plan.settings):
+        record_change(opened.log, plan, change, now)
+    opened.log.append([encode(event) for event in events])
     return Run(settings, opened, crawls, max_time, now, has_console=has_console)
+
+
+def _plan(
+    opened: Opened, request: CrawlRequest, definitions: Mapping[str, CrawlDefined], now: float
+) -> Plan:
+    check_number(request.crawl, definitions)
+    before = definitions.get(request.crawl)
+    pages = read_progress(opened, [request.crawl]).pages
+    seeds = [SeedAdded(crawl=request.crawl, at=now, url=seed) for seed in request.seeds]
+    return Plan(
+        action="apply",
+        subject=request.crawl,
+        crawl=request.crawl,
+        settings=definition_setting(before, define(request, before, pages, now), now),
+        requests=seeds,
+        effect=Effect(text=f"Crawl {request.crawl} is changed by its new run."),
+    )
 
 
 def _watch(run: Run, children: list[Child], show: Show) -> End:

@@ -9,7 +9,9 @@ from typing import Any
 import structlog
 from rich.console import Console
 
+from changes.plan import ChangeRequest
 from console.api.process import listening, serve_beside
+from console.cli.changing import user_name
 from console.cli.options import (
     PAGE_OPTIONS,
     REVISIT_OPTIONS,
@@ -190,7 +192,14 @@ def run(options: argparse.Namespace) -> int:
     pages_before = _pages_of_crawls(before) if before else {}
     with _console(options, settings) as beside, _view(options) as show:
         end, progress = run_crawl(
-            settings, folder, request, options.max_time, show, options.metrics_port, beside
+            settings,
+            folder,
+            request,
+            ChangeRequest(actor=user_name()),
+            options.max_time,
+            show,
+            options.metrics_port,
+            beside,
         )
     seconds_taken = clock.now() - started_at
     opened = folder.open()
@@ -278,17 +287,18 @@ def _request(
                 )
         return None
     name = options.crawl or choose_crawl(crawls, None, str(options.data))
-    before = crawls.get(name)
-    keeps_depth = before and name in filed and options.depth is None
+    before, has_file = crawls.get(name), name in filed
+    # A file states the whole crawl, so that settings do not change it.
+    given = {*_overrides(options).get("crawl", {})} if has_file else crawl.model_fields_set
     return CrawlRequest(
         seeds=seeds,
-        scope=options.scope or crawl.scope,
-        max_depth=before.max_depth if before and keeps_depth else crawl.max_depth,
-        max_pages=options.max_pages,
-        revisit=crawl.revisit,
-        budget=crawl.budget if "budget" in crawl.model_fields_set else None,
-        discovery_share=crawl.discovery_share,
-        choices={name: getattr(crawl, name) for name in CHOICES if name in crawl.model_fields_set},
+        scope=options.scope or (crawl.scope if "scope" in given else ""),
+        max_depth=before.max_depth if before and "max_depth" not in given else crawl.max_depth,
+        max_pages=options.max_pages or (None if has_file else 0),
+        revisit=crawl.revisit if "revisit" in given else "",
+        budget=crawl.budget if "budget" in given else None,
+        discovery_share=crawl.discovery_share if "discovery_share" in given else None,
+        choices={name: getattr(crawl, name) for name in CHOICES if name in given},
         crawl=name,
     )
 
