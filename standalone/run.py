@@ -30,6 +30,7 @@ from gossamer.settings import Settings
 from gossamer.telemetry import set_gauge
 from inspection.basics.archives import read_buffers
 from inspection.basics.folder import Folder, Opened
+from inspection.crawls.erasures import has_unfinished_erasure
 from inspection.progress.progress import (
     End,
     Progress,
@@ -79,7 +80,7 @@ class Run:
     progress: Progress = field(default_factory=Progress)
     """The progress when the database last changed."""
     has_more: bool = True
-    """Whether records or parked URLs were still to be handled then."""
+    """Whether records, parked URLs or erasures were still to be handled then."""
     next_at: float | None = None
     """When a URL could be visited next, unless `has_more`. None if no URL waited."""
     version: tuple[int, int] | None = None
@@ -108,6 +109,7 @@ class Run:
                 not self.progress.drained
                 or any(has_rows_to_drop(self.opened, crawl) for crawl in definitions.values())
                 or any(has_parked_to_evaluate(self.opened, crawl) for crawl in self.crawls.values())
+                or has_unfinished_erasure(self.opened.store)
             )
             unlimited = [crawl.crawl for crawl in self._unlimited_crawls()]
             self.next_at = None if self.has_more else next_visit_at(self.opened, unlimited, now)
@@ -117,7 +119,10 @@ class Run:
             self._check_limits(now)
         if self.ending:
             return self.ending if self.progress.drained else None
-        return self._natural_end(now)
+        end = self._natural_end(now)
+        # Between two of the reads, the last waiting URL may have become a page to be parsed. Only
+        # reads of one state of the database show that nothing is left.
+        return None if end and self.opened.database.changed_since(self.version) else end
 
     def _check_limits(self, now: float) -> None:
         if self.interrupts:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from msgspec import Struct
 
 from gossamer.erasures import ErasureRow
+from gossamer.store import Store
 from inspection.crawls.crawl import OpenCrawl
 from services.archive.rows import SegmentRow
 
@@ -29,10 +30,7 @@ class Erasure(Struct, frozen=True, kw_only=True):
 
 def read_erasures(crawl: OpenCrawl) -> tuple[Erasure, ...]:
     """Return the erasures, the oldest first. A request is listed when a service handles it."""
-    found, store = dict[tuple[float, str, str], list[ErasureRow]](), crawl.store()
-    writers = [row.writer for row in store.table(SegmentRow).everything()]
-    for row in store.table(ErasureRow).everything():
-        found.setdefault((row.at, row.target, row.requested_by), []).append(row)
+    found, writers = _read_rows(crawl.store())
     return tuple(
         Erasure(
             target=target,
@@ -43,6 +41,20 @@ def read_erasures(crawl: OpenCrawl) -> tuple[Erasure, ...]:
         )
         for (at, target, by), rows in sorted(found.items())
     )
+
+
+def has_unfinished_erasure(store: Store) -> bool:
+    """Return whether a service has begun an erasure that not all services have finished."""
+    found, writers = _read_rows(store)
+    return any(_waiting_for(rows, writers) for rows in found.values())
+
+
+def _read_rows(store: Store) -> tuple[dict[tuple[float, str, str], list[ErasureRow]], list[str]]:
+    """Return the rows of each erasure by time, target and person, and the archive's writers."""
+    found = dict[tuple[float, str, str], list[ErasureRow]]()
+    for row in store.table(ErasureRow).everything():
+        found.setdefault((row.at, row.target, row.requested_by), []).append(row)
+    return found, [row.writer for row in store.table(SegmentRow).everything()]
 
 
 def _waiting_for(rows: Sequence[ErasureRow], writers: Collection[str]) -> tuple[str, ...]:

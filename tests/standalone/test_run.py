@@ -1,20 +1,26 @@
 """When a run of several crawls ends, and how it is stopped."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from gossamer.crawl import active_crawls, are_all_paused, definitions_of
+from gossamer.erasures import ErasureRow
 from gossamer.events import CrawlDefined
 from gossamer.log import key_group_of
 from gossamer.log.blobs import HOUR, keep
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.settings import load_settings
+from gossamer.store import Row, Store
 from gossamer.web.url import HostKey, Site
 from inspection.basics.folder import Folder, Opened
 from inspection.progress.progress import End
+from procedures.tables import TABLES
+from services.archive.rows import STANDALONE_WRITER, SegmentRow
 from services.frontier.tables.bucketed_log import BucketList, BucketRange
 from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import NO_HOST, HostCrawl, HostRow, ListedHost, NewQueues
@@ -36,8 +42,11 @@ GROUP, KEY = key_group_of(SITE), partition_key(0, PARTITIONS)
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Opened:
-    """Return a folder without crawls."""
-    return Folder(tmp_path / "data").create()
+    """Return a folder without crawls, with the tables that the processes of a run create."""
+    opened = Folder(tmp_path / "data").create()
+    for table in TABLES:
+        opened.store.table(table)
+    return opened
 
 
 def begin(opened: Opened, *crawls: CrawlDefined) -> Run:
@@ -88,6 +97,57 @@ def test_run_ends_when_no_crawl_has_work(opened: Opened) -> None:
     store_pages(opened, news=0, blogs=5)
     assert run.update(NOW) is End.DONE
     assert (run.progress.pages, run.progress.crawls["blogs"].pages) == (5, 5)
+
+
+class Held(Opened):
+    """A folder in which others commit between two reads of a run."""
+
+    def __init__(self, folder: Folder, views: int, act: Callable[[Opened], None]) -> None:
+        """Call *act* before the read after *views* others."""
+        super().__init__(folder)
+        self._views, self._act = views, act
+
+    @contextmanager
+    def view(self, *rows: type[Row]) -> Iterator[Store]:
+        if self._views == 0:
+            self._act(self.folder.open())
+        self._views -= 1
+        with super().view(*rows) as store:
+            yield store
+
+
+def fetch_last_url(opened: Opened) -> None:
+    """Visit the last waiting URL. Its page was not parsed yet."""
+    store_host(opened, Condition.IDLE, news=0)
+    opened.log.append([encode(page(1))])
+
+
+def test_run_goes_on_if_its_last_url_is_fetched_between_two_reads(opened: Opened) -> None:
+    begin(opened, NEWS)
+    store_host(opened, news=1)
+    run = begin(Held(opened.folder, 1, fetch_last_url))
+    assert run.update(NOW) is None
+    assert run.update(NOW) is None, "its page and the links there were not read"
+
+
+def store_erasure(opened: Opened, service: str, part: int = 0, ended: bool = True) -> None:
+    """Record what *service* has erased."""
+    key = f"{NOW:017.6f} {service} {part:04d} {HOST}"
+    row = ErasureRow("-", key, service, HOST, GROUP, NOW, "ann", 7, ended, {})
+    opened.store.table(ErasureRow).put(row)
+    opened.store.flush()
+
+
+def test_run_goes_on_until_the_archive_has_erased_its_files(opened: Opened) -> None:
+    run = begin(opened, NEWS)
+    opened.store.table(SegmentRow).put(SegmentRow(writer=STANDALONE_WRITER))
+    store_erasure(opened, "frontier", ended=False)
+    assert run.update(NOW) is None
+    for service in ("frontier", "dedup", "archive"):
+        store_erasure(opened, service)
+    assert run.update(NOW) is None
+    store_erasure(opened, f"archive/{STANDALONE_WRITER}")
+    assert run.update(NOW) is End.DONE
 
 
 def test_crawl_at_its_page_limit_waits_for_the_others(opened: Opened) -> None:
