@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -34,6 +34,8 @@ from gossamer.web.usage import policy_of
 
 _scheme = re.compile(r"^[a-z]+://", re.IGNORECASE)
 _bare = re.compile(r"(?:[^\s/:@?#]+\.[^\s/:@?#]+|localhost)(?::\d+)?(?:[/?#].*)?")
+BYTE_ORDER_MARK = "\ufeff"
+"""Some editors write it at the beginning of a file."""
 MAX_CRAWLS = 200
 """Crawls of a fleet or a folder, without removed ones. Their ids are labels of metrics."""
 SCOPES = ("host", "site", "any")
@@ -92,6 +94,31 @@ def read_seeds(lines: Iterable[str]) -> tuple[str, ...]:
     if wrong:
         raise BadSettings("\n".join(wrong))
     return tuple(seeds)
+
+
+class SeedList(NamedTuple):
+    """The seeds in a list."""
+
+    seeds: tuple[str, ...]
+    """Canonical URLs, once each."""
+    invalid: tuple[str, ...]
+    """A message for each line that is not a URL, with its number."""
+
+
+def read_seed_list(text: str, source: str) -> SeedList:
+    """Return the seeds in *text*, a URL a line, without blank lines and comments (#).
+
+    *source* names the list in messages.
+    """
+    seeds, invalid = dict[str, None](), list[str]()
+    for number, line in enumerate(text.splitlines(), start=1):
+        typed = line.strip().removeprefix(BYTE_ORDER_MARK).strip()
+        if typed and not typed.startswith("#"):
+            try:
+                seeds[canonical_of_typed(typed)] = None
+            except BadSettings as error:
+                invalid.append(f"{source}, line {number}: {error}")
+    return SeedList(tuple(seeds), tuple(invalid))
 
 
 def canonical_of_typed(text: str) -> str:

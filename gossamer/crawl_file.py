@@ -39,12 +39,14 @@ from msgspec.structs import fields, replace
 
 from gossamer.bounds import NO_PARTY
 from gossamer.crawl import (
+    BYTE_ORDER_MARK,
     SCOPES,
     canonical_of_typed,
     check_id,
     check_not_removed,
     define_party,
     new_scope,
+    read_seed_list,
 )
 from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined, Event, Party, SeedAdded, SeedsApplied
@@ -66,8 +68,6 @@ MAX_PARTY_NAME = 100
 """Characters."""
 Natural = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
 ExternalLinks = Literal["deep", "home", "combined", "none"]
-BYTE_ORDER_MARK = "\ufeff"
-"""Some editors write it at the beginning of a file."""
 T = TypeVar("T", bound=Struct)
 
 
@@ -176,6 +176,8 @@ class CrawlFile:
     definition: CrawlDefined
     """The crawl as the file defines it, without its state: time 0, neither paused nor removed."""
     seeds: SeedsApplied
+    invalid_seeds: tuple[str, ...] = ()
+    """A message for each line of `seeds_file` that is not a URL. The other lines are seeds."""
 
     def events(
         self, before: CrawlDefined | None, applied: SeedsApplied | None, now: float
@@ -228,6 +230,7 @@ class _Reader:
 
     def __init__(self, text: str, path: Path) -> None:
         self._text, self._path = text, path
+        self._invalid_seeds: tuple[str, ...] = ()
 
     def read(self, table: dict[str, Any], default_policy: str) -> CrawlFile:
         found = self._convert(table, CrawlTable)
@@ -254,7 +257,7 @@ class _Reader:
         for name, party in parties.items():
             definition = self._add_party(definition, name, party, seeds.get(name, ()))
         applied = SeedsApplied(crawl=definition.crawl, at=0.0, seeds=seeds, priority=found.priority)
-        return CrawlFile(definition, applied)
+        return CrawlFile(definition, applied, self._invalid_seeds)
 
     def _define(
         self, found: CrawlTable, seeds: Mapping[str, tuple[str, ...]], default_policy: str
@@ -348,17 +351,13 @@ class _Reader:
             return ()
         path = self._path.parent / name
         try:
-            lines = path.read_text(encoding="utf-8").splitlines()
+            found = read_seed_list(path.read_text(encoding="utf-8"), str(path))
         except (OSError, UnicodeError) as error:
             self._refuse("seeds_file", f"{path} cannot be read: {error}")
-        seeds = []
-        for number, line in enumerate(lines, start=1):
-            if (url := line.strip()) and not url.startswith("#"):
-                try:
-                    seeds.append(canonical_of_typed(url))
-                except BadSettings as error:
-                    raise BadSettings(f"{path}, line {number}: {error}") from error
-        return tuple(seeds)
+        if found.invalid and not found.seeds:
+            raise BadSettings(found.invalid[0])
+        self._invalid_seeds = found.invalid
+        return found.seeds
 
     def _check(self, key: str, check: Any, value: Any) -> Any:
         """Return what *check* returns for *value*, and refuse *key* if it raises."""

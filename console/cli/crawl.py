@@ -17,11 +17,12 @@ from console.cli.options import (
     REVISIT_OPTIONS,
     add_config,
     add_data,
-    lines_of,
+    add_strict_seeds,
     non_negative,
     port,
     positive,
     seconds,
+    seeds_of,
 )
 from console.cli.progress import Ended, report, summary
 from console.cli.view import Lines, LiveView, NoView
@@ -33,7 +34,6 @@ from gossamer.crawl import (
     CrawlRequest,
     choose_crawl,
     definitions_of,
-    read_seeds,
     seeds_applied,
 )
 from gossamer.errors import BadSettings
@@ -173,6 +173,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("seeds", nargs="*", metavar="SEED", help="a URL to start from")
     add_data(command)
     add_config(command)
+    add_strict_seeds(command)
     for name, settings in OPTIONS:
         command.add_argument(name, **settings)
 
@@ -275,7 +276,7 @@ def _request(
 
     Without seeds and `--crawl`, options are those of the only crawl, unless a file defines it.
     """
-    seeds = read_seeds(lines_of(options.seeds, options.seeds_file, "--seeds"))
+    seeds = seeds_of(options, options.seeds_file, "--seeds")
     crawls = definitions_of(opened.log) if opened else {}
     filed = {name for name in crawls if opened and seeds_applied(opened.log, name)}
     if not (seeds or options.crawl) and (len(crawls) > 1 or filed):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from changes.crawls import plan_apply, plan_state
 from console.cli.changing import add_change, carry_out, is_confirmed
-from console.cli.options import add_place, open_from
+from console.cli.options import add_place, add_strict_seeds, open_from, report_invalid_seeds
 from console.cli.status import print_crawls
 from console.output import YELLOW, print_items, say
 from gossamer import clock
@@ -39,6 +39,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         action = actions.add_parser(name, help=text)
         help_of_file = "a crawl file, in TOML; - is standard input"
         action.add_argument("files", type=Path, nargs="+", metavar="FILE", help=help_of_file)
+        add_strict_seeds(action)
         if name == "apply":
             add_change(action)
         else:
@@ -69,7 +70,8 @@ def run(options: argparse.Namespace) -> int:
         # An invalid file is refused before a folder is created, or another file is applied.
         texts = {path: _read_text(path) for path in dict.fromkeys(options.files)}
         for path, text in texts.items():
-            parse_crawl_file(text, _display_path(path), NEVER)
+            file = parse_crawl_file(text, _display_path(path), NEVER)
+            report_invalid_seeds(file.invalid_seeds, options.strict_seeds)
     with open_from(options, create=options.action in ("apply", "diff")) as place:
         files = [_parse(place, text, path) for path, text in texts.items()]
         match options.action:

@@ -12,10 +12,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from console.output import print_error
+from gossamer.crawl import read_seed_list, read_seeds
 from gossamer.errors import BadSettings
 from gossamer.policies import POLICIES, STRATEGIES, duration_of
 from gossamer.telemetry import configure_logs
 from gossamer.web.usage import ACTIONS, CATEGORIES
+from inspection.basics.figures import plural
 from inspection.basics.folder import Folder
 from inspection.crawls.crawl import DEFAULT_FOLDER, OpenCrawl, open_crawl
 
@@ -88,6 +91,8 @@ PAGE_OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
     ),
 )
 """Options for the pages, the external links and the order of URLs, of `crawl` and `seed`."""
+LISTED_SEEDS = 20
+"""Invalid lines of a list of seeds that a command names."""
 LISTED_ITEMS = 50
 """Items that a command lists by default."""
 
@@ -232,6 +237,41 @@ def lines_of(arguments: Sequence[str], file: str | None, option: str) -> list[st
     except (OSError, UnicodeError) as error:
         raise BadSettings(f"{option} {file} cannot be read: {error}") from error
     return lines
+
+
+def add_strict_seeds(command: argparse.ArgumentParser) -> None:
+    """Add the option that refuses a list of seeds with an invalid line."""
+    command.add_argument(
+        "--strict-seeds",
+        action="store_true",
+        help="refuse a list of seeds in which a line is not a URL, instead of skipping the line",
+    )
+
+
+def seeds_of(options: argparse.Namespace, file: str | None, option: str) -> tuple[str, ...]:
+    """Return the seeds of the arguments and of *file*, which *option* names.
+
+    Invalid lines of the file are reported and skipped. Raise BadSettings for an invalid argument,
+    and for a file with invalid lines if `--strict-seeds` is given or no seed is left.
+    """
+    arguments = read_seeds(options.seeds)
+    source = "standard input" if file == "-" else str(file)
+    listed = read_seed_list("\n".join(lines_of((), file, option)), source)
+    seeds = tuple(dict.fromkeys((*arguments, *listed.seeds)))
+    report_invalid_seeds(listed.invalid, options.strict_seeds or not seeds)
+    return seeds
+
+
+def report_invalid_seeds(invalid: Sequence[str], is_refused: bool) -> None:
+    """Print the messages *invalid* of skipped seeds on stderr, or raise BadSettings with them."""
+    shown = [*invalid[:LISTED_SEEDS]]
+    if (more := len(invalid) - LISTED_SEEDS) > 0:
+        shown.append(f"and {more:,} more lines")
+    if invalid and is_refused:
+        raise BadSettings("\n".join(shown))
+    if invalid:
+        skipped = f"{plural(len(invalid), 'line')} skipped: --strict-seeds refuses such a list"
+        print_error("gossamer", "\n".join((*shown, skipped)))
 
 
 def seconds(text: str) -> float:

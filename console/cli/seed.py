@@ -11,9 +11,10 @@ from console.cli.options import (
     PAGE_OPTIONS,
     REVISIT_OPTIONS,
     add_crawl,
-    lines_of,
+    add_strict_seeds,
     non_negative,
     open_from,
+    seeds_of,
     settings_of,
 )
 from console.cli.status import party_text
@@ -31,7 +32,6 @@ from gossamer.crawl import (
     define,
     define_party,
     last_definition,
-    read_seeds,
 )
 from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined
@@ -49,6 +49,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--file", metavar="FILE", help="read seeds from FILE, a URL a line; - is standard input"
     )
+    add_strict_seeds(command)
     command.add_argument(
         "--priority", type=int, default=0, metavar="N", help="-100 (first) to 100 (last)"
     )
@@ -77,7 +78,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Append the definition of the crawl, if it is new or changed, and the seeds."""
-    seeds = read_seeds(lines_of(options.seeds, options.file, "--file"))
+    seeds = seeds_of(options, options.file, "--file")
     party_limits = _pop_party_limits(options)
     fields = (*REVISIT_FIELDS, *CHANGEABLE_CHOICES)
     changes = {name: value for name in fields if (value := getattr(options, name)) is not None}

@@ -37,10 +37,11 @@ OF_THE_COMMAND = {
     "crawl": {
         "allow_network", "config", "console", "contact", "crawl", "data", "delay", "json_logs",
         "max_time", "metrics_port", "nameserver", "no_text", "quiet", "seeds", "seeds_file",
-        "verbose",
+        "strict_seeds", "verbose",
     },
     "seed": {
         "config", "crawl", "data", "dry_run", "file", "party", "priority", "reason", "seeds",
+        "strict_seeds",
     },
 }  # fmt: skip
 """Options that are not about the definition of a crawl."""

@@ -279,3 +279,12 @@ def test_dry_run_changes_nothing(crawls: Crawls, file: Path) -> None:
     crawls("crawls", "apply", str(file))
     crawls("crawls", "remove", "news", "--dry-run")
     assert not crawls.definitions()["news"].removed
+
+
+def test_invalid_lines_of_a_file_of_seeds_are_reported(crawls: Crawls, tmp_path: Path) -> None:
+    file = tmp_path / "news.toml"
+    file.write_text('seeds_file = "seeds.txt"\n')
+    (tmp_path / "seeds.txt").write_text(f"{A}/\nnonsense\n")
+    crawls("crawls", "apply", str(file), "--strict-seeds", status=2)
+    crawls("crawls", "apply", str(file))
+    assert crawls.seeds("news") == [(f"{A}/", 0, "")]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.crawl import CrawlRequest, define, last_definition, read_seeds
+from gossamer.crawl import CrawlRequest, define, last_definition, read_seed_list, read_seeds
 from gossamer.errors import BadSettings
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
@@ -39,6 +39,13 @@ class TestSeeds:
         first, second = str(caught.value).splitlines()
         assert first.startswith("seed 2: 'ftp://a.example/'")
         assert second.startswith("seed 4: 'http://'")
+
+    def test_invalid_lines_of_a_list_are_named_and_the_others_are_seeds(self) -> None:
+        found = read_seed_list(f"\ufeff{A}\n# mine\nftp://a.example/\n\ufeff{B}\n\nhttp://\n", "f")
+        assert found.seeds == (A, B), "a byte order mark is no part of a URL"
+        first, second = found.invalid
+        assert first.startswith("f, line 3: 'ftp://a.example/'")
+        assert second.startswith("f, line 6: 'http://'")
 
     @pytest.mark.parametrize("text", ["localhost:8080", "a.example:8080/x"])
     def test_host_without_scheme_may_have_a_port(self, text: str) -> None:

@@ -1,5 +1,6 @@
 """`gossamer seed`: the events that it appends, and the arguments that it refuses."""
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,27 @@ def test_seeds_of_a_file_have_the_priority(seed: SeedCommand, tmp_path: Path) ->
     file.write_text("# some\nhttp://a.example/1\n\nhttp://a.example/2\n")
     seed("http://a.example/0", "--file", str(file), "--priority", "-5")
     assert seed.seeds() == [(f"http://a.example/{n}", -5) for n in range(3)]
+
+
+def test_invalid_lines_are_reported_and_the_other_seeds_are_added(
+    seed: SeedCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = "\ufeffhttp://a.example/{0}1\nnonsense\nhttp://a.example/{0}2\nftp://a.example/\n"
+    file = tmp_path / "seeds.txt"
+    file.write_text(lines.format("f"), encoding="utf-8")
+    seed("--file", str(file), "--strict-seeds", status=2)
+    assert not seed.data.exists()
+    seed("--file", str(file))
+    monkeypatch.setattr("sys.stdin", StringIO(lines.format("s")))
+    seed("--file", "-")
+    assert seed.seeds() == [(f"http://a.example/{name}", 0) for name in ("f1", "f2", "s1", "s2")]
+
+
+def test_list_without_a_valid_line_is_refused(seed: SeedCommand, tmp_path: Path) -> None:
+    file = tmp_path / "seeds.txt"
+    file.write_text("".join(f"nonsense {number}\n" for number in range(22)))
+    seed("--file", str(file), status=2)
+    assert not seed.data.exists()
 
 
 def test_invalid_arguments_change_nothing(seed: SeedCommand) -> None:

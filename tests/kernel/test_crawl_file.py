@@ -119,8 +119,13 @@ def test_seeds_of_a_file_beside_it_are_read(tmp_path: Path) -> None:
     (tmp_path / "seeds.txt").write_text("# some\na.example\n\nhttp://b.example/\n")
     path, text = tmp_path / "news.toml", 'seeds_file = "seeds.txt"'
     assert parse_crawl_file(text, path, "none").seeds.seeds == {"": (A, "http://b.example/")}
-    (tmp_path / "seeds.txt").write_text("a.example\nftp://b.example/\n")
-    with pytest.raises(BadSettings, match=r"seeds\.txt, line 2: .*ftp"):
+    (tmp_path / "seeds.txt").write_text("\ufeffa.example\nftp://b.example/\n", encoding="utf-8")
+    found = parse_crawl_file(text, path, "none")
+    assert found.seeds.seeds == {"": (A,)}
+    (invalid,) = found.invalid_seeds
+    assert "seeds.txt, line 2: 'ftp://b.example/'" in invalid
+    (tmp_path / "seeds.txt").write_text("ftp://b.example/\n")
+    with pytest.raises(BadSettings, match=r"seeds\.txt, line 1: .*ftp"):
         parse_crawl_file(text, path, "none")
     with pytest.raises(BadSettings, match=r"line 1: seeds_file: .*none\.txt cannot be read"):
         parse_crawl_file('seeds_file = "none.txt"', path, "none")
