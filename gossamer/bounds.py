@@ -12,6 +12,7 @@ from gossamer.blocklist import Blocklist, forbidden_by
 from gossamer.events import CrawlDefined, Party, Purpose
 from gossamer.events.hazards import Hazard
 from gossamer.web.scope import parse_scope
+from gossamer.web.url import host_name, site_of
 
 ANYWHERE = "any()"
 
@@ -39,6 +40,10 @@ class Located(Protocol):
         """The party of the URL, or ""."""
 
     @property
+    def joined(self) -> str:
+        """The host or the site that a redirect of the URL's seed added to the scope, or ""."""
+
+    @property
     def purpose(self) -> Purpose:
         """The purpose of visits to the URL."""
 
@@ -62,12 +67,27 @@ def exclusion_of(crawl: CrawlDefined, blocklist: Blocklist, found: Located) -> E
     if depth > max_depth:
         return Exclusion(Hazard.TRAP_DEPTH, f"depth {depth} is beyond the limit of {max_depth}{of}")
     evaluation = parse_scope(crawl.scope).evaluate(url, depth)
-    if not evaluation.inside:
+    if not (evaluation.inside or is_joined(crawl, url, found.joined)):
         return Exclusion(Hazard.OUT_OF_SCOPE, f"out of scope, by {evaluation.rule}")
     evaluation = parse_scope(party.scope or ANYWHERE).evaluate(url, depth)
     if not evaluation.inside:
         return Exclusion(Hazard.OUT_OF_SCOPE, f"out of scope{of}, by {evaluation.rule}")
     return None
+
+
+def is_joined(crawl: CrawlDefined, url: str, joined: str) -> bool:
+    """Return whether *url* is at *joined*, which a redirect of its seed added to the scope."""
+    return bool(joined) and joined == seed_part(crawl, url)
+
+
+def seed_part(crawl: CrawlDefined, seed: str) -> str:
+    """Return what *seed* adds to the scope of *crawl*: the name of its host, its site, or ""."""
+    match crawl.scope_of_seeds:
+        case "host":
+            return host_name(seed)
+        case "site":
+            return site_of(seed)
+    return ""
 
 
 def external_links(crawl: CrawlDefined, party: str) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from msgspec.structs import replace
 
@@ -38,7 +38,9 @@ BYTE_ORDER_MARK = "\ufeff"
 """Some editors write it at the beginning of a file."""
 MAX_CRAWLS = 200
 """Crawls of a fleet or a folder, without removed ones. Their ids are labels of metrics."""
-SCOPES = ("host", "site", "any")
+ScopeOfSeeds = Literal["", "host", "site"]
+SCOPES_OF_SEEDS = ("host", "site")
+SCOPES = (*SCOPES_OF_SEEDS, "any")
 CHANGEABLE_CHOICES = (
     "external_links",
     "relevant",
@@ -151,7 +153,7 @@ def define(
         raise BadSettings("no seed: give a URL, or --seeds FILE")
     check_id(request.crawl)
     check_not_removed(before)
-    scope = _scope(request, before)
+    scope, kind = _scope(request, before), _scope_of_seeds(request, before)
     for seed in request.seeds:
         evaluation = parse_scope(scope).evaluate(seed, 0)
         if not evaluation.inside:
@@ -160,7 +162,7 @@ def define(
     crawl = before or CrawlDefined(
         crawl=request.crawl, at=now, scope=scope, max_depth=request.max_depth, url_steps=ALL_STEPS
     )
-    crawl = replace(crawl, at=now, scope=scope, max_depth=request.max_depth)
+    crawl = replace(crawl, at=now, scope=scope, scope_of_seeds=kind, max_depth=request.max_depth)
     if (limit := request.max_pages) is not None:
         crawl = replace(crawl, max_pages=limit, pages_before=pages if limit else 0)
     return apply_request(crawl, before, request)
@@ -216,6 +218,22 @@ def _scope(request: CrawlRequest, before: CrawlDefined | None) -> str:
     if request.scope or not outside:
         return _of_seeds(request.scope or "site", list(request.seeds))
     return " or ".join(rule for rule in (old, _of_seeds("site", outside)) if rule)
+
+
+def _scope_of_seeds(request: CrawlRequest, before: CrawlDefined | None) -> ScopeOfSeeds:
+    """Return the part of the seeds that the scope of the requested definition follows from."""
+    if request.scope and request.scope not in SCOPES_OF_SEEDS:
+        return ""
+    if before and not (request.scope and request.seeds):
+        return before.scope_of_seeds
+    return scope_of_seeds(request.scope)
+
+
+def scope_of_seeds(scope: str) -> ScopeOfSeeds:
+    """Return the part of the seeds that a requested *scope* follows from; "" for an expression."""
+    if scope == "host":
+        return "host"
+    return "site" if scope in ("", "site") else ""
 
 
 def _of_seeds(kind: str, seeds: list[str]) -> str:

@@ -47,6 +47,7 @@ from gossamer.crawl import (
     define_party,
     new_scope,
     read_seed_list,
+    scope_of_seeds,
 )
 from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined, Event, Party, SeedAdded, SeedsApplied
@@ -155,7 +156,9 @@ DEFAULTS = CrawlDefined(at=0.0, scope="", max_depth=LimitsTable().max_depth, url
 """The definition by a file without keys, but for its scope."""
 NO_SEEDS = SeedsApplied(at=0.0, seeds={})
 """The seeds of a crawl without a file."""
-STATE_FIELDS = frozenset({"version", "crawl", "at", "pages_before", "paused", "removed", "parties"})
+STATE_FIELDS = frozenset(
+    {"version", "crawl", "at", "pages_before", "paused", "removed", "parties", "scope_of_seeds"}
+)
 """Fields of a definition without a key."""
 IMMUTABLE = ("url_steps", "own_topic")
 """Fields that cannot change during a crawl."""
@@ -271,6 +274,7 @@ class _Reader:
             crawl=name,
             at=0.0,
             scope=scope,
+            scope_of_seeds=scope_of_seeds(found.scope),
             max_depth=found.limits.max_depth,
             max_pages=found.limits.max_pages,
             weight=found.weight,
@@ -532,6 +536,9 @@ def write_crawl_file(crawl: CrawlDefined, applied: SeedsApplied | None) -> str:
         # Defaults of the policy differ between folders and fleets.
         if field == "revisit" or _value(crawl, field) != _value(DEFAULTS, field):
             tables.setdefault(table, {})[name] = _value(crawl, field)
+    every_seed = [url for urls in seeds.values() for url in urls]
+    if (kind := crawl.scope_of_seeds) and new_scope(kind, every_seed) == crawl.scope:
+        top["scope"] = kind
     for name in sorted({*crawl.parties, *filter(None, seeds)}):
         party = crawl.parties.get(name, NO_PARTY)
         limits = {field: getattr(party, field) for field in Party.__struct_fields__}

@@ -46,7 +46,7 @@ from inspection.basics.folder import Folder, Opened
 from inspection.progress.progress import End, Progress, read_progress
 from inspection.progress.status import Failure, read_failures
 from inspection.progress.workload import Waiting, read_waiting
-from inspection.urls.visits import failed_seeds
+from inspection.urls.visits import NOT_VISITED, SeedFailure, failed_seeds
 from services.fetcher.access import request_headers
 from services.frontier.tables.conditions import Condition
 from standalone.processes import Beside
@@ -204,9 +204,9 @@ def run(options: argparse.Namespace) -> int:
         )
     seconds_taken = clock.now() - started_at
     opened = folder.open()
-    failed = {}
-    if request and end not in CUT_SHORT:
-        failed = failed_seeds(opened, request.crawl, request.seeds)
+    failed = _failed_seeds(opened, request, progress, end)
+    seeds = request.seeds if request else ()
+    has_seed_page = end in CUT_SHORT or not seeds or not failed.keys() >= {*seeds}
     if not options.quiet:
         if settings.logs.json_lines:
             structlog.get_logger().info("crawl ended", end=end.value, pages=progress.pages)
@@ -223,12 +223,33 @@ def run(options: argparse.Namespace) -> int:
             failed,
             options.verbose,
             _crawl_option(opened, progress),
+            has_seed_page,
         )
         say(*summary(ended))
         print_lines(report(ended))
     if end in INTERRUPTED:
         return 130
-    return NO_PAGE_STATUS if failed else 0
+    return 0 if has_seed_page else NO_PAGE_STATUS
+
+
+def _failed_seeds(
+    opened: Opened, request: CrawlRequest | None, progress: Progress, end: End
+) -> dict[str, SeedFailure]:
+    """Return the seeds of the command and of crawl files that gave no page. A run that was cut
+    short may not have visited the others."""
+    seeds = {
+        crawl: [url for urls in applied.seeds.values() for url in urls]
+        for crawl in progress.crawls
+        if (applied := seeds_applied(opened.log, crawl))
+    }
+    if request:
+        seeds[request.crawl] = [*request.seeds, *seeds.get(request.crawl, ())]
+    return {
+        seed: failure
+        for crawl, urls in seeds.items()
+        for seed, failure in failed_seeds(opened, crawl, urls).items()
+        if end not in CUT_SHORT or failure.reason != NOT_VISITED
+    }
 
 
 @contextmanager

@@ -50,7 +50,7 @@ from services.frontier.totals.completeness import Completeness
 
 MIN_VISITS = 100
 """Visits from which the last ones are shown apart."""
-MAX_NAMED_SEEDS = 3
+MAX_NAMED_SEEDS, MAX_LISTED_SEEDS = 3, 20
 MAX_REASON_LENGTH = 400
 """Characters of a reason, and of a named host or URL with its reason."""
 MAX_FAILURES = 10
@@ -125,11 +125,13 @@ class Ended:
     failures: tuple[Failure, ...]
     """The most frequent failure first."""
     failed_seeds: Mapping[str, SeedFailure]
-    """Seed → why it gave no page; empty if a seed gave one."""
+    """Seed → why it gave no page."""
     verbose: bool = False
     chosen: str = ""
     """The value of `--crawl` in suggested commands: the crawl, or `ID` for one of several; "" if
     the folder has one crawl."""
+    has_seed_page: bool = True
+    """Whether a seed of the command gave a page, or the command has no seed."""
 
 
 def report(run: Ended) -> Iterator[Line]:
@@ -145,6 +147,7 @@ def report(run: Ended) -> Iterator[Line]:
         "pages",
         f"{new:,} in this run ({rate:.1f}/s), {progress.pages:,} in all{duplicates_text(progress)}",
     )
+    yield from _failed_seeds(run)
     yield from totals(progress, run.waiting, run.failures, run.verbose)
     yield from _remaining(run)
     if progress.hazards["private_address"]:
@@ -155,7 +158,7 @@ def report(run: Ended) -> Iterator[Line]:
 def summary(run: Ended) -> tuple[str, str]:
     """Return the first sentence of the report, and its style."""
     text = f"Ended after {duration(run.seconds)}: {run.end.value}."
-    if run.failed_seeds:
+    if not run.has_seed_page:
         return f"{text} {no_seed(run.failed_seeds)}", RED
     if run.end in (End.INTERRUPTED, End.KILLED, End.WAITING):
         return text, YELLOW
@@ -291,6 +294,19 @@ def freshness(progress: Progress) -> str:
         return ""
     share, age = percent(revisiting.expected_freshness), format_duration(revisiting.expected_age)
     return f"{share} of the copies expected to be current, {age} behind on average"
+
+
+def _failed_seeds(run: Ended) -> Iterator[Line]:
+    """Yield the seeds that gave no page, unless the first sentence names all of them."""
+    failed = run.failed_seeds
+    if not failed or (not run.has_seed_page and len(failed) <= MAX_NAMED_SEEDS):
+        return
+    yield Line("seeds", f"{plural(len(failed), 'seed')} gave no page", RED)
+    shown = [*failed.items()][: None if run.verbose else MAX_LISTED_SEEDS]
+    for seed, failure in shown:
+        yield Line("", printable(f"{seed}: {_seed_failure(failure)}", MAX_REASON_LENGTH), RED)
+    if more := len(failed) - len(shown):
+        yield Line("", f"and {plural(more, 'more seed')}, which --verbose names")
 
 
 def no_seed(reasons: Mapping[str, SeedFailure]) -> str:

@@ -186,6 +186,7 @@ def changed_crawl(
     max_depth = max_depth if depth is None else depth
     if before is None or scope:
         fresh = define(CrawlRequest(seeds, scope or settings.scope, max_depth, 0), None, 0, 0.0)
-        before = replace(before or fresh, scope=fresh.scope)
+        kind = fresh.scope_of_seeds
+        before = replace(before or fresh, scope=fresh.scope, scope_of_seeds=kind)
     check_scope(seeds, before.scope)
     return replace(before, max_depth=max_depth)

@@ -1,6 +1,6 @@
 """The events on the control topic, which configure all services. See `gossamer.log.control`."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
@@ -30,6 +30,9 @@ class CrawlDefined(Event, frozen=True, kw_only=True, tag="crawl_defined"):
 
     scope: str
     """The URLs that may be visited, as an expression of `gossamer.web.scope`."""
+    scope_of_seeds: Literal["", "host", "site"] = ""
+    """The part of a seed that the scope follows from, its host or its site: a redirect of a seed
+    then adds the host or the site of its target. "" means that the scope stays as it is."""
     max_depth: int
     """Maximum number of links from a seed."""
     max_pages: int = 0

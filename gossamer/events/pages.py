@@ -375,6 +375,10 @@ def split_for_events(links: Iterable[Part]) -> Iterator[tuple[Part, ...]]:
         yield tuple(part)
 
 
+FETCH_VIA = "seed@fetch"
+"""The `via` of a URL that an operator requested before the crawl found it."""
+
+
 def seed_discovery(seed: SeedAdded, url: str) -> Discovery:
     """Return *seed* as a discovery, with the canonical form *url*. The event contains its `via`."""
     trace = fingerprint(url)
@@ -397,6 +401,7 @@ def link_discovery(link: Link, visit: Visit) -> Discovery:
         party=visit.party,
         guess=link.kind == LinkKind.SCRIPT,
         position=LinkPosition.SCRIPT if link.kind == LinkKind.SCRIPT else link.position,
+        joined=visit.joined,
     )
 
 

@@ -101,6 +101,9 @@ class Discovery(Struct, frozen=True, gc=False):
     guess."""
     good_links: int = 0
     """Links of good pages to the URL so far, if it is promoted. 0 for a URL that is admitted."""
+    joined: str = ""
+    """The host or the site of the seed's target, by `scope_of_seeds`, that a redirect of the seed
+    added to the scope. "" if the seed was not redirected out of the scope."""
     visited: bool = False
     """Whether another crawl has visited the URL, or an operator has requested its visit. It enters
     the URL-seen set, and is not admitted."""
@@ -236,6 +239,7 @@ class Visit(Struct, frozen=True, gc=False):
     priority: Priority = 0
     score: float | None = None
     position: str = ""
+    joined: str = ""
     imported: Imported | None = None
     """How the capture of another crawl counts. None means that this crawl makes the visit."""
     shared: SharedCapture | None = None

@@ -6,6 +6,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from gossamer import clock
+from gossamer.bounds import is_joined
 from gossamer.events import HostOverridden, SiteOverridden
 from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, WALLED, Outcome, Verdict
 from gossamer.events.public import GONE_RULES, Gone
@@ -338,6 +339,9 @@ def _usage(facts: UrlFacts) -> dict[str, Judgement]:
 def _scope(facts: UrlFacts) -> ScopeResult | None:
     if facts.definition is None:
         return None
+    row = facts.visit or facts.plan
+    if row and is_joined(facts.definition, facts.url, row.origin.joined):
+        return ScopeResult(True, f"a redirect of a seed to {row.origin.joined}")
     evaluation = parse_scope(facts.definition.scope).evaluate(facts.url, 0)
     return ScopeResult(bool(evaluation.inside), evaluation.rule)
 

@@ -6,9 +6,10 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from gossamer.crawl import crawl_url, last_definition
+from gossamer.bounds import exclusion_of, seed_part
+from gossamer.crawl import blocklist_of, crawl_url, last_definition
 from gossamer.errors import BadSettings
-from gossamer.events import Outcome, Verdict
+from gossamer.events import Discovery, Outcome, Verdict
 from gossamer.web.http import GONE, NOT_MODIFIED
 from gossamer.web.soft_404 import NO_PAGE
 from gossamer.web.url import BadUrl, HostKey, canonicalize, host_key, site_of
@@ -21,6 +22,8 @@ from services.frontier.tables.urls import HistoryRow, UrlRow
 
 READ_ROWS = 100
 """Rows of one read of a history."""
+NOT_VISITED = "not visited yet"
+"""The reason of a seed without a page that will be visited, or of an unknown one."""
 OUTCOME_NAMES = ", ".join(
     str(outcome).replace("_", "-") for outcome in Outcome if outcome != "other"
 )
@@ -192,20 +195,21 @@ def last_outcome(row: UrlRow) -> LastOutcome:
 
 
 def failed_seeds(opened: Opened, crawl_id: str, seeds: Iterable[str]) -> dict[str, SeedFailure]:
-    """Return canonical seed → its failure; empty if any seed gave a page.
+    """Return the canonical *seeds* that gave no page, each with its failure.
 
     Redirects of a seed are followed.
     """
-    reasons: dict[str, SeedFailure] = {}
+    failures: dict[str, SeedFailure] = {}
     for seed in seeds:
         url, row = _follow_redirects(opened, crawl_id, seed)
-        if row and row.outcome == Outcome.PAGE:
-            return {}
-        reasons[seed] = _seed_failure(opened, url, row)
-    return reasons
+        if row is None or row.outcome not in (Outcome.PAGE, Outcome.NOT_MODIFIED):
+            failures[seed] = _seed_failure(opened, crawl_id, seed, url, row)
+    return failures
 
 
 def _follow_redirects(opened: Opened, crawl_id: str, url: str) -> tuple[str, UrlRow | None]:
+    """Return the URL at the end of the redirects of *url*, and its row, which is a redirect if they
+    lead back to it."""
     crawl, followed = last_definition(opened.log, crawl_id), set[str]()
     with suppress(BadUrl):
         url = crawl_url(crawl, url) if crawl and not _url_row(opened, crawl_id, url) else url
@@ -220,12 +224,22 @@ def _follow_redirects(opened: Opened, crawl_id: str, url: str) -> tuple[str, Url
     return url, row
 
 
-def _url_row(opened: Opened, crawl_id: str, url: str) -> UrlRow | None:
-    return opened.store.table(UrlRow).get((crawl_id, host_key(url)), url)
-
-
-def _seed_failure(opened: Opened, url: str, row: UrlRow | None) -> SeedFailure:
+def _seed_failure(
+    opened: Opened, crawl_id: str, seed: str, url: str, row: UrlRow | None
+) -> SeedFailure:
+    if row and row.outcome == Outcome.REDIRECT:
+        return SeedFailure(row.outcome, row.status, f"its redirects lead back to {url}")
     if row:
         return SeedFailure(row.outcome, row.status, row.reason)
+    crawl = last_definition(opened.log, crawl_id)
+    if crawl and url != seed:
+        found = Discovery(url, joined=seed_part(crawl, url))
+        if exclusion := exclusion_of(crawl, blocklist_of(opened.log), found):
+            reason = f"it redirects to {url}, which is {exclusion.reason}"
+            return SeedFailure("", 0, reason)
     host = opened.store.table(HostRow).get(site_of(url), host_key(url))
-    return SeedFailure("", 0, (host.backoff_reason if host else "") or "not visited yet")
+    return SeedFailure("", 0, (host.backoff_reason if host else "") or NOT_VISITED)
+
+
+def _url_row(opened: Opened, crawl_id: str, url: str) -> UrlRow | None:
+    return opened.store.table(UrlRow).get((crawl_id, host_key(url)), url)

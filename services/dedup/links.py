@@ -34,7 +34,7 @@ from zlib import crc32
 from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist
-from gossamer.bounds import exclusion_of, external_links
+from gossamer.bounds import exclusion_of, external_links, seed_part
 from gossamer.cache import ENTRY_BYTES, ByteCache
 from gossamer.events import (
     ChangeHint,
@@ -49,7 +49,13 @@ from gossamer.events import (
     UrlsDiscovered,
 )
 from gossamer.events.hazards import Hazard
-from gossamer.events.pages import LinkKind, group_by_site, link_discovery, split_for_events
+from gossamer.events.pages import (
+    FETCH_VIA,
+    LinkKind,
+    group_by_site,
+    link_discovery,
+    split_for_events,
+)
 from gossamer.telemetry import count
 from gossamer.web import links
 from gossamer.web.url import HostKey, Site, fingerprint, host_key, site_of
@@ -144,10 +150,20 @@ def find_links(page: PageParsed, crawl: CrawlDefined | None, blocklist: Blocklis
     policy = external_links(crawl, page.visit.party) if crawl else DEEP
     for found in _discover(page, policy) if not page.nofollow else ():
         exclusion = exclusion_of(crawl, blocklist, found) if crawl else None
+        if crawl and exclusion and _is_moved_seed(page, found):
+            # The target of a seed's redirect is the seed, so that a scope of seeds includes it.
+            found = replace(found, joined=seed_part(crawl, found.url))
+            exclusion = exclusion_of(crawl, blocklist, found)
         (links.excluded if exclusion else links.followed).append(found)
         if exclusion:
             links.hazards.add(exclusion.rule)
     return links
+
+
+def _is_moved_seed(page: PageParsed, found: Discovery) -> bool:
+    """Return whether *page* is a seed that redirects to *found*. A URL that an operator fetches
+    alone has the depth of a seed, too."""
+    return found.depth == 0 and found.hops > 0 and page.visit.via != FETCH_VIA
 
 
 def _discover(page: PageParsed, policy: str) -> Iterator[Discovery]:
@@ -228,6 +244,7 @@ def release_rewritten(
             party=visit.party,
             score=visit.score,
             position=visit.position,
+            joined=visit.joined,
         )
         for url in urls
     ]

@@ -170,6 +170,7 @@ def _find_entry_links(
             trace=fingerprint(url),
             purpose=purpose,
             party=page.visit.party,
+            joined=page.visit.joined,
             every=entry.every,
         )
         exclusion = exclusion_of(crawl, blocklist, found) if crawl else None

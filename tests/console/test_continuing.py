@@ -18,7 +18,10 @@ from standalone.run import prepare_run
 
 SEED = "http://a.example/"
 OPTIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
-    "scope": (("--scope", "host('a.example', 'b.example')"), {}),
+    "scope": (
+        ("--scope", "host('a.example', 'b.example')"),
+        {"scope": "host('a.example', 'b.example')", "scope_of_seeds": ""},
+    ),
     "depth": (("--depth", "3"), {"max_depth": 3}),
     "external_links": (("--external-links", "none"), {}),
     "relevant": (("--relevant", 'type("text/plain")'), {}),
@@ -51,6 +54,7 @@ DEFINED = CrawlDefined(
     crawl="news",
     at=1.0,
     scope="host('a.example')",
+    scope_of_seeds="host",
     max_depth=2,
     max_pages=7,
     pages_before=5,

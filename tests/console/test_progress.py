@@ -22,6 +22,7 @@ from inspection.hosts.hosts import Host, host_of
 from inspection.progress.progress import CrawlTotals, End, Progress
 from inspection.progress.status import read_failures
 from inspection.progress.workload import Waiting, Workload
+from inspection.urls.visits import SeedFailure
 from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostCrawl, HostRow, NewQueues, Politeness
 from services.frontier.tables.urls import UrlRow
@@ -260,6 +261,19 @@ def test_pages_of_a_run_are_those_of_the_crawls_that_were_not_removed() -> None:
     before = {"news": 100, "blogs": 5000}
     ended = Ended(End.DONE, of, Waiting(), 2.0, before, Folder(Path("data")), (), {})
     assert next(report(ended)).text.startswith("70 in this run")
+
+
+def test_seeds_without_a_page_are_named_beside_others(transcript: Transcript) -> None:
+    failures = {f"{HOST}/{n}": SeedFailure("gone", 404, "") for n in range(22)}
+    failures[f"{HOST}/0"] = SeedFailure("", 0, "it redirects to http://b.example/, which is out")
+    for number, has_seed_page in ((2, True), (22, True), (2, False)):
+        failed = dict([*failures.items()][:number])
+        ended = Ended(
+            End.DONE, progress(), Waiting(), 2.0, {}, Folder(Path("data")), (), failed,
+            has_seed_page=has_seed_page,
+        )  # fmt: skip
+        shown = [Output().line(line) for line in report(ended) if line.style == RED]
+        transcript.add(f"{number} seeds", [summary(ended)[0], *shown])
 
 
 def test_failures_are_one_table_with_examples(transcript: Transcript) -> None:

@@ -40,7 +40,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist
-from gossamer.bounds import exclusion_of
+from gossamer.bounds import exclusion_of, seed_part
 from gossamer.events import (
     CrawlDefined,
     Discovery,
@@ -328,8 +328,12 @@ def discover_sitemaps(
 ) -> Iterable[UrlsDiscovered]:
     """Return the discoveries of the *sitemaps* in the robots.txt of *host*, without those that
     *crawl* excludes. *visit*: the id of the visit that has just read the file."""
+    # The crawl has URLs at the host: either the scope includes it, or a seed redirected there.
+    joined = seed_part(crawl, f"{host}/")
     named = [
-        Discovery(url, SITEMAP_DEPTH, trace=fingerprint(url), purpose=Purpose.SITEMAP)
+        Discovery(
+            url, SITEMAP_DEPTH, trace=fingerprint(url), purpose=Purpose.SITEMAP, joined=joined
+        )
         for url in sitemaps
     ]
     # Blocklisted sitemaps are refused at admission, and parked.

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from gossamer.events import Discovery, FetchRequested, UrlsDiscovered
-from gossamer.events.pages import group_by_site
+from gossamer.events.pages import FETCH_VIA, group_by_site
 from gossamer.store import Store
 from gossamer.web.url import Site, fingerprint
 from services.frontier.partition.partition import Partition
@@ -43,9 +43,6 @@ from services.frontier.tables.hosts import HostRow, OffsetAndTime
 from services.frontier.tables.ordering import URGENT_RANK
 from services.frontier.tables.plans import PlanRow
 from services.frontier.tables.urls import Origin, QueuedUrl, UrlRow
-
-VIA = "seed@fetch"
-"""The origin of a URL that an operator requested before the crawl found it."""
 
 
 class UrgentUrl(NamedTuple):
@@ -95,7 +92,7 @@ class UrgentRequests:
         share.sites.enter(event.site)
         self._queue(partition, share, host, found, now, record)
         unseen = [_requested(one.entry) for one in found if one.plan is None]
-        return group_by_site(unseen, VIA, event.crawl, now)
+        return group_by_site(unseen, FETCH_VIA, event.crawl, now)
 
     def _queue(
         self,
@@ -147,7 +144,7 @@ class UrgentRequests:
             0,
             url,
             number,
-            Origin(via=VIA, trace=fingerprint(url)),
+            Origin(via=FETCH_VIA, trace=fingerprint(url)),
             statistics=pack_new_page(0, 0, 0, 0.0),
         )
         return UrgentUrl(entry, None, _may_wait(share, host.row, url))

@@ -37,6 +37,8 @@ class Origin(ColumnGroup, frozen=True):
     """The score of the page that linked to the URL; 1 without such a page."""
     position: str = ""
     """The part of that page with the link; "" if its markup does not say."""
+    joined: str = ""
+    """The host or the site that a redirect of the URL's seed added to the scope; "" without one."""
 
     @staticmethod
     def of(found: Visit | Discovery, via: str) -> "Origin":
@@ -52,6 +54,7 @@ class Origin(ColumnGroup, frozen=True):
             found.priority,
             1.0 if found.score is None else found.score,
             found.position,
+            found.joined,
         )
 
     def discovery(self, url: str) -> Discovery:
