@@ -109,6 +109,23 @@ class TestScope:
         scope = define(request(B), before, 0, 1).scope
         assert inside(scope, B) and inside(scope, C)
 
+    @pytest.mark.parametrize(
+        ("scope", "part"),
+        [
+            ("", "site"),
+            ("site", "site"),
+            ("host", "host"),
+            ("any", ""),
+            ("domain('a.example')", ""),
+        ],
+    )
+    def test_expression_does_not_follow_from_the_seeds(self, scope: str, part: str) -> None:
+        crawl = define(request(A, scope=scope), None, 0, 0)
+        assert crawl.scope_of_seeds == part
+        assert define(request(B if part else A), crawl, 0, 1).scope_of_seeds == part
+        assert define(request(A, scope="host"), crawl, 0, 1).scope_of_seeds == "host"
+        assert define(request(scope="any()"), crawl, 0, 1).scope_of_seeds == ""
+
     def test_new_scope_replaces_the_old_one(self) -> None:
         before = define(request(A, scope="any"), None, 0, 0)
         assert not inside(define(request(A, scope="host"), before, 0, 1).scope, B)

@@ -54,7 +54,7 @@ def crawl(*options: str) -> tuple[str, ...]:
 
 def test_invalid_seeds_are_reported_with_their_lines(run_refused: RunRefused) -> None:
     lines = "http://a.example/\n\nmailto:x@a.example\n# fine\nhttp://\nhttp://b.example/\n"
-    err = run_refused(*crawl(*CONTACT, "--seeds", "-"), stdin=lines)
+    err = run_refused(*crawl(*CONTACT, "--seeds", "-", "--strict-seeds"), stdin=lines)
     assert "3: 'mailto:x@a.example'" in err and "5: 'http://'" in err
     assert "a.example/" not in err and "b.example" not in err
 
