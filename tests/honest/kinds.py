@@ -11,6 +11,8 @@ from . import prose
 from .page import Items, Pages, html, links, p, prose_of, site, table, url
 
 KINDS: dict[str, Callable[[int], Pages]] = {}
+ON_ONE_ADDRESS = {"hosted", "hosting"}
+"""Kinds whose hosts share an address. All other hosts have addresses of their own."""
 PAGES_OF_A_HOST = 12
 
 
@@ -392,18 +394,37 @@ def studios(size: int) -> Pages:
 
 @kind
 def branches(size: int) -> Pages:
-    """Branches of a company have their town, address and staff on pages of one text."""
+    """Branches of a company have the same pages, with their own addresses and one own sentence."""
 
     def branch(host: str) -> Pages:
         town = prose.name(host)
 
         def page(n: int) -> str:
             own = p(f"Our branch in {town}: {n * 7} {prose.name(host, n)} Street, {town}.")
-            return prose_of(200, "branches", n) + own + prose_of(40, host, n)
+            return prose_of(200, "branches", n) + own + prose_of(12, host, n)
 
         return site(host, items(PAGES_OF_A_HOST - 1, "/{}.html", page, "branches"))
 
     return network(size, "-branch.test", branch)
+
+
+@kind
+def franchises(size: int) -> Pages:
+    """The pages of all partners of a chain, home pages too, have a text of 120 words, in which a
+    name, a product and a price differ."""
+    offer = prose.sentences(10, "offer")
+
+    def partner(host: str) -> Pages:
+        own = prose.name(host)
+
+        def page(n: int) -> str:
+            price = len(own) * n * 137 % 900
+            return p(f"{own} sells the {prose.name(host, n)} for {price} crowns.", *offer)
+
+        products = items(PAGES_OF_A_HOST - 1, "/p/{}", page, "franchises")
+        return site(host, products, p(f"Welcome to {own}.", *offer), f"The {own} shop")
+
+    return network(size, "-partner.test", partner)
 
 
 @kind
@@ -438,15 +459,31 @@ def hosting(size: int) -> Pages:
     return network(size, domain, blog)
 
 
-@kind
-def legal(size: int) -> Pages:
-    """Sites of different owners have the same privacy notice and terms, of 600 words each."""
+def club_sites(size: int, domain: str) -> Pages:
     notices = {f"/{name}": (f"The {name}", prose_of(600, name)) for name in ("privacy", "terms")}
-    return network(
-        size,
-        "-club.test",
-        lambda host: site(host, notices | articles(PAGES_OF_A_HOST - 3, "/news/{}", 60, host)),
-    )
+    welcome = prose_of(200, "welcome")
+
+    def club(host: str) -> Pages:
+        news = {
+            f"/news/{n}": (f"News {n}", prose_of(60, host, n))
+            for n in range(1, PAGES_OF_A_HOST - 2)
+        }
+        return site(host, notices | news, p(f"The club of {prose.name(host)}.") + welcome)
+
+    return network(size, domain, club)
+
+
+@kind
+def clubs(size: int) -> Pages:
+    """Clubs of one site builder have home pages that differ in their names, the same long privacy
+    notice and terms, and news of their own."""
+    return club_sites(size, "-club.test")
+
+
+@kind
+def hosted(size: int) -> Pages:
+    """Clubs of one site builder have one address, too."""
+    return club_sites(size, "-hosted.test")
 
 
 @kind

@@ -12,11 +12,11 @@ from tests.synthweb.dns import Zone
 from tests.synthweb.listening import Place, Served, serve_until_orphaned
 from tests.synthweb.server import ByPath
 
-from .kinds import KINDS
+from .kinds import KINDS, ON_ONE_ADDRESS
 from .page import PORT, Pages, html, links, url
 
 FIRST = IPv4Address("127.3.0.1")
-"""The address of all hosts of the first kind; other kinds have the following ones."""
+"""The first address. The portal has it."""
 PORTAL = "portal.example"
 """A host that links to the home pages of all hosts, for crawls that do not name them."""
 HTML = {"Content-Type": "text/html; charset=utf-8"}
@@ -29,25 +29,26 @@ class HonestWeb:
         self.kinds, self._port = kinds, f":{port}/"
         self._pages = {kind: self._at_port(KINDS[kind](size)) for kind in kinds}
         self._answers = {at: page for pages in self._pages.values() for at, page in pages.items()}
-        self._hosts = {
-            urlsplit(at).hostname or "": number
-            for number, pages in enumerate(self._pages.values())
-            for at in pages
+        self._kinds = {
+            urlsplit(at).hostname or "": kind for kind in kinds for at in self._pages[kind]
+        }
+        groups = [kind if kind in ON_ONE_ADDRESS else host for host, kind in self._kinds.items()]
+        numbers = {group: number for number, group in enumerate(dict.fromkeys(groups), 1)}
+        self._addresses = {PORTAL: FIRST} | {
+            host: FIRST + numbers[group] for host, group in zip(self._kinds, groups, strict=True)
         }
         home = html("Portal", links((at, at) for at in self.homes()), "portal")
         self._answers |= self._at_port({url(PORTAL): home})
-        self._hosts[PORTAL] = len(kinds)
 
     def urls(self, kind: str) -> set[str]:
         return {*self._pages[kind]}
 
     def kind_of(self, url: str) -> str | None:
         """Return the kind to whose host a URL belongs, or None."""
-        number = self._hosts.get(urlsplit(url).hostname or "")
-        return None if number in (None, len(self.kinds)) else self.kinds[number]
+        return self._kinds.get(urlsplit(url).hostname or "")
 
     def homes(self) -> list[str]:
-        return [f"http://{host}{self._port}" for host in self._hosts if host != PORTAL]
+        return [f"http://{host}{self._port}" for host in self._kinds]
 
     def portal(self) -> str:
         return f"http://{PORTAL}{self._port}"
@@ -58,14 +59,12 @@ class HonestWeb:
         return NOTHING if page is None else Answer(200, page, HTML)
 
     def zone(self) -> Zone:
-        def address(name: str) -> bytes | None:
-            number = self._hosts.get(name)
-            return None if number is None else (FIRST + number).packed
+        packed = {host: address.packed for host, address in self._addresses.items()}
+        parents = {host[at + 1 :] for host in packed for at, it in enumerate(host) if it == "."}
+        return Zone(packed.get, parents.__contains__)
 
-        parents = {
-            host[at + 1 :] for host in self._hosts for at, it in enumerate(host) if it == "."
-        }
-        return Zone(address, parents.__contains__)
+    def addresses(self) -> list[str]:
+        return [str(address) for address in dict.fromkeys(self._addresses.values())]
 
     def _at_port(self, pages: Pages) -> Pages:
         old, new = PORT.encode(), self._port.encode()
@@ -97,7 +96,7 @@ def main() -> None:
         web = HonestWeb(kinds, given.size, port)
         return Served(ByPath(web), web.zone(), web.homes())
 
-    addresses = [str(FIRST + number) for number in range(len(kinds) + 1)]
+    addresses = HonestWeb(kinds, given.size, 0).addresses()
     serve_until_orphaned(Place(given.record), addresses, open_web)
 
 
