@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from tests.support.commands import Done
+from tests.support.waiting import HANG_TIMEOUT
 from tests.system.crawl import GOSSAMER, WebCrawl, run
 
 from .server import RunningHonestWeb
@@ -79,7 +80,9 @@ def crawl_honest(
         scope = "any" if linked else ""
         crawl = WebCrawl(web, place / "data", DELAY, scope, settings)
         seeds = [web.sites.portal()] if linked else web.seeds
-        done = crawl.run("--verbose", "--revisit", "none", seeds=seeds, patience=60.0 + size)
+        done = crawl.run(
+            "--verbose", "--revisit", "none", seeds=seeds, patience=HANG_TIMEOUT + size
+        )
         assert done.code == 0, done
         published = {page["url"] for page in crawl.pages()}
         urls = [request.url for request in web.requests()]

@@ -42,6 +42,11 @@ def network(size: int, domain: str, make: Callable[[str], Pages]) -> Pages:
     return pages
 
 
+def notices() -> Items:
+    """Return pages that are equal at many hosts."""
+    return {f"/{name}": (f"The {name}", prose_of(600, name)) for name in ("privacy", "terms")}
+
+
 def figures(rows: int, columns: int, *key: object) -> list[list[object]]:
     chosen = prose.rng("figures", *key)
     return [
@@ -394,7 +399,8 @@ def studios(size: int) -> Pages:
 
 @kind
 def branches(size: int) -> Pages:
-    """Branches of a company have the same pages, with their own addresses and one own sentence."""
+    """Branches of a company have one privacy notice and terms, and the same other pages, with their
+    own addresses and one own sentence."""
 
     def branch(host: str) -> Pages:
         town = prose.name(host)
@@ -403,7 +409,8 @@ def branches(size: int) -> Pages:
             own = p(f"Our branch in {town}: {n * 7} {prose.name(host, n)} Street, {town}.")
             return prose_of(200, "branches", n) + own + prose_of(12, host, n)
 
-        return site(host, items(PAGES_OF_A_HOST - 1, "/{}.html", page, "branches"))
+        own = items(PAGES_OF_A_HOST - 3, "/{}.html", page, "branches")
+        return site(host, notices() | own, page(0), "The company")
 
     return network(size, "-branch.test", branch)
 
@@ -460,7 +467,6 @@ def hosting(size: int) -> Pages:
 
 
 def club_sites(size: int, domain: str) -> Pages:
-    notices = {f"/{name}": (f"The {name}", prose_of(600, name)) for name in ("privacy", "terms")}
     welcome = prose_of(200, "welcome")
 
     def club(host: str) -> Pages:
@@ -468,7 +474,7 @@ def club_sites(size: int, domain: str) -> Pages:
             f"/news/{n}": (f"News {n}", prose_of(60, host, n))
             for n in range(1, PAGES_OF_A_HOST - 2)
         }
-        return site(host, notices | news, p(f"The club of {prose.name(host)}.") + welcome)
+        return site(host, notices() | news, p(f"The club of {prose.name(host)}.") + welcome)
 
     return network(size, domain, club)
 
