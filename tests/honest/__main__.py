@@ -10,7 +10,9 @@ from pathlib import Path
 from .crawl import HonestCrawl, crawl_honest
 from .kinds import KINDS
 
-COLUMNS = f"{'kind':14} {'pages':>6} {'requested':>9} {'published':>9} {'% lost':>6}"
+COLUMNS = (
+    f"{'kind':14} {'pages':>6} {'requests':>8} {'requested':>9} {'published':>9} {'% lost':>6}"
+)
 
 
 def main() -> None:
@@ -29,8 +31,10 @@ def main() -> None:
 
 
 def show(crawl: HonestCrawl) -> None:
+    if crawl.unread:
+        print(f"the run ended too early, with {crawl.unread} unread records:")
     for kind, it in crawl.harvests.items():
-        numbers = f"{len(it.pages):6} {len(it.requested):9} {len(it.published):9}"
+        numbers = f"{len(it.pages):6} {it.requests:8} {len(it.requested):9} {len(it.published):9}"
         print(f"{kind:14} {numbers} {100 * it.lost_share:6.1f}", flush=True)
         for url, reason in it.reasons.items():
             print(f"    {reason.word}: {url}\n        {reason.sentence}", flush=True)

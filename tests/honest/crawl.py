@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from tests.support.commands import Done
 from tests.support.waiting import HANG_TIMEOUT
 from tests.system.crawl import GOSSAMER, WebCrawl, run
 
@@ -52,19 +51,20 @@ class Harvest:
 class HonestCrawl:
     """A finished crawl."""
 
-    done: Done
     harvests: dict[str, Harvest]
-    command: str
+    unread: int
+    """Records that no service had read when the run ended: 0, unless it ended too early."""
 
 
 @contextmanager
 def running(
     kinds: tuple[str, ...], size: int, folder: Path | None = None
 ) -> Iterator[tuple[RunningHonestWeb, Path]]:
-    """Serve kinds, with a folder for a crawl: *folder*, which stays, or a temporary one."""
+    """Serve kinds, with a folder for a crawl: *folder*, which is new and stays, or a temporary
+    one."""
     with TemporaryDirectory(prefix="honest-") as name:
-        place = folder or Path(name)
-        place.mkdir(parents=True, exist_ok=True)
+        place = folder or Path(name) / "crawl"
+        place.mkdir(parents=True)
         with RunningHonestWeb(kinds, size, place / "record") as web:
             yield web, place
 
@@ -93,12 +93,17 @@ def crawl_honest(
             harvest = Harvest(pages, pages & {*urls}, pages & published, requests)
             harvest.reasons = {url: reason(crawl.data, url) for url in _spread(harvest.lost)}
             harvests[kind] = harvest
-        return HonestCrawl(done, harvests, " ".join(crawl.command(seeds=seeds)))
+        return HonestCrawl(harvests, unread_records(crawl.data))
 
 
 def _spread(urls: list[str]) -> list[str]:
     """Return the first, the middle and the last one of some URLs."""
     return [*dict.fromkeys([*urls[:1], *urls[len(urls) // 2 :][:1], *urls[-1:]])]
+
+
+def unread_records(data: Path) -> int:
+    status = json.loads(run([GOSSAMER, "status", "--json", "--data", str(data)]).out)
+    return sum(lag for topics in status["lags"].values() for lag in topics.values())
 
 
 def reason(data: Path, url: str) -> Reason:

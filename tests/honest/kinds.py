@@ -42,6 +42,11 @@ def network(size: int, domain: str, make: Callable[[str], Pages]) -> Pages:
     return pages
 
 
+def owner_of(host: str) -> str:
+    """Return a name that no other host of a network has."""
+    return host.partition("-")[0].title()
+
+
 def notices() -> Items:
     """Return pages that are equal at many hosts."""
     return {f"/{name}": (f"The {name}", prose_of(600, name)) for name in ("privacy", "terms")}
@@ -403,7 +408,7 @@ def branches(size: int) -> Pages:
     own addresses and one own sentence."""
 
     def branch(host: str) -> Pages:
-        town = prose.name(host)
+        town = owner_of(host)
 
         def page(n: int) -> str:
             own = p(f"Our branch in {town}: {n * 7} {prose.name(host, n)} Street, {town}.")
@@ -422,7 +427,7 @@ def franchises(size: int) -> Pages:
     offer = prose.sentences(10, "offer")
 
     def partner(host: str) -> Pages:
-        own = prose.name(host)
+        own = owner_of(host)
 
         def page(n: int) -> str:
             price = len(own) * n * 137 % 900
@@ -474,7 +479,7 @@ def club_sites(size: int, domain: str) -> Pages:
             f"/news/{n}": (f"News {n}", prose_of(60, host, n))
             for n in range(1, PAGES_OF_A_HOST - 2)
         }
-        return site(host, notices() | news, p(f"The club of {prose.name(host)}.") + welcome)
+        return site(host, notices() | news, p(f"The club of {owner_of(host)}.") + welcome)
 
     return network(size, domain, club)
 
