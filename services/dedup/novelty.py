@@ -15,14 +15,15 @@ The filters are in memory only. A restart, or an instance that takes over, begin
 pages then seem new, as on a new site.
 """
 
+from collections.abc import Iterable
 from zlib import crc32
 
 from gossamer.cache import ENTRY_BYTES, ByteCache
 from gossamer.events import PageParsed
 
 RUN_WORDS = 4
-MAX_WORDS = 600
-"""Words of a text that are compared."""
+MAX_RUNS = 600
+"""Runs of a text that are compared: a sample of the whole text, of half of this size at least."""
 MIN_RUNS = 15
 """Runs that a shorter text counts as: a few new words are not a new text."""
 MIN_JUDGED_WORDS = 20
@@ -34,8 +35,9 @@ MIN_BYTES, MAX_BYTES = 1 << 10, 1 << 14
 """Size of the first and of the largest filter of a site."""
 COMMON_BYTES = 1 << 20
 """Size of a filter of all sites: the runs of some thousand pages."""
-MIN_NOVELTY = 0.1
-"""The novelty up to which a page counts as one without a new text."""
+MIN_NOVELTY = 0.175
+"""The novelty up to which a page counts as one without a new text: a visit that brings less parks a
+part (`LOW_WORTH` of the frontier)."""
 BITS_PER_RUN = 8
 REMEMBERED_VISITS = 1000
 """Visits whose novelty is remembered, in case they are handled again."""
@@ -83,13 +85,27 @@ def _places(run: int, size: int) -> tuple[int, int]:
 
 
 def runs_of(text: str) -> list[int]:
-    """Return hashes of the runs of `RUN_WORDS` words of *text*, each once. If its script has no
-    spaces, return those of the runs of `RUN_CHARS` characters."""
-    words = text.split(None, MAX_WORDS)[:MAX_WORDS]
-    runs = [" ".join(words[at : at + RUN_WORDS]) for at in range(len(words) - RUN_WORDS + 1)]
-    if (chars := "".join(words)) and len(chars) > MAX_MEAN_WORD * len(words):
-        chars = chars[:MAX_WORDS]
-        runs = [chars[at : at + RUN_CHARS] for at in range(len(chars) - RUN_CHARS + 1)]
+    """Return hashes of a sample of the runs of `RUN_WORDS` words of *text*, each once.
+
+    The runs of a script without spaces have `RUN_CHARS` characters.
+
+    Of a long text, the runs whose first word has a hash that a power of two divides are compared:
+    wherever a passage stands, it has the same chosen runs, and a shorter text has them, too
+    (Broder, *On the resemblance and containment of documents*, 1997, section 4).
+    """
+    words = text.split()
+    chars = len(text) - text.count(" ")
+    if chars > MAX_MEAN_WORD * len(words):
+        units, length, glue = [*"".join(words)], RUN_CHARS, ""
+    else:
+        units, length, glue = words, RUN_WORDS, " "
+    count = max(0, len(units) - length + 1)
+    starts: Iterable[int] = range(count)
+    if count > MAX_RUNS:
+        step = 1 << (count // MAX_RUNS).bit_length()
+        hashes = {unit: crc32(unit.encode(errors="replace")) for unit in {*units}}
+        starts = [at for at in range(count) if hashes[units[at]] % step == 0][:MAX_RUNS]
+    runs = (glue.join(units[at : at + length]) for at in starts)
     return [*dict.fromkeys(crc32(run.encode(errors="replace")) for run in runs)]
 
 

@@ -25,6 +25,20 @@ def words(start: int, count: int) -> str:
     return " ".join(f"word{n}" for n in range(start, start + count))
 
 
+def test_text_after_a_long_preface_is_compared() -> None:
+    novelty, preface = Novelty(), words(0, 2000)
+    measured = [novelty.measure(page(n, f"{preface} {words(10_000 * n, 1000)}")) for n in range(9)]
+    assert all(found and found > 0.25 for found in measured)
+    assert novelty.measure(page(9, f"{preface} {words(10_000, 1000)}")) == 0.0
+
+
+def test_passage_is_found_wherever_it_stands() -> None:
+    novelty = Novelty()
+    novelty.measure(page(0, f"{words(0, 1500)} {words(5000, 1500)}"))
+    moved = novelty.measure(page(1, f"{words(5000, 1500)} {words(0, 1500)}"))
+    assert moved is not None and moved < 0.02
+
+
 def test_new_text_is_new_and_a_second_copy_of_it_is_not() -> None:
     novelty = Novelty()
     assert novelty.measure(page(1, words(0, 100))) == 1.0
