@@ -169,10 +169,12 @@ class Simulation:
         priority: int = 0,
         repeated: bool = False,
         crawl: str = DEFAULT_CRAWL,
+        duplicates: int = 0,
     ) -> None:
-        """Admit URLs of *crawl*, in this order; *repeated*: dedup may have admitted them before."""
+        """Admit URLs of *crawl*, in this order; *repeated*: dedup may have admitted them before.
+        *duplicates*: the pages without a new text that lead to them."""
         for url in urls:
-            found = Discovery(url, depth, priority=priority)
+            found = Discovery(url, depth, priority=priority, duplicates=duplicates)
             event = UrlsAdmitted(
                 crawl=crawl,
                 at=self.now,

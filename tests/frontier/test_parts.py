@@ -65,13 +65,14 @@ class TrapSite:
         return verdict
 
     def discover(self, *paths: str, repeated: bool = False) -> None:
-        """Admit URLs that a page of the site links to."""
-        found = tuple(Discovery(f"{HOST}{path}", depth=1) for path in paths)
-        self.sim.handle(
-            UrlsAdmitted(
-                at=self.sim.now, site=SITE, via=f"1.1.0@{HOST}/", urls=found, repeated=repeated
+        """Admit URLs to each of which another page of the site links."""
+        for path in paths:
+            found = (Discovery(f"{HOST}{path}", depth=1),)
+            self.sim.handle(
+                UrlsAdmitted(
+                    at=self.sim.now, site=SITE, via=f"1.1.0@{HOST}/", urls=found, repeated=repeated
+                )
             )
-        )
 
     def run(self, seconds: float) -> None:
         """Run for *seconds*."""
@@ -155,7 +156,9 @@ def test_other_parts_are_visited_while_one_is_parked() -> None:
 
 def test_queued_urls_are_parked_when_their_part_brings_nothing() -> None:
     site = TrapSite(batch=4)
-    site.discover(*(f"/page/{n}" for n in range(5)), *calendar(100))
+    site.discover(*(f"/page/{n}" for n in range(5)), *calendar(3))
+    site.run(30.0)
+    site.discover(*calendar(97, 3))
     site.run(3000.0)
     assert len(site.visited("/cal/")) <= 12
     assert sum(site.parked().values()) == 100 - len(site.visited("/cal/"))
@@ -230,6 +233,7 @@ def test_budget_of_urls_grows_with_new_texts() -> None:
 def test_urls_behind_worthless_ones_are_released_when_the_budget_grows() -> None:
     site = TrapSite(url_budget=20, budget_growth=4.0)
     site.discover(*(f"/page/{n}" for n in range(10)), *calendar(10))
+    site.run(60.0)
     site.discover(*calendar(1500, 10), *(f"/page/late-{n}" for n in range(10)))
     site.run(PROBE_WAIT / 2)
     assert len(site.visited("/page/late-")) == 10
@@ -269,11 +273,12 @@ def test_links_of_other_sites_to_a_known_page_raise_the_budgets() -> None:
 
 @pytest.mark.parametrize("outcome", [Outcome.GONE, Outcome.UNWANTED_TYPE, Outcome.CLIENT_ERROR])
 def test_visits_without_a_document_bring_nothing(outcome: Outcome) -> None:
-    sim = Simulation(lambda url: {"outcome": outcome} if "/cal/" in url else {})
+    site = TrapSite()
+    site.sim.answer = lambda url: {"outcome": outcome} if "/cal/" in url else {}
     for n in range(30):
-        sim.admit(f"{HOST}/cal/{n}", depth=1)
-        sim.run(until=sim.now + 10.0)
-    assert len(sim.pages()) <= 8
+        site.discover(f"/cal/{n}")
+        site.run(10.0)
+    assert len(site.sim.pages()) <= 8
 
 
 def test_seeds_are_visited_whatever_their_part_is_worth() -> None:
@@ -292,7 +297,7 @@ def test_unknown_sites_of_a_wildcard_suffix_are_parked_once_others_bring_nothing
     )
     sim.admit("http://seed.wild/", depth=0)
     for n in range(60):
-        sim.admit(f"http://site{n}.wild/", f"http://site{n}.plain.test/", depth=1)
+        sim.admit(f"http://site{n}.wild/", f"http://site{n}.plain.test/", depth=1, duplicates=2)
         sim.run(until=sim.now + 10.0)
     visited = [url for url in sim.pages() if url.endswith(".wild/")]
     assert len(visited) < 40
@@ -344,7 +349,9 @@ def test_orders_of_a_part_grow_with_its_new_texts() -> None:
 
 def test_part_without_new_texts_is_visited_singly_until_it_is_parked() -> None:
     site = TrapSite(batch=10)
-    site.discover(*calendar(30))
+    site.discover(*calendar(3))
+    site.run(30.0)
+    site.discover(*calendar(27, 3))
     site.run(300.0)
     assert orders_of(site, "/cal/") == [1] * len(site.visited("/cal/"))
     assert len(site.visited("/cal/")) <= 8
@@ -366,8 +373,10 @@ def test_hosts_of_a_site_wait_for_the_verdicts_on_its_first_hosts() -> None:
     site.sim.give_verdict = lambda ended: replace(
         site._give_verdict(ended), verdict=Verdict.DUPLICATE
     )
-    found = tuple(Discovery(f"{host}/", depth=1) for host in hosts)
-    site.sim.handle(UrlsAdmitted(at=site.sim.now, site=SITE, via=f"1.1.0@{HOST}/", urls=found))
+    for host in hosts:
+        found = (Discovery(f"{host}/", depth=1),)
+        site.sim.handle(UrlsAdmitted(at=site.sim.now, site=SITE, via=f"1.1.0@{HOST}/", urls=found))
+        site.run(2.0)
     site.run(300.0)
     assert len(site.sim.pages()) <= 8
     robots = [url for _, _, url in site.sim.visits if url.endswith("/robots.txt")]
@@ -396,7 +405,7 @@ def test_parts_beyond_the_limit_are_parked_and_released_together() -> None:
     assert len({*site.visited("/")}) == len(site.visited("/")) == 12 * (MAX_PARKED_PARTS + 5)
 
 
-@pytest.mark.parametrize(("honest", "visited"), [(0, False), (5, True)])
+@pytest.mark.parametrize(("honest", "visited"), [(0, False), (1, True)])
 def test_unknown_site_of_an_address_is_parked_if_hardly_any_other_site_there_is_new(
     honest: int, visited: bool
 ) -> None:
@@ -418,12 +427,16 @@ def test_unknown_site_of_an_address_is_parked_if_hardly_any_other_site_there_is_
     )
     for n in range(200):
         name = "honest" if honest and n % honest == 0 else "farm"
-        sim.admit(f"http://{name}{n}.test/", depth=1)
+        sim.admit(f"http://{name}{n}.test/", depth=1, duplicates=2)
         sim.run(until=sim.now + 10.0)
     unknown = [f"http://unknown{n}.test/" for n in range(4)]
-    sim.admit(*unknown, depth=1)
+    sim.admit(*unknown, depth=1, duplicates=2)
     sim.run(until=sim.now + 30.0)
     assert ({*unknown} <= {*sim.pages()}) is visited
+    linked = "http://linked-unknown.test/"
+    sim.admit(linked, depth=1)
+    sim.run(until=sim.now + 30.0)
+    assert linked in sim.pages(), "a page with a text of its own links to it"
 
 
 def test_depth_of_a_site_counts_from_its_first_page() -> None:

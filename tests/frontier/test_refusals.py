@@ -30,7 +30,8 @@ PRIVATE = RobotsRules(lines="3 - /private/", fetched_at=START, expires_at=START 
 def admit(sim: Simulation, path: str, depth: int = 0, hops: int = 0, host: str = HOST) -> str:
     """Admit the URL, and run the simulation for ten minutes: no parked part is probed yet."""
     found = Discovery(f"{host}{path}", depth=depth, hops=hops)
-    sim.handle(UrlsAdmitted(at=sim.now, site=Site("a.test"), via="test", urls=(found,)))
+    via = f"1.1.0@{HOST}/"
+    sim.handle(UrlsAdmitted(at=sim.now, site=Site("a.test"), via=via, urls=(found,)))
     sim.run(until=sim.now + 600.0)
     return found.url
 

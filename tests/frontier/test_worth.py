@@ -13,6 +13,7 @@ from services.frontier.worth.worth import (
     forget,
     pack_worth,
     parts_of,
+    record_growth,
     record_links,
     record_visit,
     unpack_worth,
@@ -22,7 +23,8 @@ HOST = "http://a.test"
 
 
 def visit(worth: SiteWorth, url: str, new: float, copies: int = 0) -> None:
-    """Count a visit to *url* that brought *new* texts."""
+    """Count a visit to *url*, which a page of its own links to, that brought *new* texts."""
+    record_growth(worth, [(url, copies)])
     record_visit(worth, url, copies, "main", 1, new)
 
 
@@ -40,6 +42,15 @@ def site_with(trap: str, visits: int = 10) -> SiteWorth:
     for n in range(visits):
         visit(worth, trap.format(n=n), 0.0)
     return worth
+
+
+def test_links_of_one_page_are_not_low_whatever_they_bring() -> None:
+    worth, urls = SiteWorth(), [f"{HOST}/law/{n}" for n in range(300)]
+    record_visit(worth, f"{HOST}/", 0, "main", 0, 1.0)
+    record_growth(worth, [(url, 0) for url in urls])
+    for url in urls:
+        assert low_part(worth, url) is None
+        record_visit(worth, url, 0, "main", 1, 0.0)
 
 
 def test_parts_of_a_url_are_its_site_host_directories_and_parameters() -> None:

@@ -59,6 +59,7 @@ from services.frontier.worth.worth import (
     parts_of,
     rank_worth,
     record_first_site,
+    record_growth,
     record_in_link,
     record_links,
     record_page_in_links,
@@ -93,6 +94,9 @@ RELEASE_URLS = 50
 that a site starts with is less."""
 BUCKETS_PER_READ = 64
 """Buckets of parked URLs that are read together."""
+OWN_TEXT = 0.25
+"""The new texts that a text counts as at least in the budgets of its site, if it equals no other:
+with the default growth it earns one URL."""
 Schedule = Callable[[Site, float], None]
 """Wakes a site at a time."""
 
@@ -142,8 +146,10 @@ class Parts:
         return worth
 
     def estimate(self, site: Site, url: str, duplicates: int) -> Estimate:
-        """Return the estimated worth of a visit to *url*."""
-        return expect(self.worth(site), url, duplicates, self._prior(site, duplicates))
+        """Return the estimated worth of a visit to *url*. Other sites of a suffix or an address say
+        something about a site only if pages without a new text led to it."""
+        prior = self._prior(site, duplicates) if duplicates > 1 else 1.0
+        return expect(self.worth(site), url, duplicates, prior)
 
     def _prior(self, site: Site, duplicates: int = 0) -> float:
         """Return the worth of a page of *site*, if nothing is known about the site: that of the
@@ -239,6 +245,7 @@ class Parts:
         if "://" not in page:
             return
         found = [(one.url, one.duplicates) for one in urls]
+        record_growth(self.worth(site), found)
         if found and parts_of(page)[1] in {parts_of(url)[1] for url, _ in found}:
             record_links(self.worth(site), page, max(0, found[0][1] - 1), found)
 
@@ -249,15 +256,25 @@ class Parts:
         worth.unsaved += 1
         self._store_worth(site, worth)
 
-    def record_visit(self, site: Site, visit: Visit, new: float, size: int, now: float) -> None:
+    def record_visit(
+        self,
+        site: Site,
+        visit: Visit,
+        new: float,
+        size: int,
+        now: float,
+        has_own_text: bool = False,
+    ) -> None:
         """Count the first *visit* to a URL, which brought *new* texts, from 0 to 1, and *size*
-        bytes. A part that brings new texts again is released."""
+        bytes. A part that brings new texts again is released. *has_own_text*: the text equals no
+        other, which earns the URL that it took, however few of its words are new."""
         worth = self.worth(site)
-        before = expect(worth, visit.url, visit.duplicates, self._prior(site, visit.duplicates))
+        before = self.estimate(site, visit.url, visit.duplicates)
         if not worth.totals.visits:
             worth.totals.first_address = worth.totals.address
             self._record_first_site(site, worth.totals.address, new)
         record_visit(worth, visit.url, visit.duplicates, visit.position, visit.depth, new)
+        worth.totals.new += has_own_text * max(0.0, OWN_TEXT - new)
         if new >= LOW_WORTH:
             worth.totals.new_received += size
             if before.low_part is not None:

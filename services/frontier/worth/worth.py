@@ -33,6 +33,11 @@ worthless. Later visits to a child say nothing about its neighbours. A site that
 never visited has worth 1: the crawl is optimistic. A new link to another part is worth `LINK_WORTH`
 of that part's worth to a page without a new text, or an index page would be worth nothing.
 
+**Growth.** A list of a thousand laws with one preface looks like a trap, but it has an end. So
+links of pages with a new text are parked only if the part also grows: most visits find further URLs
+of it. The same holds for the links of the first page in a row without a new text, which may be
+another version of a manual (docs/decisions/0177).
+
 **Decay.** Each visit takes 1/`MEMORY` from the former counts of its parts. So a part has the worth
 of its last visits, and the numbers stay small.
 
@@ -45,7 +50,6 @@ tell what the next unknown site there is worth (`record_first_site`).
 
 from collections.abc import Iterator
 from functools import lru_cache
-from math import inf
 from typing import NamedTuple
 
 from msgspec import Struct, field, msgpack
@@ -71,6 +75,9 @@ LOW_WORTH = 0.25
 nothing."""
 LINK_WORTH = 0.5
 """The worth of a link to another part, as a fraction of the worth of that part."""
+MIN_GROWTH = 0.4
+"""Pages that link to new URLs of a part, for each visit to it, below which the part is not parked:
+its URLs come to an end by themselves. It does not hold for links of pages without a new text."""
 COPIES_PRIOR = 0.5
 """The worth of a URL that a page without a new text links to, as a fraction of the worth of others
 of its site, if nothing is known about such URLs."""
@@ -102,6 +109,8 @@ class Counts(Struct, array_like=True):
     """Bytes."""
     seconds: float = 0.0
     """Seconds that the visits took."""
+    growth: float = 0.0
+    """Pages that linked to new URLs of the part."""
 
     def add_visit(self, new: float, is_own: bool = True) -> None:
         """Count a visit that brought *new* texts, from 0 to 1. Former counts decay. *is_own*: its
@@ -113,6 +122,7 @@ class Counts(Struct, array_like=True):
             self.own_visits = self.own_visits * keep + 1
             self.own_new = self.own_new * keep + new
         self.links *= keep
+        self.growth *= keep
         self.received *= keep
         self.seconds *= keep
 
@@ -230,10 +240,19 @@ def others_of(part: str) -> str:
 
 
 def estimate(
-    trie: Trie, parts: tuple[str, ...], prior: float = 1.0, min_visits: float = MIN_VISITS
+    trie: Trie,
+    parts: tuple[str, ...],
+    prior: float = 1.0,
+    min_visits: float = MIN_VISITS,
+    min_growth: float = MIN_GROWTH,
 ) -> Estimate:
     """Return the worth of a visit to a URL in *parts*; *prior*: the worth of an unknown site. A
-    part with fewer than *min_visits* is not low."""
+    part with fewer than *min_visits*, or that grows by less than *min_growth*, is not low."""
+
+    def is_judged(name: str, visits: float) -> bool:
+        found = trie.get(name, NO_VISITS)
+        return visits >= min_visits and found.growth >= min_growth * found.visits
+
     low = ZONE if prior < LOW_WORTH else None
     if (counts := trie.get(SITE)) is None:
         return Estimate(prior, low)
@@ -245,19 +264,20 @@ def estimate(
         of_children, evidence = _worth_of_children(trie, name, base)
         if unknown >= LOW_WORTH:
             low = None
-        elif low is None and visits >= min_visits:
+        elif low is None and is_judged(name, visits):
             low = name
         if (child := trie.get(part)) is None:
             visits, worth = evidence, of_children
             low, name = None if low == name else low, others_of(name)
             break
-        if low is None and of_children < LOW_WORTH and evidence >= min_visits:
-            low = others_of(name)
+        others = others_of(name)
+        if low is None and of_children < LOW_WORTH and is_judged(others, evidence):
+            low = others
         counts, name = child, part
         base = of_children if first_visits.visits else unknown
     else:
         visits, worth = counts.own_visits, _mean(counts.own_new, counts.own_visits, base)
-    if worth >= LOW_WORTH or (low is None and visits < min_visits):
+    if worth >= LOW_WORTH or (low is None and not is_judged(name, visits)):
         return Estimate(worth)
     return Estimate(worth, name if low is None else low)
 
@@ -298,10 +318,8 @@ def judged_parts(trie: Trie, parts: tuple[str, ...]) -> list[str]:
 
 def window_of(trie: Trie, part: str) -> float:
     """Return how many visits to URLs of *part* may await their verdicts at once: one, and one more
-    for each new text; any number if nothing new comes, because its URLs are parked."""
-    counts = trie.get(part, NO_VISITS)
-    is_low = _mean(counts.own_new, counts.own_visits, 1.0) < LOW_WORTH
-    return inf if is_low else 1.0 + counts.own_new
+    for each new text."""
+    return 1.0 + trie.get(part, NO_VISITS).own_new
 
 
 def _mean(new: float, visits: float, base: float) -> float:
@@ -331,7 +349,9 @@ def expect(worth: SiteWorth, url: str, duplicates: int, prior: float = 1.0) -> E
     parts = parts_of(url)
     if not duplicates:
         return estimate(worth.of_new, parts, prior)
-    found = estimate(worth.of_copies, parts, prior * COPIES_PRIOR, MIN_COPIES)
+    # Another version of a manual is a copy that links to copies, and it has an end.
+    min_growth = MIN_GROWTH if duplicates == 1 else 0.0
+    found = estimate(worth.of_copies, parts, prior * COPIES_PRIOR, MIN_COPIES, min_growth)
     if found.low_part is None and judged_parts(worth.of_copies, parts)[0].endswith(OTHERS):
         # Nothing is known about the part. Even the links of pages with a new text may be worthless.
         of_new = estimate(worth.of_new, parts, prior)
@@ -445,6 +465,16 @@ def record_links(worth: SiteWorth, page: str, duplicates: int, urls: list[tuple[
                 counts.new = min(counts.visits, counts.new + LINK_WORTH * gain)
                 if part == parts[-1]:
                     counts.own_new = min(counts.own_visits, counts.own_new + LINK_WORTH * gain)
+
+
+def record_growth(worth: SiteWorth, urls: list[tuple[str, int]]) -> None:
+    """Count a page that links to new *urls* of the site in each part that has one of them; each URL
+    has its number of pages without a new text before it."""
+    for trie, are_copies in ((worth.of_new, False), (worth.of_copies, True)):
+        found = [parts_of(url) for url, copies in urls if bool(copies) is are_copies]
+        for part in {part for parts in found for part in _counted_parts(trie, parts)}:
+            if counts := trie.get(part):
+                counts.growth += 1
 
 
 def _is_elsewhere(url: str, parts: tuple[str, ...]) -> bool:
