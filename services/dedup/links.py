@@ -58,7 +58,7 @@ from gossamer.events.pages import (
 )
 from gossamer.telemetry import count
 from gossamer.web import links
-from gossamer.web.url import HostKey, Site, fingerprint, host_key, site_of
+from gossamer.web.url import Site, fingerprint, host_key, site_of
 from gossamer.web.url_steps import merge_url, without_default_document
 from services.dedup.seen import hash_finder
 
@@ -192,23 +192,17 @@ def targets(url: str, page: PageParsed, policy: str, redirect: bool = False) -> 
 def digest_text_and_links(page: PageParsed, links: Links) -> str:
     """Return a 128-bit digest of the text of *page* and of its *links*, in hexadecimal.
 
-    The digest leaves out the page's own host, guesses, and kinds of links that depend on the page's
-    URL, so that a page and its mirror have equal digests. It is "" if no other link is followed.
+    The digest leaves out guesses, and kinds of links that depend on the page's URL. It is "" if no
+    other link is followed.
     """
-    host = host_key(page.visit.url)
     uncompared = {link.url for link in page.links if link.kind in UNCOMPARED_KINDS}
     followed, excluded = (
-        sorted(_remove_host(host, one.url) for one in part if one.url not in uncompared)
-        for part in links[:2]
+        sorted(one.url for one in part if one.url not in uncompared) for part in links[:2]
     )
     if not followed:
         return ""
     content = "\n".join((page.digest, *followed, "", *excluded))
     return blake2b(content.encode(), digest_size=16).hexdigest()
-
-
-def _remove_host(host: HostKey, url: str) -> str:
-    return url.removeprefix(host) if url.startswith(f"{host}/") else url
 
 
 def release(

@@ -178,7 +178,7 @@ def test_usage_of_the_site_is_published(dedup: Dedup) -> None:
 def test_duplicate_names_its_leader_and_releases_no_equal_links(dedup: Dedup) -> None:
     first = parsed_page("http://a.test/", "same", Link("http://a.test/1"))
     list(dedup.handle(first, 0.0))
-    copy = list(dedup.handle(parsed_page("http://b.test/", "same", Link("http://b.test/1")), 0.0))
+    copy = list(dedup.handle(parsed_page("http://b.test/", "same", Link("http://a.test/1")), 0.0))
     assert not of_kind(UrlsDiscovered, copy)
     [page] = of_kind(Page, copy)
     assert (page.verdict, page.duplicate_of) == (Verdict.DUPLICATE, "http://a.test/")

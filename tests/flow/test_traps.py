@@ -50,7 +50,7 @@ def test_path_of_duplicates_ends(tmp_path: Path) -> None:
     assert len(pages) == 1 + LIMIT + 1
 
 
-def test_only_the_home_page_of_a_mirror_is_visited(tmp_path: Path) -> None:
+def test_mirror_of_few_pages_is_visited_up_to_the_limit_of_duplicates(tmp_path: Path) -> None:
     pages = crawl_pages(tmp_path, "http://origin.test/", "http://mirror.test/")
     hosts = sorted(page.site for page in pages)
-    assert len(hosts) == 6 + 1 and len(set(hosts)) == 2
+    assert len(hosts) == 6 + LIMIT + 1 and len(set(hosts)) == 2
