@@ -502,7 +502,7 @@ class DedupSettings(Section):
     )
     """When a host counts as a replica of another, so that its pages are visited at the original
     (hazard duphost): both have the same home page; the same home page and one more page; or 60, 80
-    or 100 % of the replica's visited pages, of at least four, exist under the same paths of the
+    or 100 % of the replica's visited pages, of at least ten, exist under the same paths of the
     original. A home page counts as three pages. Texts with fewer than `parser.simhash_words` words
     do not count."""
     duphost_age: Seconds = 7776000.0

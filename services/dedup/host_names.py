@@ -8,11 +8,11 @@ two is the original. Links to the other one, the *replica*, are rewritten to the
 original, which may be in another site.
 
 **Comparison.** If a page of a host with a counterpart has no equal page, it is compared with the
-document under its path at the counterpart. It may be nearly equal, as home pages with a date are.
-It may be different. If there is no document yet, the page is unmatched until the counterpart is
-visited there, and turns out to be equal. Each host has a row, written by the instance that owns its
-site. The evidence of both rows counts, so that two hosts that are visited at the same time are
-recognised, too.
+document under its path at the counterpart. A home page may be nearly equal, as one with a date is.
+Any other page is equal or different: the goods of two shops differ in a few words. If there is no
+document yet, the page is unmatched until the counterpart is visited there, and turns out to be
+equal. Each host has a row, written by the instance that owns its site. The evidence of both rows
+counts, so that two hosts that are visited at the same time are recognised, too.
 
 **Two instances.** The hosts of a pair may be in sites of different instances. The one that gets new
 evidence reads both rows, decides, and tells the other one (`HostsCompared`). If both decide at the
@@ -311,9 +311,9 @@ class HostNames:
             document = self._documents.get((page.crawl, other))
             if document is None:
                 return replace(row, unmatched=row.unmatched + (is_new and not is_home))
-            if document.gone or not _are_near(page.digest, page.sketch, document):
-                if is_home:
-                    return replace(row, misses=min(row.misses + 1, MAX_MISSES))
+            if is_home and (document.gone or not _are_near(page.digest, page.sketch, document)):
+                return replace(row, misses=min(row.misses + 1, MAX_MISSES))
+            if not is_home and (document.gone or document.digest != page.digest):
                 return replace(row, different=row.different + is_new)
         until = page.fetched_at + self._settings.duphost_age
         text = page.digest[:TEXT_DIGITS]
@@ -340,6 +340,9 @@ class HostNames:
         other = self._read(row.counterpart)
         original, rule = self._choose(row, other)
         row = replace(row, original=original, rule=rule)
+        if original and other and other.counterpart == row.host:
+            # The other host may have shown more, and last, that they are one.
+            row = replace(row, until=max(row.until, other.until))
         if before and before.original == row.host and row.original:
             # Pages of the original renew the verdict, too: the replica may be visited no more.
             row = replace(row, until=max(row.until, before.until))
@@ -487,6 +490,7 @@ def _comparison(replica: HostNameRow, original: HostNameRow) -> Comparison:
         has_other_home=misses > 0 and not has_equal_home,
         equal=max(0, replica.equal + original.equal - _repeated_texts(replica, original)),
         others=replica.different + original.different + unmatched,
+        stated=replica.canonical + replica.redirects,
     )
 
 

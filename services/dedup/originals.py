@@ -12,8 +12,9 @@ from gossamer.web.url import HostKey, host_name
 
 HOME_WEIGHT = 3
 """The number of pages that a home page counts for: it describes the content of its host."""
-MIN_WEIGHT = 4
-"""Pages that two hosts must have in common. A home page and another page are enough."""
+MIN_WEIGHT = 10
+"""Pages that two hosts must have in common: branches and shops of one template share a home page,
+the terms and the imprint."""
 MIN_ALIAS_WEIGHT = 2
 """Pages that two hosts must have in common if their names differ in `www.` only."""
 MIN_ALIAS_SHARE = 0.8
@@ -29,11 +30,14 @@ class Comparison(NamedTuple):
     """Equal pages with different texts, without the home page."""
     others: int = 0
     """Pages with another text at the original, or without a page there, without the home page."""
+    stated: int = 0
+    """Pages of the replica that name the page of the original as canonical, or redirect to it."""
 
     @property
     def weight(self) -> int:
-        """The number of equal pages, with the weight of the home page."""
-        return self.equal + HOME_WEIGHT * self.has_equal_home
+        """The number of equal pages, with the weight of the home page. A page that also states that
+        its original is elsewhere counts once more."""
+        return self.equal + self.stated + HOME_WEIGHT * self.has_equal_home
 
     @property
     def share(self) -> float:

@@ -40,12 +40,12 @@ def verdicts(instance: Instance, *events: Event) -> list[HostsCompared | Origina
 
 
 def mirrored(instance: Instance) -> list[HostsCompared | OriginalAnnounced]:
-    """Return the verdicts on the fourth page of a mirror, of which three pages are equal."""
-    for number in range(4):
+    """Return the verdicts on the tenth page of a mirror, of which nine pages are equal."""
+    for number in range(10):
         verdicts(instance, *parsed(f"{ONE}/{number}", 1.0 + number))
-    for number in range(3):
+    for number in range(9):
         verdicts(instance, *parsed(f"{OTHER}/{number}", 11.0 + number))
-    return verdicts(instance, *parsed(f"{OTHER}/3", 14.0))
+    return verdicts(instance, *parsed(f"{OTHER}/9", 20.0))
 
 
 def test_verdict_goes_to_the_instance_of_the_original_and_to_the_frontier() -> None:
@@ -58,7 +58,7 @@ def test_verdict_goes_to_the_instance_of_the_original_and_to_the_frontier() -> N
 def test_redelivered_page_announces_the_verdict_again() -> None:
     instance = defined()
     found = mirrored(instance)
-    assert verdicts(instance, *parsed(f"{OTHER}/3", 14.0)) == found
+    assert verdicts(instance, *parsed(f"{OTHER}/9", 20.0)) == found
 
 
 def test_hosts_with_three_equal_pages_are_compared_in_small_orders() -> None:

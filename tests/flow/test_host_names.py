@@ -264,7 +264,7 @@ def linked_sites(*hosts: str, own: str = "") -> Web:
 @pytest.mark.parametrize(
     ("own", "requests"),
     [
-        pytest.param(" ", 5, id="another link on the home page"),
+        pytest.param(" ", 8, id="another link on the home page"),
         pytest.param("Mirror", 11, id="another text on the home page: one order of ten"),
     ],
 )
@@ -281,7 +281,7 @@ def test_mirrors_that_are_visited_at_the_same_time_are_recognised(tmp_path: Path
     assert ran.run()
     requested = {host: requested_paths(ran, host) for host in (BARE, MIRROR)}
     assert {"/", *paths(PAGES)} <= {*requested[BARE], *requested[MIRROR]}
-    assert len(requested[BARE]) + len(requested[MIRROR]) <= PAGES + 1 + 6
+    assert len(requested[BARE]) + len(requested[MIRROR]) <= PAGES + 1 + 8
 
 
 def test_alias_is_proven_without_home_pages(tmp_path: Path) -> None:
@@ -320,16 +320,16 @@ def test_queued_urls_of_a_replica_are_visited_at_the_original(tmp_path: Path) ->
 
     def web(url: str) -> str | None:
         if host_key(url) == HUB:
-            return links(MIRROR, *paths(5), *only_there)
+            return links(MIRROR, *paths(10), *only_there)
         return None if "robots" in url else text_of(path_of(url))
 
-    ran = crawl(tmp_path, web, tuple(f"{BARE}{path}" for path in ["/", *paths(5)]), batch=1)
+    ran = crawl(tmp_path, web, tuple(f"{BARE}{path}" for path in ["/", *paths(10)]), batch=1)
     assert ran.run()
     visit_seeds(ran, f"{HUB}/")
     assert replicas(ran) == {MIRROR: (BARE, "duphost")}
     of_mirror, of_original = (requested_paths(ran, host) for host in (MIRROR, BARE))
     assert {*only_there} <= {*of_mirror, *of_original}
-    assert len(of_mirror) <= 7 and len(of_mirror) + len(of_original) <= 6 + 5 + 30
+    assert len(of_mirror) <= 12 and len(of_mirror) + len(of_original) <= 11 + 10 + 30
     rows = SqliteStore(ran.database).table(UrlRow).everything()
     refused = [row for row in rows if row.outcome == "duphost"]
     assert {row.url for row in refused} >= {f"{MIRROR}{path}" for path in only_there[5:]}
@@ -343,10 +343,10 @@ def test_forwarded_urls_survive_crashes(tmp_path: Path, steps: int) -> None:
 
     def web(url: str) -> str | None:
         if host_key(url) == HUB:
-            return links(MIRROR, *paths(5), *waiting)
+            return links(MIRROR, *paths(10), *waiting)
         return None if "robots" in url else text_of(path_of(url))
 
-    ran = crawl(tmp_path, web, tuple(f"{BARE}{path}" for path in ["/", *paths(5)]), batch=1)
+    ran = crawl(tmp_path, web, tuple(f"{BARE}{path}" for path in ["/", *paths(10)]), batch=1)
     assert ran.run()
     ran.define(f"{HUB}/")
     for _ in range(60):
@@ -355,7 +355,7 @@ def test_forwarded_urls_survive_crashes(tmp_path: Path, steps: int) -> None:
         ran.crash()
     assert ran.run()
     assert {*waiting} <= {*requested_paths(ran, BARE), *requested_paths(ran, MIRROR)}
-    assert len({*requested_paths(ran, MIRROR)}) <= 7
+    assert len({*requested_paths(ran, MIRROR)}) <= 12
 
 
 def test_urls_of_a_replica_are_visited_there_after_its_verdict(tmp_path: Path) -> None:
@@ -363,12 +363,12 @@ def test_urls_of_a_replica_are_visited_there_after_its_verdict(tmp_path: Path) -
 
     def web(url: str) -> str | None:
         if host_key(url) == HUB:
-            first = links(MIRROR, *paths(5), *waiting)
+            first = links(MIRROR, *paths(10), *waiting)
             return f"The hub {url}" + (first if url == f"{HUB}/" else links(MIRROR, "/late"))
         own = "other" if host_key(url) in changed else ""
         return None if "robots" in url else text_of(f"{path_of(url)}{own}")
 
-    ran = crawl(tmp_path, web, tuple(f"{BARE}{path}" for path in ["/", *paths(5)]), batch=1)
+    ran = crawl(tmp_path, web, tuple(f"{BARE}{path}" for path in ["/", *paths(10)]), batch=1)
     assert ran.run()
     visit_seeds(ran, f"{HUB}/")
     assert f"{BARE}{waiting[-1]}" in {url for _, _, url in ran.requests}
@@ -404,10 +404,10 @@ def test_host_that_other_sites_link_to_is_the_original_of_the_first_one(tmp_path
         if host_key(url) == HUB:
             return links(FAKE, *paths(3))
         if host_key(url) in sites:
-            return url + links(REAL, *(f"/page-{n}" for n in range(6)))
+            return url + links(REAL, *(f"/page-{n}" for n in range(10)))
         return None if "robots" in url else text_of(path_of(url))
 
-    ran = crawl(tmp_path, web, tuple(f"{FAKE}/page-{n}" for n in range(6)))
+    ran = crawl(tmp_path, web, tuple(f"{FAKE}/page-{n}" for n in range(10)))
     assert ran.run()
     visit_seeds(ran, *(f"{site}/" for site in sites))
     assert replicas(ran) == {FAKE: (REAL, "duphost")}
