@@ -84,8 +84,9 @@ resiliparse, and `"off"` disables the main text. If the main text is tiny and th
 text, the visible text is stored instead: comments in a blog are the posts of a forum.
 
 The digest for duplicates uses the title and all visible text, with white space folded, because
-main text omits navigation and would make the pages of a paginated list equal. If only the title is
-visible, the digest uses the decoded body (decision 1).
+main text omits navigation and would make the pages of a paginated list equal. On a page with few
+words, it also uses the sources of pictures: the pages of a gallery may have the same words. If only
+the title is visible, the digest uses the decoded body (decision 1).
 The simhash uses the main text: near duplicates are searched within a site, whose pages share their
 menus. Without main text, it uses the visible text. It equals that of the package `simhash`.
 

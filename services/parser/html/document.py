@@ -43,6 +43,10 @@ MAX_TITLE_LENGTH = 500
 MAX_DESCRIPTION_LENGTH = 1000
 DOCUMENT_END = "</body></html>"
 LINKED_DATA_SELECTOR = "script[type='application/ld+json']"
+MIN_WORDS = 50
+"""Visible words up to which a page is told apart by its pictures, too."""
+MEDIA = ("img", "source", "video", "audio", "iframe", "frame", "embed", "object")
+"""Elements that show what another URL has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,8 @@ class Document:
     "" if no main text is extracted."""
     visible: str
     """The visible text, white space folded."""
+    media: str
+    """The sources of images, videos and embedded documents, in their order."""
     blocks: bytes
     """The blocks of the visible text."""
     headings: tuple[Heading, ...]
@@ -102,6 +108,9 @@ def read_markup(parsed: PageParsed, whole: str, encoding: str, options: Options)
     main = text.text if text.kind == TextKind.MAIN else None
     # A title alone is not enough: all shells and framesets of a site may share it.
     visible = f"{page.title} {page.visible}".strip() if page.visible else ""
+    # Nor are a few words: the pages of a gallery differ in their pictures.
+    has_few_words = len(page.visible.split(None, MIN_WORDS)) <= MIN_WORDS
+    compared = f"{visible} {page.media}" if visible and has_few_words else visible
     hazards = _find_hazards(page, text, is_truncated=len(html) < len(whole))
     parsed = add_usage(add_hazards(parsed, hazards), page.usage_statements)
     return replace(
@@ -115,7 +124,7 @@ def read_markup(parsed: PageParsed, whole: str, encoding: str, options: Options)
         text_kind=text.kind,
         markdown=text.markdown,
         headings=page.headings,
-        digest=digest_of(visible.encode()) if visible else "",
+        digest=digest_of(compared.encode()) if compared else "",
         simhash=simhash_of(main or page.visible, options.simhash_words),
         sketch=make_sketch(visible),
         blocks=page.blocks,
@@ -144,6 +153,9 @@ def read_document(
     links = collect_links(elements, url, charset, options)
     about = read_about(elements, meta, links.resolver, url, now)
     title, language = _find_title(elements), _find_language(tree)
+    media = " ".join(
+        filter(None, (one.get("src") or one.get("data") for one in elements.of(*MEDIA)))
+    )
     description = next(iter(meta.get("description", [])), "")
     # Linked data sometimes contains the whole article.
     linked_data = "" if options.text == "off" else _linked_data_markup(tree)
@@ -158,6 +170,7 @@ def read_document(
         markup="" if options.text == "off" else _main_text_markup(tree, linked_data),
         usage_statements=read_meta(stated, options.product),
         visible=" ".join(pieces),
+        media=media,
         blocks=make_blocks(pieces),
         about={**about, **links.fields(), "declared_language": language},
         hazards=links.hazards,
