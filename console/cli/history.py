@@ -43,6 +43,8 @@ def _line(visit: Visit) -> str:
 
 
 def _finding(visit: Visit) -> str:
+    if visit.verdict == Verdict.CHANGED and not visit.change:
+        return "changed only where it changes each time"
     if visit.verdict == Verdict.CHANGED:
         return f"changed by {max(1, round(100 * (visit.change or 0.0)))} %"
     if visit.redirects_to:

@@ -9,7 +9,7 @@ next to an advertisement.
 
 The cost: a part that really changes at every visit, such as the newest headline or a price, is
 ignored after three visits if it is as small as a date. It counts again once visits see it
-unchanged.
+unchanged. So this decides when a page is visited again, and not whether its text is published.
 
 The new and the old blocks are found although only 216 bytes of the old version's blocks are left:
 an invertible Bloom lookup table. It adds each element to one cell in each of three parts. A cell

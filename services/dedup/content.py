@@ -32,6 +32,7 @@ from gossamer.runtime.processor import Key
 from gossamer.settings import DedupSettings
 from gossamer.store import Row, Store
 from gossamer.web.url import Site, site_of
+from services.dedup.documents import Version
 from services.dedup.host_names import HostNames
 from services.dedup.links import LinkParking, Links, digest_text_and_links, find_links, release
 from services.dedup.rows import DocumentRow
@@ -142,7 +143,7 @@ class Content:
     def decide(
         self,
         page: PageParsed,
-        change: float | None,
+        version: Version,
         is_known: bool,
         crawl: CrawlDefined | None,
         score_by: Callable[[Verdict], PageScore],
@@ -150,15 +151,15 @@ class Content:
     ) -> ContentVerdict:
         """Decide the verdict on *page*, score it, and release or withhold its links.
 
-        *change*: the change since the last visit; None if there was no document before.
+        *version*: the comparison with the document that its URL had before.
         *is_known*: whether hardly a word of the text is new. *score_by*: scores the page with the
         verdict on it.
         """
         linked = self.attach_links(page, crawl)
         links, digest = linked.links, linked.digest
-        is_unchanged = change == 0.0
+        is_unchanged = version.change == 0.0
         leader = self._find_leader(linked, is_unchanged)
-        verdict, original = self._decide_verdict(page, leader, change)
+        verdict, original = self._decide_verdict(page, leader, version)
         self._near.leave_former_text(page)
         score = score_by(verdict)
         duplicates = page.visit.duplicates + 1 if original or is_known else 0
@@ -237,16 +238,17 @@ class Content:
         return replace(page, links=tuple(links))
 
     def _decide_verdict(
-        self, page: PageParsed, leader: DigestRow, change: float | None
+        self, page: PageParsed, leader: DigestRow, version: Version
     ) -> tuple[Verdict, str]:
         """Return the verdict on *page*, and the original of a duplicate or near duplicate."""
         if leader.url != page.visit.url:
             return Verdict.DUPLICATE, leader.url
         if near := self._near.find_leader(page):
             return Verdict.NEAR_DUPLICATE, near
-        if change is None:
+        if version.change is None:
             return Verdict.FIRST, ""
-        return Verdict.CHANGED if change else Verdict.UNCHANGED, ""
+        is_changed = version.change or version.differs
+        return Verdict.CHANGED if is_changed else Verdict.UNCHANGED, ""
 
     def _find_leader(self, linked: LinkedPage, is_unchanged: bool) -> DigestRow:
         """Return the row of the leader of a page's text, which may be the page itself."""

@@ -8,10 +8,13 @@ document on `pages` gets no tombstone. The verdict on the visit is `gone` or `re
 A page is hidden if it has `noindex`, or if it is not relevant to the crawl. A hidden page has a
 row, with which its next version is compared, but it is not published.
 
-A document is published when it is the first one of its URL, when it changed, and when it became or
-ceased to be a copy of another page. Its row stores the times of the last visit whose document was
-published, and of the last visit that found a change. So a record that is redelivered after a crash
-gets the same verdict and publishes the same document, even if the row is from a later visit.
+A document is published when it is the first one of its URL, when its text is not the one before,
+and when it became or ceased to be a copy of another page. A text that differs only in places that
+change at every visit is published, too, with the change 0: consumers have the page as it was last
+fetched, and the schedule does not follow a clock. Its row stores the times of the last visit whose
+document was published, and of the last visit that found a change. So a record that is redelivered
+after a crash gets the same verdict and publishes the same document, even if the row is from a later
+visit.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,6 +47,8 @@ class Version(NamedTuple):
     """The row to store."""
     new_links: frozenset[str] = frozenset()
     """URLs of links that are new, or have another text."""
+    differs: bool = False
+    """Whether the text is not the last one, if only in places that change at every visit."""
 
 
 class Documents:
@@ -70,20 +75,22 @@ class Documents:
         """
         links = sketch_links(page) if sketches_links else b""
         before, blocks = self._rows.get(_key(page)), unpack_blocks(page.blocks)
+        was_news = before is not None and page.fetched_at == before.published_at
         if before and page.fetched_at < before.at:
-            return Version(_reported_change(before, page.fetched_at), before)
+            return Version(_reported_change(before, page.fetched_at), before, differs=was_news)
         if before is None or not _continues(page, before):
             first_seen = before.first_seen or before.at if before else page.fetched_at
             row = _make_row(page, compare(b"", blocks).state, first_seen, links)
             return Version(None, row)
         if page.fetched_at == before.at and page.digest == before.digest:
-            return Version(_reported_change(before, page.fetched_at), before)
+            return Version(_reported_change(before, page.fetched_at), before, differs=was_news)
         is_equal, volatile = compare(before.volatile, blocks)
         is_equal = is_equal or page.digest == before.digest
         changed = 0.0 if is_equal else estimate_change(before.sketch, page.sketch)
         new_links = find_new_links(page, before.links) if changed else frozenset()
         row = _make_row(page, volatile, before.first_seen or before.at, links)
-        return Version(changed, _carry_over(before, row, changed), new_links)
+        differs = page.digest != before.digest
+        return Version(changed, _carry_over(before, row, changed), new_links, differs)
 
     def publish(
         self, page: PageParsed, version: Version, verdict: Verdict, original: str, now: float
@@ -100,7 +107,12 @@ class Documents:
             return
         copy_of = f"{verdict} {original}" if original else ""
         # The last condition is true for a redelivered record, which is published again.
-        is_news = version.change != 0.0 or copy_of != row.copy_of or at == row.published_at
+        is_news = (
+            version.change != 0.0
+            or version.differs
+            or copy_of != row.copy_of
+            or at == row.published_at
+        )
         if is_news:
             row = replace(row, published_at=at, copy_of=copy_of)
         self._rows.put(row)

@@ -248,9 +248,7 @@ class Pages:
             scored = ScoredPage(page, verdict, version.change, novelty, evaluated.hidden, relevant)
             return self._scores.score(scored, strategy)
 
-        content = self._content.decide(
-            page, version.change, is_known(page, novelty), crawl, score_by, now
-        )
+        content = self._content.decide(page, version, is_known(page, novelty), crawl, score_by, now)
         verdict, original = content.verdict, content.original
         yield from mark_new(content.released, version.new_links, page.fetched_at)
         yield from content.parked

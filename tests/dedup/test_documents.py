@@ -325,9 +325,9 @@ def test_pages_that_name_each_other_as_canonical_keep_one_leader() -> None:
         assert one.duplicate_of(parsed_page(COPY, THERE, at, canonical=URL)) == URL
 
 
-def test_links_of_a_mirror_are_released_once_the_leader_is_gone() -> None:
+def test_links_of_a_copy_are_released_once_the_leader_is_gone() -> None:
     def links(one: Instance, url: str, at: float) -> int:
-        link = (Link(f"{host_key(url)}/2"),)
+        link = (Link("http://linked.test/2"),)
         answer = one.answer(parsed_page(url, THERE, at, links=link))
         return sum(len(event.urls) for event in answer if isinstance(event, UrlsDiscovered))
 

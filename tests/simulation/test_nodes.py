@@ -23,6 +23,7 @@ from gossamer.store.cassandra.cql import SELECT_REPLICATION
 from gossamer.store.cassandra.store import CassandraStore
 from gossamer.web.url import HostKey, Site
 from services.dedup.content import Content, ContentVerdict, DigestRow
+from services.dedup.documents import Version
 from services.dedup.host_names import HostNames
 from services.dedup.rows import DocumentRow
 from services.dedup.scores import PageScore
@@ -45,7 +46,9 @@ def page(url: str, at: float, canonical: str = "") -> PageParsed:
 
 def decide(content: Content, page: PageParsed) -> ContentVerdict:
     """Return the verdict on *page*, which is handled when it is fetched."""
-    return content.decide(page, None, False, None, lambda verdict: PageScore(0.0), page.fetched_at)
+    at = page.fetched_at
+    version = Version(None, DocumentRow(page.crawl, page.visit.url, at))
+    return content.decide(page, version, False, None, lambda verdict: PageScore(0.0), at)
 
 
 @contextmanager

@@ -403,7 +403,10 @@ def _states(share: CrawlShare, site: Site, statistics: bytes) -> States:
 
 
 def _update_trust(partition: Partition, share: CrawlShare, event: PageDeduplicated) -> None:
-    """Update the trust in the validators of the host after a complete response."""
+    """Update the trust in the validators of the host after a complete response. A text that changed
+    only where it changes each time says nothing about them."""
+    if event.verdict is Verdict.CHANGED and not event.change:
+        return
     if event.status != NOT_MODIFIED and event.change is not None:
         trust = partition.sites.validators(event.site, event.host)
         after = trust.after(event.visit.validators, event.validators, event.change)

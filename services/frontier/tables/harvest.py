@@ -32,6 +32,12 @@ NEW_TEXTS = frozenset({Verdict.FIRST, Verdict.CHANGED})
 """The verdicts on pages with a text that no other page has."""
 
 
+def has_new_text(event: PageDeduplicated) -> bool:
+    """Return whether the page of *event* has a text that no page had before. A text that changed
+    only where it changes each time is none."""
+    return event.verdict in NEW_TEXTS and event.change != 0.0
+
+
 class HarvestPoint(Struct, frozen=True, array_like=True):
     """A part of the harvest curve. The numbers are of this part alone."""
 
@@ -86,7 +92,7 @@ class Harvest:
         """Count the text of a page, and the links of its first visit."""
         if event.verdict in GONE_VERDICTS:
             return
-        is_new = event.verdict in NEW_TEXTS
+        is_new = has_new_text(event)
         # The entries of a sitemap are no sample of a crawl's pages, and a page that is visited
         # again releases its known links again.
         is_sample = event.visit.purpose is Purpose.PAGE and not event.visit.earlier

@@ -27,6 +27,7 @@ from gossamer.events.outcomes import OUTCOMES
 from gossamer.store import ColumnGroup, Row, Store
 from gossamer.web.url import Site
 from services.frontier.revisit import CrawlState
+from services.frontier.tables.harvest import has_new_text
 
 
 class Downloads(NamedTuple):
@@ -148,7 +149,6 @@ MAX_EXAMPLES = 3
 MAX_LATEST_PAGES = 8
 """The last pages of a site that decide whether it is productive."""
 MIN_LATEST_PAGES = 4
-NEW_TEXT_VERDICTS = frozenset({Verdict.FIRST, Verdict.CHANGED})
 COPY_VERDICTS = frozenset({Verdict.DUPLICATE, Verdict.NEAR_DUPLICATE})
 
 
@@ -173,9 +173,10 @@ def note_page(latest: tuple[bool, ...], event: PageDeduplicated) -> tuple[bool, 
     the site has new texts."""
     if event.visit.purpose is not Purpose.PAGE:
         return latest
-    if event.verdict not in NEW_TEXT_VERDICTS and event.verdict not in COPY_VERDICTS:
+    is_new = has_new_text(event)
+    if not is_new and event.verdict not in COPY_VERDICTS:
         return latest
-    return (*latest[1 - MAX_LATEST_PAGES :], event.verdict in NEW_TEXT_VERDICTS)
+    return (*latest[1 - MAX_LATEST_PAGES :], is_new)
 
 
 def is_productive(latest: Collection[bool]) -> bool:
@@ -266,7 +267,7 @@ class DailyTally:
         self._is_changed = True
         self.verdicts[event.verdict] += 1
         is_page = event.visit.purpose is Purpose.PAGE
-        self.new_texts += is_page and event.verdict in NEW_TEXT_VERDICTS
+        self.new_texts += is_page and has_new_text(event)
         self._add_seconds(Stage.PARSE, event.parse_seconds)
         self._add_seconds(Stage.DEDUP, event.dedup_seconds)
 
