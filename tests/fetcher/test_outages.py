@@ -5,7 +5,13 @@ from hypothesis import strategies as st
 
 from gossamer.web.url import Site
 from services.fetcher.http.resolver import Wildcards
-from services.fetcher.limitations import MAX_OUTAGE_SECONDS, MIN_SITES, WINDOW_SECONDS, Outage
+from services.fetcher.limitations import (
+    MAX_OUTAGE_SECONDS,
+    MIN_SITES,
+    SUCCESS_SECONDS,
+    WINDOW_SECONDS,
+    Outage,
+)
 
 
 def try_sites(outage: Outage, count: int, failed: bool, now: float, first: int = 0) -> int:
@@ -20,6 +26,13 @@ def test_outage_begins_when_most_sites_fail_and_ends_with_a_success() -> None:
     assert try_sites(outage, 1, True, 11.0, MIN_SITES + 1) == 0, "it has begun already"
     try_sites(outage, 20, False, 12.0, 1000)
     assert not outage.is_active
+
+
+def test_page_of_dead_links_is_no_outage_while_its_site_answers() -> None:
+    outage = Outage(0.9)
+    for second in range(120):
+        outage.record(Site("alive.example"), False, float(second))
+        assert try_sites(outage, 8, True, second + 0.5, 8 * second) == 0
 
 
 def test_failing_site_counts_once() -> None:
@@ -60,13 +73,17 @@ def test_no_outage_while_a_fifth_of_the_sites_succeeds(
     attempts: list[tuple[int, bool, float]],
 ) -> None:
     outage, now, last = Outage(0.9), 0.0, dict[int, tuple[float, bool]]()
+    answered_at = -SUCCESS_SECONDS
     for site, failed, more in attempts:
         now += more
         last.pop(site, None)
         last[site] = now, failed
         outage.record(Site(str(site)), failed, now)
         recent = [failed for at, failed in last.values() if at > now - WINDOW_SECONDS]
-        if len(recent) >= MIN_SITES:
+        answered_at = answered_at if failed else now
+        if now < answered_at + SUCCESS_SECONDS:
+            assert not outage.is_active
+        elif len(recent) >= MIN_SITES:
             assert outage.is_active == (sum(recent) >= 0.9 * len(recent))
 
 
