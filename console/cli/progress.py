@@ -7,13 +7,14 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from shlex import quote
 
 from console.output import GREEN, RED, YELLOW, Line
 from gossamer import clock
 from gossamer.events import Outcome
 from gossamer.terminal import printable
+from gossamer.web.url import Site
 from inspection.answers.limits import find_limit, seconds_left
 from inspection.basics.figures import (
     about,
@@ -132,6 +133,8 @@ class Ended:
     the folder has one crawl."""
     has_seed_page: bool = True
     """Whether a seed of the command gave a page, or the command has no seed."""
+    parked: Mapping[Site, int] = field(default_factory=dict)
+    """Site → its parked URLs: of parts that brought no new text, or over a budget."""
 
 
 def report(run: Ended) -> Iterator[Line]:
@@ -157,10 +160,14 @@ def report(run: Ended) -> Iterator[Line]:
 
 def summary(run: Ended) -> tuple[str, str]:
     """Return the first sentence of the report, and its style."""
-    text = f"Ended after {duration(run.seconds)}: {run.end.value}."
+    parked = sum(run.parked.values())
+    has_parked, why = parked and run.end is End.DONE, run.end.value
+    if has_parked:
+        why = f"nothing but {plural(parked, 'parked URL')} is left to fetch"
+    text = f"Ended after {duration(run.seconds)}: {why}."
     if not run.has_seed_page:
         return f"{text} {no_seed(run.failed_seeds)}", RED
-    if run.end in (End.INTERRUPTED, End.KILLED, End.WAITING):
+    if has_parked or run.end in (End.INTERRUPTED, End.KILLED, End.WAITING):
         return text, YELLOW
     return text, GREEN
 
@@ -235,7 +242,7 @@ def completeness_text(estimated: Completeness) -> str:
     found, visited = estimated.found, estimated.visited
     if found.low == 1:
         rest = f", {whole_percent(visited.value)} % visited" if visited.value < 1 else ""
-        return f"everything within the limits: {plural(estimated.total, 'URL')}{rest}"
+        return f"{plural(estimated.total, 'URL')} within the limits{rest}"
     low, high = whole_percent(found.low), whole_percent(found.high)
     return (
         f"about {whole_percent(found.value)} % of the URLs within the limits (90 % interval: "
@@ -360,6 +367,16 @@ def _remaining(run: Ended) -> Iterator[Line]:
         yield Line("lost", f"{letters}: {_command()} dead-letters list{_data(run.folder)}", RED)
     if progress.queued:
         yield Line("queued", plural(progress.queued, "URL"))
+    if run.parked:
+        site, urls = max(run.parked.items(), key=lambda item: item[1])
+        data = _data(run.folder, run.chosen)
+        yield Line(
+            "parked",
+            f"{plural(sum(run.parked.values()), 'URL')} of {plural(len(run.parked), 'site')}, "
+            f"{urls:,} of {site}: {_command()} sites{data} {site} says why, "
+            f"{_command()} release{data} {site} visits them",
+            YELLOW,
+        )
     first_at = run.waiting.first_at
     has_more = progress.active or progress.revisiting.active or any(progress.lag.values())
     if run.end is End.KILLED or has_more:

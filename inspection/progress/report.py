@@ -428,6 +428,17 @@ def _find_costly_limits(report: Report) -> Iterator[Finding]:
             )
 
 
+def _find_parked_parts(report: Report) -> Iterator[Finding]:
+    for one in report.hazards:
+        if one.hazard in JUDGED_BY_PART and one.urls:
+            yield Finding(
+                one.settings,
+                f"{one.label}: {plural(one.urls, 'URL')} of {plural(one.sites, 'site')} "
+                f"({percent(one.site_share)}) are parked. gossamer sites SITE shows the parts. "
+                "If the examples are honest pages, gossamer release SITE visits them.",
+            )
+
+
 def _find_many_copies(report: Report) -> Iterator[Finding]:
     copies, share = report.totals.copies, report.totals.duplicate_share
     settings = HAZARDS[Hazard.TRAP_DUPLICATES].settings
@@ -465,6 +476,7 @@ def _find_unused_limits(report: Report) -> Iterator[Finding]:
 
 ADVICE_RULES: dict[str, Callable[[Report], Iterable[Finding]]] = {
     "costs_honest_pages": _find_costly_limits,
+    "parks_honest_pages": _find_parked_parts,
     "wasted_on_copies": _find_many_copies,
     "unwanted_documents": _find_unwanted_documents,
     "never_applies": _find_unused_limits,

@@ -1,5 +1,6 @@
 """The status of a crawl as data: definition, totals, failures with examples, and waiting hosts."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -15,6 +16,7 @@ from gossamer.crawl import (
 )
 from gossamer.events import CrawlDefined, Outcome, Speed, SpeedSet
 from gossamer.store import Store
+from gossamer.web.url import Site
 from inspection.basics.archives import ArchiveBuffer, read_buffers
 from inspection.basics.labels import LABELS, failures
 from inspection.crawls.crawl import OpenCrawl
@@ -25,6 +27,7 @@ from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.partitions import PartitionRow
 from services.frontier.tables.plans import DueRow, PartitionPlansRow, PlanRow
+from services.frontier.tables.sites import ParkedPartsRow
 from services.frontier.tables.urls import UrlRow
 from services.frontier.totals.completeness import Completeness
 from services.frontier.totals.tally import PartitionTallyRow, TallyRow
@@ -279,6 +282,15 @@ def read_status(crawl: OpenCrawl) -> CrawlStatus:
             waiting=waiting,
             buffers=buffers,
         )
+
+
+def read_parked(store: Store) -> dict[Site, int]:
+    """Return how many URLs of each site are parked: of parts that brought no new text, or over a
+    budget. The rows of at most `MAX_READ_URLS` sites are read."""
+    parked = Counter[Site]()
+    for row in islice(store.table(ParkedPartsRow).everything(), MAX_READ_URLS):
+        parked[row.site] += sum(part.urls for part in row.parts.values())
+    return {site: urls for site, urls in parked.items() if urls}
 
 
 def read_failures(

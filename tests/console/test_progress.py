@@ -276,6 +276,16 @@ def test_seeds_without_a_page_are_named_beside_others(transcript: Transcript) ->
         transcript.add(f"{number} seeds", [summary(ended)[0], *shown])
 
 
+def test_end_with_parked_urls_names_them_and_how_to_visit_them(transcript: Transcript) -> None:
+    parked = {Site("a.example"): 29, Site("b.example"): 3}
+    ended = Ended(
+        End.DONE, progress(queued=0), Waiting(), 2.0, {}, Folder(Path("data")), (), {},
+        parked=parked,
+    )  # fmt: skip
+    shown = [Output().line(line) for line in report(ended) if line.title == "parked"]
+    transcript.add("parked URLs", [summary(ended)[0], *shown])
+
+
 def test_failures_are_one_table_with_examples(transcript: Transcript) -> None:
     of = progress(
         outcomes=Counter({"page": 3, "gone": 2, "host_down": 1}),

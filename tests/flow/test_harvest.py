@@ -77,7 +77,7 @@ def test_status_shows_the_harvest_and_how_much_is_found(tmp_path: Path) -> None:
 
     assert crawl.run()
     whole = status_of(crawl)
-    assert shown(whole, "found").endswith(f"everything within the limits: {total} URLs")
+    assert shown(whole, "found").endswith(f"{total} URLs within the limits")
     harvest = whole.report().harvest
     assert sum(part.new for part in harvest) == total
     good = total - len(pages.intersection(BARREN))

@@ -90,6 +90,12 @@ def advice_of(rule: str, **fields: Any) -> list[tuple[tuple[str, ...], str]]:
     ]
 
 
+def test_parked_parts_are_named_with_the_command_that_visits_them(transcript: Transcript) -> None:
+    count = HazardCount(29, 1, 1)
+    ((_, text),) = advice_of("parks_honest_pages", sites=8, hazards={"low_worth": count})
+    transcript.add("parked parts", [text])
+
+
 def test_budget_that_stops_urls_of_productive_sites_costs_honest_pages(
     transcript: Transcript,
 ) -> None:
@@ -149,6 +155,7 @@ def test_every_rule_is_tested_here() -> None:
     assert set(ADVICE_RULES) == {
         "costs_honest_pages",
         "never_applies",
+        "parks_honest_pages",
         "wasted_on_copies",
         "unwanted_documents",
     }
