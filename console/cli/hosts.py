@@ -7,6 +7,7 @@ from console.cli.options import add_crawl, add_listing, add_search, open_from
 from console.output import GREEN, RED, YELLOW, print_json, say
 from gossamer import clock
 from gossamer.errors import BadSettings
+from gossamer.web.url import Site
 from inspection.answers.host_details import HostExplanation, explain_host
 from inspection.basics.figures import about, moment, plural
 from inspection.hosts.hosts import Host, HostQuery, HostSort, read_hosts
@@ -39,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     query = HostQuery(
         search=options.search,
         condition=Condition(options.condition) if options.condition else None,
-        site=options.site,
+        site=Site(options.site) if options.site else None,
         crawl=options.crawl,
         sort=HostSort(options.sort),
         is_ascending=options.ascending,
