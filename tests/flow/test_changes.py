@@ -84,11 +84,25 @@ Kind = Callable[[int], str]
 @pytest.mark.parametrize("kind", KINDS)
 def test_blocks_that_differ_at_every_visit_do_not_count_as_a_change(kind: Kind) -> None:
     page = Visited()
-    verdicts = [page.verdict(ARTICLE + kind(visit)) for visit in range(VOLATILE_SCORE + 4)]
-    assert verdicts[0] is Verdict.FIRST
-    assert verdicts[VOLATILE_SCORE + 1 :] == [Verdict.UNCHANGED] * 3
-    assert page.verdict(LESS + kind(50)) is Verdict.CHANGED
-    assert page.verdict(LESS + kind(51)) is Verdict.UNCHANGED
+
+    def change(body: str) -> float | None:
+        return page.verdict_event(page.parse_next(body)).change
+
+    changes = [change(ARTICLE + kind(visit)) for visit in range(VOLATILE_SCORE + 4)]
+    assert changes[0] is None
+    assert changes[VOLATILE_SCORE + 1 :] == [0.0] * 3
+    assert change(LESS + kind(50))
+    assert change(LESS + kind(51)) == 0.0
+
+
+def test_price_that_differs_at_every_visit_is_published_each_time() -> None:
+    page, published = Visited(), list[str]()
+    for visit in range(10):
+        answer = page.dedup.handle(page.parse_next(f"{ARTICLE}<p>{100 + visit} EUR</p>"), 0.0)
+        documents = [one for one in answer if isinstance(one, Page)]
+        published += [(one.text or "").rpartition("\n")[2] for one in documents]
+    assert documents[0].verdict is Verdict.CHANGED and documents[0].change == 0.0
+    assert len(published) == 10
 
 
 def test_different_link_target_with_the_same_text_is_no_change() -> None:
