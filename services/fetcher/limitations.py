@@ -21,6 +21,7 @@ whose lease seems to be over.
 import errno
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from itertools import islice
 
 import structlog
 
@@ -116,23 +117,19 @@ MIN_SITES = 50
 """Sites that must have been tried in the window before an outage can be detected."""
 WINDOW_SECONDS = 60.0
 """Seconds for which the result of a site counts."""
-SUCCESS_SECONDS = 10.0
-"""Seconds after an answer of any site during which there is no outage: the sites that fail are down
-themselves, such as the targets of a page of dead links."""
 MAX_OUTAGE_SECONDS = 600.0
 """Seconds after which an outage is treated as over, until it is detected again: perhaps only sites
 that are really down are left."""
 
 
 class Outage:
-    """Detects an outage: at least the fraction *share* of the tried sites fails, and none has
-    answered lately."""
+    """Detects an outage: at least the fraction *share* of the tried sites fails, and so do the last
+    `MIN_SITES`. While one answers, the others are down themselves, as the targets of dead links."""
 
     def __init__(self, share: float) -> None:
         self._share = share
         self._results: OrderedDict[Site, tuple[float, bool]] = OrderedDict()
         self._failures, self._began_at = 0, 0.0
-        self._answered_at: float | None = None
         self.is_active = False
 
     def record(self, site: Site, failed: bool, now: float) -> bool:
@@ -143,12 +140,12 @@ class Outage:
         while self._results and next(iter(self._results.values()))[0] <= now - WINDOW_SECONDS:
             self._drop(next(iter(self._results)))
         was_active = self.is_active
-        if not failed:
-            self._answered_at = now
-        if self._answered_at is not None and now < self._answered_at + SUCCESS_SECONDS:
+        if len(self._results) >= MIN_SITES:
+            self.is_active = self._failures >= self._share * len(self._results) and all(
+                failed for _, failed in islice(reversed(self._results.values()), MIN_SITES)
+            )
+        elif not failed:
             self.is_active = False
-        elif len(self._results) >= MIN_SITES:
-            self.is_active = self._failures >= self._share * len(self._results)
         if self.is_active and not was_active:
             self._began_at = now
         if self.is_active and now > self._began_at + MAX_OUTAGE_SECONDS:

@@ -8,7 +8,6 @@ from services.fetcher.http.resolver import Wildcards
 from services.fetcher.limitations import (
     MAX_OUTAGE_SECONDS,
     MIN_SITES,
-    SUCCESS_SECONDS,
     WINDOW_SECONDS,
     Outage,
 )
@@ -73,18 +72,15 @@ def test_no_outage_while_a_fifth_of_the_sites_succeeds(
     attempts: list[tuple[int, bool, float]],
 ) -> None:
     outage, now, last = Outage(0.9), 0.0, dict[int, tuple[float, bool]]()
-    answered_at = -SUCCESS_SECONDS
     for site, failed, more in attempts:
         now += more
         last.pop(site, None)
         last[site] = now, failed
         outage.record(Site(str(site)), failed, now)
         recent = [failed for at, failed in last.values() if at > now - WINDOW_SECONDS]
-        answered_at = answered_at if failed else now
-        if now < answered_at + SUCCESS_SECONDS:
-            assert not outage.is_active
-        elif len(recent) >= MIN_SITES:
-            assert outage.is_active == (sum(recent) >= 0.9 * len(recent))
+        if len(recent) >= MIN_SITES:
+            is_outage = sum(recent) >= 0.9 * len(recent) and all(recent[-MIN_SITES:])
+            assert outage.is_active == is_outage
 
 
 def test_domain_is_checked_once_at_its_second_host() -> None:
