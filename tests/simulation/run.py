@@ -37,7 +37,7 @@ INSTANCES = {"frontier": 3, "fetcher": 3, "parser": 2, "dedup": 2, "archive": 2}
 HARM_ENDS = 100.0
 DEADLINE = 2 * 3600.0
 """Seconds after which every crawl must have finished."""
-CPU_LIMIT = 30.0
+CPU_LIMIT = 200.0
 """Seconds of CPU that a run may take; most take half a second."""
 MAX_FAILED_PROCESSES = 30
 """The number of processes that end with errors after which the run is aborted."""
