@@ -98,7 +98,7 @@ def read_robots(crawl: OpenCrawl, text: str) -> RobotsView:
         raise NotFound(f"the {PATH} of {host} was not read yet")
     rules = row.rules
     deciding = rules.deciding_rule(url) if url else None
-    copy, at, fault = _archived(crawl, host)
+    copy, at, fault = _read_archived(crawl, host)
     return RobotsView(
         host=host,
         url=url,
@@ -123,7 +123,7 @@ def _lines(rules: tuple[Rule, ...], deciding: Rule | None) -> tuple[RobotsLine, 
     )
 
 
-def _archived(crawl: OpenCrawl, host: HostKey) -> tuple[str, float | None, str]:
+def _read_archived(crawl: OpenCrawl, host: HostKey) -> tuple[str, float | None, str]:
     """Return the text of the last archived copy, when it was fetched, and why there is none."""
     # Imported here, because fsspec takes longer to import than a host takes to explain.
     from inspection.archive.versions import decode_file, read_version

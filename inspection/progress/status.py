@@ -1,6 +1,7 @@
 """The status of a crawl as data: definition, totals, failures with examples, and waiting hosts."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -15,6 +16,7 @@ from gossamer.crawl import (
     why_idle,
 )
 from gossamer.events import CrawlDefined, Outcome, Speed, SpeedSet
+from gossamer.events.hazards import Hazard
 from gossamer.store import Store
 from gossamer.web.url import Site
 from inspection.basics.archives import ArchiveBuffer, read_buffers
@@ -27,14 +29,16 @@ from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.partitions import PartitionRow
 from services.frontier.tables.plans import DueRow, PartitionPlansRow, PlanRow
-from services.frontier.tables.sites import ParkedPartsRow
+from services.frontier.tables.sites import ParkedPart, ParkedPartsRow
 from services.frontier.tables.urls import UrlRow
 from services.frontier.totals.completeness import Completeness
 from services.frontier.totals.tally import PartitionTallyRow, TallyRow
+from services.frontier.worth.budgets import BUDGETS
 
 STATUS_TABLES = (
     TallyRow,
     PartitionTallyRow,
+    ParkedPartsRow,
     PartitionRow,
     PartitionPlansRow,
     DueRow,
@@ -288,9 +292,25 @@ def read_parked(store: Store) -> dict[Site, int]:
     """Return how many URLs of each site are parked: of parts that brought no new text, or over a
     budget. The rows of at most `MAX_READ_URLS` sites are read."""
     parked = Counter[Site]()
-    for row in islice(store.table(ParkedPartsRow).everything(), MAX_READ_URLS):
-        parked[row.site] += sum(part.urls for part in row.parts.values())
+    for site, part in _parked_parts(store):
+        parked[site] += part.urls
     return {site: urls for site, urls in parked.items() if urls}
+
+
+def _parked_parts(store: Store) -> Iterator[tuple[Site, ParkedPart]]:
+    for row in islice(store.table(ParkedPartsRow).everything(), MAX_READ_URLS):
+        yield from ((row.site, part) for part in row.parts.values())
+
+
+def _without_released(store: Store, hazards: Counter[str]) -> Counter[str]:
+    """Return *hazards* without URLs that were parked, and have been released since."""
+    parked = Counter[str]()
+    for _, part in _parked_parts(store):
+        parked[part.rule] += part.urls
+    still = hazards.copy()
+    for rule in (Hazard.LOW_WORTH, *BUDGETS):
+        still[rule] = min(hazards[rule], parked[rule])
+    return +still
 
 
 def read_failures(
@@ -300,9 +320,10 @@ def read_failures(
 
     The best example is a URL that is not retried, then one of the latest visits, then a host of
     *waiting*. If there is none, the rows of *store* are searched. In a fleet *store* is None,
-    because the search would read from all nodes.
+    because the search would read from all nodes; then URLs that were parked count for ever.
     """
-    counted = failures(progress.outcomes, progress.hazards)
+    hazards = _without_released(store, progress.hazards) if store else progress.hazards
+    counted = failures(progress.outcomes, hazards)
     examples = _find_examples(set(counted), store, crawl_id, progress, waiting)
     ordered = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
     return tuple(Failure(label, count, examples.get(label, "")) for label, count in ordered)

@@ -43,6 +43,9 @@ def data(tmp_path: Path) -> Path:
         HistoryRow(
             DEFAULT_CRAWL, f"{URL}2", NOW, Outcome.PAGE, verdict=Verdict.DUPLICATE, duplicate_of=URL
         ),
+        HistoryRow(
+            DEFAULT_CRAWL, f"{URL}4", NOW, Outcome.PAGE, 200, verdict=Verdict.CHANGED, change=0.0
+        ),
     ]
     for row in rows:
         opened.store.table(HistoryRow).put(row)
@@ -60,6 +63,12 @@ def test_visit_to_a_soft_404_found_no_page() -> None:
 
 def history(data: Path, transcript: Transcript, *arguments: str, status: int = 0) -> None:
     transcript("history", "--data", data, *arguments, status=status)
+
+
+def test_change_only_in_places_that_always_change_is_said(
+    data: Path, transcript: Transcript
+) -> None:
+    history(data, transcript, f"{URL}4")
 
 
 def test_visits_are_listed_with_outcome_and_change(data: Path, transcript: Transcript) -> None:

@@ -13,18 +13,22 @@ from console.cli.progress import Ended, limit_text, progress_line, report, summa
 from console.cli.view import Rate, draw
 from console.output import RED, Line, Output
 from gossamer.events import DEFAULT_CRAWL, Outcome
+from gossamer.events.hazards import Hazard
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
 from gossamer.terminal import printable
 from gossamer.web.url import HostKey, Site
 from inspection.basics.figures import counts, duration, plural, size
 from inspection.basics.folder import Folder
-from inspection.basics.labels import plain_reason
+from inspection.basics.labels import LABELS, plain_reason
 from inspection.hosts.hosts import Host, host_of
 from inspection.progress.progress import CrawlTotals, End, Progress
-from inspection.progress.status import read_failures
+from inspection.progress.status import read_failures, read_parked
 from inspection.progress.workload import Waiting, Workload
 from inspection.urls.visits import SeedFailure
 from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostCrawl, HostRow, NewQueues, Politeness
+from services.frontier.tables.sites import ParkedPart, ParkedPartsRow
 from services.frontier.tables.urls import UrlRow
 from services.frontier.totals.tally import RevisitTotals
 from tests.support.transcripts import Transcript
@@ -284,6 +288,17 @@ def test_end_with_parked_urls_names_them_and_how_to_visit_them(transcript: Trans
     )  # fmt: skip
     shown = [Output().line(line) for line in report(ended) if line.title == "parked"]
     transcript.add("parked URLs", [summary(ended)[0], *shown])
+
+
+def test_urls_that_were_parked_and_released_are_no_failure() -> None:
+    store = SqliteStore(Database(":memory:"))
+    parts = {"http://a.example/cal/": ParkedPart(Hazard.LOW_WORTH, 0.0, urls=3)}
+    store.table(ParkedPartsRow).put(ParkedPartsRow(DEFAULT_CRAWL, Site("a.example"), parts))
+    store.flush()
+    of = progress(hazards=Counter({Hazard.LOW_WORTH: 9, Hazard.TRAP_URLS: 213}))
+    found = read_failures(store, DEFAULT_CRAWL, of, Waiting())
+    assert [(one.label, one.count) for one in found] == [(LABELS[Hazard.LOW_WORTH], 3)]
+    assert read_parked(store) == {"a.example": 3}
 
 
 def test_failures_are_one_table_with_examples(transcript: Transcript) -> None:

@@ -199,6 +199,15 @@ def test_links_with_long_base_are_limited_in_bytes() -> None:
     assert OPTIONS.links_bytes - 10_000 < size < OPTIONS.links_bytes + 2 * len(parsed.links)
 
 
+def test_pages_with_few_words_are_told_apart_by_their_pictures() -> None:
+    def digest(picture: str, words: str) -> str:
+        return parse_response(f"<title>T</title><p>{words}<img src={picture}.jpg>").digest
+
+    assert digest("1", "A photo") != digest("2", "A photo")
+    article = "These are many words of one article. " * 9
+    assert digest("1", article) == digest("2", article)
+
+
 def test_digest_is_of_visible_text() -> None:
     page = "<title>T</title><p>Some <b>words</b></p><script>{}</script><!-- {} --><p class='{}'>"
     digests = {parse_response(page.replace("{}", word)).digest for word in ("a", "b")}

@@ -34,7 +34,7 @@ NEW_TEXTS = frozenset({Verdict.FIRST, Verdict.CHANGED})
 
 def has_new_text(event: PageDeduplicated) -> bool:
     """Return whether the page of *event* has a text that no page had before. A text that changed
-    only where it changes each time is none."""
+    only where it changes each time does not count."""
     return event.verdict in NEW_TEXTS and event.change != 0.0
 
 

@@ -44,7 +44,7 @@ MAX_DESCRIPTION_LENGTH = 1000
 DOCUMENT_END = "</body></html>"
 LINKED_DATA_SELECTOR = "script[type='application/ld+json']"
 MIN_WORDS = 50
-"""Visible words up to which a page is told apart by its pictures, too."""
+"""Visible words up to which the pictures of a page also count in its digest."""
 MEDIA = ("img", "source", "video", "audio", "iframe", "frame", "embed", "object")
 """Elements that show what another URL has."""
 
