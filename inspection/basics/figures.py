@@ -23,12 +23,12 @@ DAY = 86400.0
 
 
 def size(count: float) -> str:
-    """Return bytes as `9.6 KiB`."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if count < 1024:
+    """Return bytes as `9.6 kB`, which are 9,600 bytes."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
-    return f"{count:.1f} TiB"
+        count /= 1000
+    return f"{count:.1f} TB"
 
 
 def duration(seconds: float) -> str:

@@ -212,7 +212,7 @@ def test_report_names_hosts_that_back_off_with_time_and_reason(transcript: Trans
 
 @pytest.mark.parametrize(
     ("count", "text"),
-    [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (5 << 20, "5.0 MiB"), (3 << 40, "3.0 TiB")],
+    [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (5e6, "5.0 MB"), (3e12, "3.0 TB")],
 )
 def test_sizes_are_readable(count: int, text: str) -> None:
     assert size(count) == text

@@ -36,7 +36,7 @@ VARYING = (
     (re.compile(r"sha256:[0-9a-f]{64}"), "sha256:DIGEST"),
     (re.compile(r"quiesced for [0-9.]+ s"), "quiesced for N s"),
     (re.compile(r"\(process \d+\)"), "(process PID)"),
-    (re.compile(r"(database|WARC files?) \([0-9.]+ [KM]?i?B\)"), r"\1 (SIZE)"),
+    (re.compile(r"(database|WARC files?) \([0-9.]+ [kMG]?B\)"), r"\1 (SIZE)"),
     (re.compile(r"is damaged \(.*?\): use", re.DOTALL), "is damaged (REASON): use"),
     (re.compile(r"at byte \d+"), "at byte N"),
     (re.compile(r"after \d+ms"), "after 0ms"),
