@@ -224,7 +224,7 @@ def run(options: argparse.Namespace) -> int:
             options.verbose,
             _crawl_option(opened, progress),
             has_seed_page,
-            read_parked(opened.store),
+            read_parked(opened.store, *progress.crawls),
         )
         say(*summary(ended))
         print_lines(report(ended))

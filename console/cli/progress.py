@@ -40,7 +40,7 @@ from inspection.basics.labels import (
     plain_reason,
 )
 from inspection.progress.progress import End, Progress
-from inspection.progress.status import Failure
+from inspection.progress.status import Failure, parked_text
 from inspection.progress.workload import Waiting, Workload
 from inspection.urls.visits import SeedFailure
 from services.frontier.revisit.planning import format_duration
@@ -89,10 +89,11 @@ def queue_text(progress: Progress, workload: Workload, rate: float) -> str:
     return f"{plural(progress.queued, 'URL')}{left}{scheduled}"
 
 
-def hosts_text(progress: Progress) -> str:
+def hosts_text(progress: Progress, is_running: bool = True) -> str:
     """Return `2 being fetched, 4 in their delay, 5 done`."""
     later = progress.due_count > progress.conditions[Condition.BACKING_OFF]
-    return conditions_text(progress.conditions, not (progress.revisiting.active or later))
+    are_idle_done = not (progress.revisiting.active or later)
+    return conditions_text(progress.conditions, are_idle_done, is_running)
 
 
 def failures_text(progress: Progress) -> str:
@@ -134,7 +135,7 @@ class Ended:
     has_seed_page: bool = True
     """Whether a seed of the command gave a page, or the command has no seed."""
     parked: Mapping[Site, int] = field(default_factory=dict)
-    """Site → its parked URLs: of parts that brought no new text, or over a budget."""
+    """Site → its parked URLs: of parts with hardly any new text, or over a budget."""
 
 
 def report(run: Ended) -> Iterator[Line]:
@@ -151,7 +152,7 @@ def report(run: Ended) -> Iterator[Line]:
         f"{new:,} in this run ({rate:.1f}/s), {progress.pages:,} in all{duplicates_text(progress)}",
     )
     yield from _failed_seeds(run)
-    yield from totals(progress, run.waiting, run.failures, run.verbose)
+    yield from totals(progress, run.waiting, run.failures, run.verbose, is_running=False)
     yield from _remaining(run)
     if progress.hazards["private_address"]:
         yield Line("", "Private addresses are not visited; --allow-network CIDR allows a network.")
@@ -182,15 +183,22 @@ def duplicates_text(progress: Progress) -> str:
 
 
 def totals(
-    progress: Progress, waiting: Waiting, failed: tuple[Failure, ...], verbose: bool
+    progress: Progress,
+    waiting: Waiting,
+    failed: tuple[Failure, ...],
+    verbose: bool,
+    is_running: bool,
 ) -> Iterator[Line]:
-    """Yield the lines about all visits and hosts: of failures and extremes only those found."""
+    """Yield the lines about all visits and hosts: of failures and extremes only those found.
+
+    *is_running*: whether a crawl may be visiting hosts now.
+    """
     yield Line("received", size(progress.received))
     yield from visits(progress)
     yield from harvest(progress)
     yield from revisits(progress)
     yield from failure_table(failed, verbose)
-    yield Line("hosts", hosts_text(progress))
+    yield Line("hosts", hosts_text(progress, is_running))
     for title, hosts, least, show in (
         ("slowest", progress.slowest, SLOW_VISIT, lambda value: f"{value:.2f} s"),
         ("largest", progress.largest, LARGE_HOST, size),
@@ -229,9 +237,12 @@ def harvest(progress: Progress) -> Iterator[Line]:
     """Yield the harvest lately and overall, and how much of the crawl has been found."""
     overall, lately = rates(progress.harvest), rates(late_points(progress.harvest))
     if overall and lately:
-        text = f"{overall.new:.0f} new pages per 100 visits, {overall.good:.0f} of them good"
+        # Without scores no page is good.
+        is_scored = overall.good > 0
+        text = f"{overall.new:.0f} new pages per 100 visits"
+        text += f", {overall.good:.0f} of them good" * is_scored
         if sum(point.visits for point in progress.harvest) >= MIN_VISITS:
-            text += f"; lately {lately.new:.0f}, {lately.good:.0f} of them good"
+            text += f"; lately {lately.new:.0f}" + f", {lately.good:.0f} of them good" * is_scored
         yield Line("harvest", text)
     if estimated := progress.completeness():
         yield Line("found", completeness_text(estimated))
@@ -367,16 +378,8 @@ def _remaining(run: Ended) -> Iterator[Line]:
         yield Line("lost", f"{letters}: {_command()} dead-letters list{_data(run.folder)}", RED)
     if progress.queued:
         yield Line("queued", plural(progress.queued, "URL"))
-    if run.parked:
-        site, urls = max(run.parked.items(), key=lambda item: item[1])
-        data = _data(run.folder, run.chosen)
-        yield Line(
-            "parked",
-            f"{plural(sum(run.parked.values()), 'URL')} of {plural(len(run.parked), 'site')}, "
-            f"{urls:,} of {site}: {_command()} sites{data} {site} says why, "
-            f"{_command()} release{data} {site} visits them",
-            YELLOW,
-        )
+    if text := parked_text(run.parked, _command(), _data(run.folder, run.chosen)):
+        yield Line("parked", text, YELLOW)
     first_at = run.waiting.first_at
     has_more = progress.active or progress.revisiting.active or any(progress.lag.values())
     if run.end is End.KILLED or has_more:

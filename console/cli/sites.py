@@ -105,6 +105,8 @@ def _parts(site: SiteSummary) -> Iterator[str]:
         yield f"{plural(site.queued, 'URL')} queued"
     if site.backing_off:
         yield f"{plural(site.backing_off, 'host')} backing off"
+    if site.parked:
+        yield f"{plural(site.parked, 'URL')} parked: gossamer release {site.site} visits them"
     for rule, count in sorted(site.refused.items()):
         yield f"{plural(count, 'URL')} refused: {LABELS.get(rule, rule)}"
     if site.has_wildcard:

@@ -18,7 +18,7 @@ from inspection.basics.archives import ArchiveBuffer
 from inspection.basics.figures import counts, duration, instant, number, percent, plural, size
 from inspection.crawls.crawl import OpenCrawl
 from inspection.crawls.crawls import ACTIVE, PAUSED, REMOVED, CrawlSummary, read_crawls
-from inspection.progress.status import CrawlStatus, read_status
+from inspection.progress.status import CrawlStatus, parked_text, read_status
 
 DEFAULT_USAGE = ((Category.SEARCH.value,), Action.SKIP.value, Action.FETCH.value)
 
@@ -81,6 +81,8 @@ def summary(status: CrawlStatus) -> str:
     parts = [plural(progress.pages, "page"), f"{plural(progress.queued, 'URL')} queued"]
     if progress.due_count:
         parts.append(f"{progress.due_count:,} waiting for later")
+    if parked := sum(status.parked.values()):
+        parts.append(f"{parked:,} parked")
     return f"{status.crawl}: {', '.join(parts)}."
 
 
@@ -97,8 +99,11 @@ def lines(status: CrawlStatus, now: float, verbose: bool = False) -> Iterator[Li
     yield Line("urls", f"{progress.admitted:,} admitted, {progress.queued:,} queued")
     if progress.due_count and not (status.waiting.hosts or status.waiting.urls):
         yield Line("waiting", f"{progress.due_count:,} for later; {_due(status.due_at, now)}")
+    if text := parked_text(status.parked):
+        yield Line("parked", text, YELLOW)
     yield Line("pages", f"{progress.pages:,}{duplicates_text(progress)}")
-    yield from totals(progress, status.waiting, status.failures, verbose)
+    is_running = status.is_running is not False
+    yield from totals(progress, status.waiting, status.failures, verbose, is_running)
     for group, topics in progress.lags.items():
         if any(topics.values()):
             yield Line("lag", f"{group}: {counts(topics)}")

@@ -6,6 +6,7 @@ from itertools import islice
 from math import inf
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gossamer import clock
 from gossamer.crawl import blocklist_of, host_overrides_of, overrides_of
@@ -19,11 +20,14 @@ from inspection.basics.paging import Page
 from inspection.crawls.crawl import NotFound, OpenCrawl
 from inspection.crawls.url_forms import crawl_form
 from inspection.hosts.hosts import Host, effective_override, host_of
-from inspection.urls.url_rows import READ_TABLES, read_gate_inputs
-from inspection.urls.urls import ClosedGate, page_of
-from services.frontier.partition.gates import closed_gates
+from inspection.urls.url_rows import (
+    READ_TABLES,
+    STOPPED_GATE,
+    closed_now,
+    read_gate_inputs,
+)
+from inspection.urls.urls import ClosedGate, is_estimable, page_of
 from services.frontier.partition.queue import HostQueues, is_revisit, is_surplus
-from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostRow, RobotsRow
 from services.frontier.tables.urls import QueuedUrl, UrlRow
 
@@ -122,10 +126,12 @@ def explain_host(crawl: OpenCrawl, text: str, now: float | None = None) -> HostE
         inputs = read_gate_inputs(crawl, store, row, overridden, now)
         host = host_of(row, robots, effective_override(row.site, *overridden))
         closed = tuple(
-            ClosedGate(gate.name, plain_reason(found.reason), found.until)
-            for gate, found in closed_gates(inputs)
+            ClosedGate(name, plain_reason(found.reason), found.until)
+            for name, found in closed_now(inputs, crawl.is_stopped)
         )
         blocked_by = blocklist_of(crawl.log).of_url(f"{key}/")
+        if blocked_by or not is_estimable(closed):
+            host = replace(host, seconds_left=0.0)
         queue = tuple(item for item, _ in islice(_queue(crawl, row), MAX_SHOWN_QUEUE))
     until, answer = _answer(host, closed, now)
     if blocked_by:
@@ -155,15 +161,22 @@ def _row(crawl: OpenCrawl, key: str) -> HostRow:
 def _answer(host: Host, closed: tuple[ClosedGate, ...], now: float) -> tuple[float | None, str]:
     """Return until when the host waits, and for what, in one sentence."""
     queued = plural(host.queued, "URL")
-    if host.condition is Condition.CHECKED_OUT:
+    if any(gate.gate == "lease" for gate in closed):
         return None, f"Being fetched; {queued} queued."
     if not host.queued:
         return None, "Nothing is queued."
     if not closed:
         return None, f"May be visited now: {queued} queued, waiting for its turn."
-    last = max(closed, key=lambda gate: inf if gate.until is None else gate.until)
+    last = max(closed, key=_end_of)
     when = "now" if last.until is None else f"before {moment(last.until, now)}"
     return last.until, f"Not visited {when}: {last.reason}; {queued} queued."
+
+
+def _end_of(gate: ClosedGate) -> float:
+    """Return when *gate* opens. A run can be started at once, other gates without a time cannot."""
+    if gate.gate == STOPPED_GATE:
+        return 0.0
+    return inf if gate.until is None else gate.until
 
 
 def read_queue(

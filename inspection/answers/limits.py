@@ -8,7 +8,7 @@ from gossamer.web.url import HostKey
 from inspection.basics.figures import about, number, plural
 from inspection.hosts.hosts import Host
 from inspection.progress.progress import Progress
-from inspection.progress.workload import Workload
+from inspection.progress.workload import MAX_READ_HOSTS, Workload
 from services.frontier.tables.conditions import Condition
 
 MIN_PARSER_LAG = 50
@@ -21,7 +21,7 @@ class LimitKind(StrEnum):
     """The part of the crawl that limits its throughput."""
 
     NOTHING = "nothing"
-    """Nothing is queued."""
+    """Nothing is queued, or no crawl is active."""
     STANDSTILL = "standstill"
     """The speed of the crawl is 0 now."""
     BUDGET = "budget"
@@ -34,7 +34,7 @@ class LimitKind(StrEnum):
     FETCHER = "fetcher"
     """Hosts are ready, and no fetcher takes them."""
     DELAYS = "delays"
-    """All hosts are in their courtesy delay, or being fetched."""
+    """All hosts are in their courtesy delay, or being fetched: delays or response times limit."""
 
 
 class Limit(Struct, frozen=True):
@@ -72,18 +72,26 @@ def find_limit(progress: Progress, workload: Workload) -> Limit:
     left = hosts[0].seconds_left
     if left >= MIN_NAMED_WAIT and left > 2 * hosts[1].seconds_left:
         return _wait_for_host(hosts[0], progress)
-    text = f"limited by the {_delays(hosts)} at {plural(len(hosts), 'host')}"
+    queued = [host for host in hosts if host.queued]
+    if not queued:
+        return Limit(LimitKind.NOTHING)  # The last URLs were skipped or visited.
+    if all(not host.visits and host.condition is Condition.CHECKED_OUT for host in queued):
+        text = f"waiting for the first response of {plural(len(queued), 'host')}"
+        return Limit(LimitKind.DELAYS, text)
+    text = f"limited by {_pace_text(queued)} at {plural(len(queued), 'host')}"
     return Limit(LimitKind.DELAYS, text)
 
 
 def seconds_left(progress: Progress, workload: Workload, rate: float) -> float:
-    """Return an estimate of the seconds until nothing is queued, if no URL is added; 0 if nothing
-    is. *rate*: pages a second."""
-    if not progress.queued:
+    """Return an estimate of the seconds until no host but those that back off has a queued URL, if
+    none is added; 0 if none has one, and at a standstill. *rate*: pages a second."""
+    if not progress.queued or workload.is_standstill:
         return 0.0
-    known = sum(host.queued for host in workload.hosts)
-    rest = progress.queued / rate if progress.queued > known and rate > 0 else 0.0
-    return max(workload.seconds_left, rest)
+    left = workload.seconds_left
+    if workload.speed:
+        left = max(left, sum(host.queued for host in workload.hosts) / workload.speed)
+    is_partial = len(workload.hosts) == MAX_READ_HOSTS
+    return max(left, progress.queued / rate) if is_partial and rate > 0 else left
 
 
 def _wait_for_host(host: Host, progress: Progress) -> Limit:
@@ -97,9 +105,18 @@ def _wait_for_host(host: Host, progress: Progress) -> Limit:
     return Limit(LimitKind.HOST, f"waiting for {host.host}: {', '.join(parts)}", host.host)
 
 
-def _delays(hosts: tuple[Host, ...]) -> str:
+def _pace_text(hosts: list[Host]) -> str:
+    """Return what most of the time between the visits to *hosts* is spent on: delays, or waiting
+    for responses."""
     delays = [host.delay for host in hosts if host.delay]
-    if not delays:
-        return "response times"
-    shortest, longest = f"{min(delays):.3g}", f"{max(delays):.3g}"
-    return f"{longest} s delay" if shortest == longest else f"delays of {shortest} to {longest} s"
+    waits = [host.pace - host.delay for host in hosts]
+    if sum(waits) > sum(delays):
+        return f"response times of {_range(waits)} s"
+    if len({*delays}) == 1:
+        return f"the {_range(delays)} s delay"
+    return f"delays of {_range(delays)} s"
+
+
+def _range(values: list[float]) -> str:
+    shortest, longest = f"{min(values):.3g}", f"{max(values):.3g}"
+    return longest if shortest == longest else f"{shortest} to {longest}"

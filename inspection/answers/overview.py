@@ -16,7 +16,7 @@ from inspection.basics.labels import outcome_label
 from inspection.basics.lag_times import GroupLag, LagTimes
 from inspection.crawls.crawl import OpenCrawl
 from inspection.progress.progress import Progress
-from inspection.progress.status import CrawlStatus, Failure, read_status
+from inspection.progress.status import CrawlStatus, Failure, parked_text, read_status
 from inspection.progress.workload import Workload, read_workload
 from services.frontier.tables.conditions import Condition
 
@@ -46,6 +46,8 @@ class ProblemKind(StrEnum):
     """A service is far behind."""
     ARCHIVE = "archive"
     """WARC files cannot be uploaded, or the archive is paused."""
+    PARKED = "parked"
+    """URLs of the crawl are parked: parts of sites with hardly any new text, or over a budget."""
     FAILURES = "failures"
     """Many visits end with the same failure."""
     BUDGET = "budget"
@@ -164,6 +166,8 @@ def make_overview(
     budgets = tuple(_budgets(status, workload, rate))
     if reached := _reached(budgets):
         limit, left = Limit(LimitKind.BUDGET, reached), 0.0
+    elif status.idle or status.is_running is False:
+        limit, left = Limit(LimitKind.NOTHING), 0.0
     else:
         limit = find_limit(progress, workload)
         left = seconds_left(progress, workload, rate)
@@ -230,7 +234,11 @@ def _answer(status: CrawlStatus, workload: Workload, limit: Limit, rate: float, 
         queued = f"{counted}, {plural(progress.queued, 'URL')} queued"
         return f"No crawl runs in this folder: {queued}. Run gossamer crawl to continue it."
     if not progress.queued and not workload.hosts:
-        return f"Nothing is queued: {counted}."
+        parked = sum(status.parked.values())
+        rest = (
+            f"Nothing but {plural(parked, 'parked URL')} is left" if parked else "Nothing is queued"
+        )
+        return f"{rest}: {counted}."
     remaining = f", {about(left)} left" if left else ""
     text = f"{number(rate)} pages/s, {plural(progress.queued, 'URL')} queued{remaining}."
     return f"{text} {limit.text[:1].upper()}{limit.text[1:]}." if limit.text else text
@@ -263,7 +271,7 @@ def _reached(budgets: tuple[BudgetUse, ...]) -> str:
     """Return that the page limit is reached; "" if it is not."""
     for budget in budgets:
         if budget.name == PAGE_BUDGET and (budget.used or 0.0) >= budget.limit:
-            return f"the limit of {number(budget.limit)} pages is reached"
+            return f"the limit of {plural(round(budget.limit), 'page')} is reached"
     return ""
 
 
@@ -284,6 +292,8 @@ def _problems(
             behind = f"{least}{duration(lag.seconds)} behind on {lag.topic}"
             text = f"{lag.service} is {behind} ({plural(lag.records, 'record')})."
             yield Problem(ProblemKind.LAG, text, lag.service)
+    if parked := parked_text(status.parked):
+        yield Problem(ProblemKind.PARKED, f"Parked: {parked}.")
     if reached := _reached(budgets):
         yield Problem(ProblemKind.BUDGET, f"{reached[:1].upper()}{reached[1:]}.")
     visits = sum(progress.outcomes[outcome] for outcome in Outcome)

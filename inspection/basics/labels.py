@@ -168,6 +168,9 @@ TOPIC_LABELS = {
 }
 """Topic → label of its records in the live view."""
 
+INTERRUPTED = "interrupted"
+"""A host that was checked out when the last run ended."""
+
 check_complete(Outcome, OUTCOME_LABELS, "OUTCOME_LABELS")
 check_complete(Hazard, HAZARD_LABELS, "HAZARD_LABELS")
 check_complete(Basis, BASIS_LABELS, "BASIS_LABELS")
@@ -267,16 +270,19 @@ def details(hazards: Mapping[str, int]) -> Counter[str]:
     return +counts
 
 
-def conditions_text(conditions: Mapping[str, int], are_idle_done: bool) -> str:
+def conditions_text(
+    conditions: Mapping[str, int], are_idle_done: bool, is_running: bool = True
+) -> str:
     """Return `2 being fetched, 4 in their delay, 5 done`; `none` without hosts.
 
-    *are_idle_done*: whether idle hosts are done, because the crawl has no revisits.
+    *are_idle_done*: whether idle hosts are done, because the crawl has no revisits; *is_running*:
+    whether a crawl may be visiting hosts now.
     """
 
     def words(condition: Condition, count: int) -> str:
         match condition:
             case Condition.CHECKED_OUT:
-                return "being fetched"
+                return "being fetched" if is_running else INTERRUPTED
             case Condition.DELAYED:
                 return "in its delay" if count == 1 else "in their delay"
             case Condition.IDLE:

@@ -7,7 +7,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gossamer.crawl import choose_crawl, definitions_of
+from gossamer.crawl import are_all_paused, choose_crawl, definitions_of
 from gossamer.errors import GossamerError, Unavailable
 from gossamer.events import CrawlDefined
 from gossamer.log import Log
@@ -71,6 +71,17 @@ class OpenCrawl:
         from gossamer.settings import FrontierSettings
 
         return FrontierSettings()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether no crawl runs in the folder. A fleet is never known to be stopped."""
+        return self.is_running() is False
+
+    @property
+    def are_all_paused(self) -> bool:
+        """Whether an operator has paused all crawls together. The end of a run in a folder does
+        too, and the next run continues them."""
+        return are_all_paused(self.log) and not self.is_stopped
 
     def crawls(self) -> dict[str, CrawlDefined]:
         """Return the definitions of all crawls by id, sorted; removed crawls too."""

@@ -10,18 +10,22 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from gossamer.crawl import host_overrides_of, overrides_of
+from gossamer import clock
+from gossamer.crawl import blocklist_of, host_overrides_of, overrides_of, speed_of
 from gossamer.events import HostOverridden, SiteOverridden
 from gossamer.overrides import merge_overrides, site_of_host
+from gossamer.speed import Speeds
 from gossamer.store import Store
 from gossamer.web.url import HostKey, Site, host_name, site_of
 from inspection.basics.figures import times
 from inspection.basics.labels import outcome_label, plain_reason
 from inspection.crawls.crawl import OpenCrawl
+from services.frontier.partition.gates import closed_crawl_gates, stored_crawl_inputs
 from services.frontier.partition.politeness import overridden_delay
 from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostRow, RobotsRow, SigningState
-from services.frontier.tables.sites import SiteRow
+from services.frontier.tables.sites import ParkedPartsRow, SiteRow
+from services.frontier.totals.tally import PartitionTallyRow, TallyRow
 
 EQUAL = 1e-6
 """Delays are equal if they differ by at most this many seconds."""
@@ -71,7 +75,8 @@ class Host(Struct, frozen=True, kw_only=True):
     pace: float = 0.0
     """Seconds between the starts of two visits."""
     seconds_left: float = 0.0
-    """Seconds until no URL of the host is queued, if none is added."""
+    """Seconds until no URL of the host is queued, if none is added; 0 if none is, and without an
+    estimate: while the host backs off, or a rule or the state of the crawl forbids visits."""
     order: str | None = None
     """The order that a fetcher has; null if the host is not checked out."""
     lease_until: float | None = None
@@ -166,6 +171,8 @@ class SiteSummary(SiteSums, frozen=True, kw_only=True):
 
     refused: dict[str, int]
     """Rule → URLs that it refused."""
+    parked: int = 0
+    """Parked URLs of the site, about: `gossamer release` visits them."""
     has_wildcard: bool = False
     """Whether any name below the site resolves."""
     distrusted: dict[str, str]
@@ -186,6 +193,7 @@ def host_of(
     delay = _delay(row, override)
     pace = delay + (row.politeness.last_took or 0.0)
     is_checked_out = row.condition is Condition.CHECKED_OUT
+    is_visited = row.condition is not Condition.BACKING_OFF and not (override and override.off)
     return Host(
         host=row.host,
         site=row.site,
@@ -204,7 +212,7 @@ def host_of(
         signing=SIGNING_TEXTS[row.signing.state] if row.signing.state else "",
         strain=row.politeness.strain,
         pace=pace,
-        seconds_left=row.queued_urls * pace,
+        seconds_left=row.queued_urls * pace if is_visited else 0.0,
         order=row.lease.order if is_checked_out else None,
         lease_until=row.lease.expires_at if is_checked_out else None,
     )
@@ -257,7 +265,7 @@ def read_hosts(crawl: OpenCrawl, query: HostQuery = ALL_HOSTS, limit: int = 100)
 
     Without a site the whole table of hosts is read.
     """
-    with crawl.view(HostRow, RobotsRow) as store:
+    with crawl.view(HostRow, RobotsRow, TallyRow, PartitionTallyRow) as store:
         everything = store.table(HostRow).everything
         rows = iterate_hosts(crawl, query.site) if query.site else everything()
         chosen = (row for row in rows if is_chosen(row, query))
@@ -288,7 +296,7 @@ def _first(
 
 def read_some_hosts(crawl: OpenCrawl, keys: Sequence[tuple[Site, HostKey]]) -> list[Host]:
     """Return the hosts with these sites and host keys, in their order, without missing ones."""
-    with crawl.view(HostRow, RobotsRow) as store:
+    with crawl.view(HostRow, RobotsRow, TallyRow, PartitionTallyRow) as store:
         rows = {row.host: row for row in store.table(HostRow).get_all(keys)}
         return _hosts_of(crawl, store, [rows[key] for _, key in keys if key in rows])
 
@@ -297,8 +305,9 @@ def _hosts_of(crawl: OpenCrawl, store: Store, rows: list[HostRow]) -> list[Host]
     """Return the data of the hosts in *rows*, with the rules that explain their delays."""
     sites, of_hosts = overrides_of(crawl.log), host_overrides_of(crawl.log)
     robots = store.table(RobotsRow).get_all([(row.host, "") for row in rows])
-    rules = {row.host: row for row in robots}
-    return [
+    rules, blocklist = {row.host: row for row in robots}, blocklist_of(crawl.log)
+    is_idle = _is_idle(crawl, store)
+    hosts = [
         host_of(
             row,
             rules.get(row.host),
@@ -306,6 +315,24 @@ def _hosts_of(crawl: OpenCrawl, store: Store, rows: list[HostRow]) -> list[Host]
         )
         for row in rows
     ]
+    return [
+        replace(host, seconds_left=0.0) if is_idle or blocklist.of_url(f"{host.host}/") else host
+        for host in hosts
+    ]
+
+
+def _is_idle(crawl: OpenCrawl, store: Store) -> bool:
+    """Return whether no crawl visits any host now."""
+    now, speeds = clock.now(), Speeds(speed_of(crawl.log))
+    partitions, are_paused = crawl.log.partitions, crawl.are_all_paused
+    return crawl.is_stopped or all(
+        any(
+            closed_crawl_gates(
+                stored_crawl_inputs(store, name, partitions, one, speeds, now, are_paused)
+            )
+        )
+        for name, one in crawl.crawls().items()
+    )
 
 
 def read_sites(
@@ -316,7 +343,7 @@ def read_sites(
     A site that has settings and no host yet is included. The tables of hosts and sites are read.
     """
     sums, visited = dict[str, SiteSums](), set[str]()
-    with crawl.view(HostRow, SiteRow) as store:
+    with crawl.view(HostRow, SiteRow, ParkedPartsRow) as store:
         found: Iterator[tuple[SiteSums, Iterable[str]]] = chain(
             ((sums_of_host(row), row.crawls) for row in store.table(HostRow).everything()),
             ((sums_of_site(row), row.crawls) for row in iterate_sites(crawl)),
@@ -390,11 +417,18 @@ def _add(one: SiteSums, other: SiteSums) -> SiteSums:
 
 def read_some_sites(crawl: OpenCrawl, sums: Sequence[SiteSums]) -> list[SiteSummary]:
     """Return the sites with these *sums*, in their order."""
-    with crawl.view(SiteRow) as store:
+    with crawl.view(SiteRow, ParkedPartsRow) as store:
         of_sites, of_hosts = overrides_of(crawl.log), host_overrides_of(crawl.log)
         found = store.table(SiteRow).get_all([(one.site, "") for one in sums])
+        keys = [((name, one.site), "") for name in crawl.crawls() for one in sums]
+        parked = Counter[Site]()
+        for row in store.table(ParkedPartsRow).get_all(keys):
+            parked[row.site] += sum(part.urls for part in row.parts.values())
     rows = {row.site: row for row in found}
-    return [_site(rows.get(one.site) or SiteRow(one.site), one, of_sites, of_hosts) for one in sums]
+    return [
+        _site(rows.get(one.site) or SiteRow(one.site), one, of_sites, of_hosts, parked[one.site])
+        for one in sums
+    ]
 
 
 def _site(
@@ -402,11 +436,13 @@ def _site(
     sums: SiteSums,
     of_sites: dict[Site, SiteOverridden],
     of_hosts: dict[str, HostOverridden],
+    parked: int,
 ) -> SiteSummary:
     refused = _refused(row)
     return SiteSummary(
         **asdict(replace(sums, refused_urls=refused.total())),
         refused=refused,
+        parked=parked,
         has_wildcard=row.wildcard,
         distrusted={
             host: trust.distrust_reason

@@ -1,14 +1,13 @@
 """The status of a crawl as data: definition, totals, failures with examples, and waiting hosts."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
 import msgspec
 
 from gossamer.crawl import (
-    are_all_paused,
     blocklist_of,
     host_overrides_of,
     overrides_of,
@@ -20,6 +19,7 @@ from gossamer.events.hazards import Hazard
 from gossamer.store import Store
 from gossamer.web.url import Site
 from inspection.basics.archives import ArchiveBuffer, read_buffers
+from inspection.basics.figures import plural
 from inspection.basics.labels import LABELS, failures
 from inspection.crawls.crawl import OpenCrawl
 from inspection.hosts.hosts import Host
@@ -47,6 +47,8 @@ STATUS_TABLES = (
     UrlRow,
 )
 """The tables that the status is read from."""
+MAX_PARKED_SITES = 100
+"""Sites with parked URLs in a report for programs."""
 MAX_READ_URLS = 50_000
 """Rows of the table of URLs that are searched for examples; some 0.3 s."""
 
@@ -164,6 +166,9 @@ class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     revisiting: RevisitReport
     buffers: tuple[ArchiveBuffer, ...]
     """Archives with WARC files that wait to be uploaded to a volume."""
+    parked: dict[Site, int]
+    """Site → its parked URLs, of the sites with most; empty for a fleet, where `gossamer sites` has
+    them."""
 
 
 @dataclass(frozen=True)
@@ -190,14 +195,14 @@ class CrawlStatus:
     buffers: tuple[ArchiveBuffer, ...] = ()
     """Archives with WARC files that wait to be uploaded to a volume."""
     are_all_paused: bool = False
-    """Whether all crawls are paused together."""
+    """Whether an operator has paused all crawls together."""
+    parked: dict[Site, int] = field(default_factory=dict)
+    """Site → its parked URLs. Empty in a fleet, whose rows are on all nodes."""
 
     @property
     def idle(self) -> str:
         """Why no page is fetched, and the remedy; "" if the crawl is active."""
-        # The end of a run in a folder pauses all crawls, and the next run continues them.
-        are_all_paused = self.are_all_paused and self.is_running is not False
-        return why_idle(self.definition, self.progress.queued, are_all_paused)
+        return why_idle(self.definition, self.progress.queued, self.are_all_paused)
 
     @property
     def due_at(self) -> float | None:
@@ -261,6 +266,7 @@ class CrawlStatus:
                 price=revisiting.mean_price,
             ),
             buffers=self.buffers,
+            parked=dict(Counter(self.parked).most_common(MAX_PARKED_SITES)),
         )
 
 
@@ -276,7 +282,7 @@ def read_status(crawl: OpenCrawl) -> CrawlStatus:
             fleet=crawl.fleet,
             is_running=crawl.is_running(),
             definition=crawl.definition(),
-            are_all_paused=are_all_paused(crawl.log),
+            are_all_paused=crawl.are_all_paused,
             progress=progress,
             overridden_sites=len(overrides_of(crawl.log)),
             overridden_hosts=len(host_overrides_of(crawl.log)),
@@ -285,27 +291,45 @@ def read_status(crawl: OpenCrawl) -> CrawlStatus:
             failures=read_failures(None if crawl.fleet else store, crawl.id, progress, waiting),
             waiting=waiting,
             buffers=buffers,
+            parked={} if crawl.fleet else read_parked(store, crawl.id),
         )
 
 
-def read_parked(store: Store) -> dict[Site, int]:
-    """Return how many URLs of each site are parked: of parts that brought no new text, or over a
-    budget. The rows of at most `MAX_READ_URLS` sites are read."""
+def parked_text(parked: Mapping[Site, int], command: str = "gossamer", options: str = "") -> str:
+    """Return how many URLs are *parked*, where most of them are, and the *command* with its
+    *options* that explains and releases them; "" if none is."""
+    if not parked:
+        return ""
+    site, urls = max(parked.items(), key=lambda item: item[1])
+    count = f"{plural(sum(parked.values()), 'URL')} of {plural(len(parked), 'site')}"
+    return (
+        f"{count}, {urls:,} of {site}: {command} sites{options} {site} says why, "
+        f"{command} release{options} {site} visits them"
+    )
+
+
+def read_parked(store: Store, *crawls: str) -> dict[Site, int]:
+    """Return how many URLs of each site *crawls* have parked: of parts with hardly any new text, or
+    over a budget. The rows of at most `MAX_READ_URLS` sites are read."""
     parked = Counter[Site]()
-    for site, part in _parked_parts(store):
+    for site, part in _parked_parts(store, crawls):
         parked[site] += part.urls
     return {site: urls for site, urls in parked.items() if urls}
 
 
-def _parked_parts(store: Store) -> Iterator[tuple[Site, ParkedPart]]:
+def _parked_parts(store: Store, crawls: Collection[str]) -> Iterator[tuple[Site, ParkedPart]]:
     for row in islice(store.table(ParkedPartsRow).everything(), MAX_READ_URLS):
-        yield from ((row.site, part) for part in row.parts.values())
+        if row.crawl in crawls:
+            yield from ((row.site, part) for part in row.parts.values())
 
 
-def _without_released(store: Store, hazards: Counter[str]) -> Counter[str]:
-    """Return *hazards* without URLs that were parked, and have been released since."""
+def _without_released(
+    store: Store | None, crawls: Collection[str], hazards: Counter[str]
+) -> Counter[str]:
+    """Return *hazards* without URLs that were parked, and have been released since; in a fleet
+    without all parked ones, because they cannot be told apart there."""
     parked = Counter[str]()
-    for _, part in _parked_parts(store):
+    for _, part in _parked_parts(store, crawls) if store else ():
         parked[part.rule] += part.urls
     still = hazards.copy()
     for rule in (Hazard.LOW_WORTH, *BUDGETS):
@@ -320,9 +344,9 @@ def read_failures(
 
     The best example is a URL that is not retried, then one of the latest visits, then a host of
     *waiting*. If there is none, the rows of *store* are searched. In a fleet *store* is None,
-    because the search would read from all nodes; then URLs that were parked count for ever.
+    because the search would read from all nodes; then parked URLs are not counted.
     """
-    hazards = _without_released(store, progress.hazards) if store else progress.hazards
+    hazards = _without_released(store, progress.crawls or (crawl_id,), progress.hazards)
     counted = failures(progress.outcomes, hazards)
     examples = _find_examples(set(counted), store, crawl_id, progress, waiting)
     ordered = sorted(counted.items(), key=lambda item: (-item[1], item[0]))

@@ -9,7 +9,7 @@ from itertools import islice
 
 from msgspec import Struct
 
-from gossamer.crawl import speed_of
+from gossamer.crawl import blocklist_of, speed_of
 from gossamer.events.outcomes import Health
 from gossamer.log import Log
 from gossamer.log.sqlite import PARTITIONS
@@ -85,7 +85,10 @@ def read_workload(opened: Viewed, now: float, crawls: Collection[str] | None = N
     At most `MAX_READ_ENTRIES` hosts are read, many of them concurrently.
     """
     with opened.view(PartitionRow, ListedHost, HostRow, RobotsRow) as store:
-        rows = [*islice(_listed_hosts(opened.log, store, crawls), MAX_READ_HOSTS)]
+        listed, blocklist = _listed_hosts(opened.log, store, crawls), blocklist_of(opened.log)
+        # The URLs of a blocked host are skipped without a visit.
+        visited = (row for row in listed if not blocklist.of_url(f"{row.host}/"))
+        rows = [*islice(visited, MAX_READ_HOSTS)]
         hosts = sorted(map(host_of, rows), key=lambda host: host.seconds_left, reverse=True)
         if hosts:
             first = next(row for row in rows if row.host == hosts[0].host)

@@ -4,10 +4,10 @@ They are read in one consistent view from the store and the log of a crawl, in a
 """
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gossamer.blocklist import Blocklist
-from gossamer.crawl import are_all_paused, blocklist_of, host_overrides_of, overrides_of, speed_of
+from gossamer.crawl import blocklist_of, host_overrides_of, overrides_of, speed_of
 from gossamer.erasures import ErasureRow, is_about
 from gossamer.events import DEFAULT_CRAWL, FLEET, CrawlDefined, HostOverridden, SiteOverridden
 from gossamer.log import partition_of
@@ -23,7 +23,6 @@ from services.dedup.rows import DocumentRow
 from services.dedup.seen import SeenRow, SeenTable
 from services.frontier.partition.gates import (
     Closure,
-    Gate,
     GateInputs,
     closed_gates,
     stored_gate_inputs,
@@ -49,6 +48,10 @@ if TYPE_CHECKING:
 MAX_VISITS = 10
 """Visits, and captures, that are read."""
 MAX_ERASURES = 1_000_000
+STOPPED_GATE = "run"
+"""The gate that is closed while no crawl runs in the folder."""
+BRIEF_GATES = frozenset({"lease", "delay", "name", "site", "name delay", "takeover"})
+"""Gates that open by themselves after a visit or a delay: estimates of the time left hold."""
 READ_TABLES = (
     UrlRow,
     RequisiteRow,
@@ -82,6 +85,8 @@ class UrlFacts:
     """Whether the crawl is a fleet, whose URL-seen set cannot be read from here."""
     definition: CrawlDefined | None = None
     are_all_paused: bool = False
+    is_stopped: bool = False
+    """Whether no crawl runs in the folder."""
     blocklist: Blocklist = field(default_factory=Blocklist)
     site_override: SiteOverridden | None = None
     """The settings of `gossamer site` for its site."""
@@ -145,9 +150,9 @@ class UrlFacts:
         return {rule: n for rule, n in refused.items() if n > MAX_REFUSED_ROWS}
 
     @property
-    def closed_gates(self) -> list[tuple[Gate[Any], Closure]]:
-        """The closed gates of its host; empty if the URL is not queued."""
-        return [*closed_gates(self.gates)] if self.gates else []
+    def closed_gates(self) -> list[tuple[str, Closure]]:
+        """The closed gates of its host, by name; empty if the URL is not queued."""
+        return closed_now(self.gates, self.is_stopped) if self.gates else []
 
     @property
     def override(self) -> SiteOverridden | None:
@@ -186,7 +191,7 @@ class UrlFacts:
     @property
     def ordered(self) -> bool:
         """Whether a fetcher has an order for it now."""
-        if self.host is None or self.queued is None:
+        if self.host is None or self.queued is None or self.is_stopped:
             return False
         id_of_crawl = self.queued.url.crawl
         own = self.host.of(id_of_crawl)
@@ -224,7 +229,8 @@ def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
         erased=next((row for row in reversed(erasures) if is_about(url, row.target)), None),
         fleet=crawl.fleet,
         definition=crawl.definition(),
-        are_all_paused=are_all_paused(crawl.log),
+        are_all_paused=crawl.are_all_paused,
+        is_stopped=crawl.is_stopped,
         blocklist=blocklist_of(crawl.log),
         site_override=overridden[0],
         host_override=overridden[1],
@@ -267,6 +273,16 @@ def _find_fate(
     return inputs.find_fate(url)
 
 
+def closed_now(inputs: GateInputs, is_stopped: bool) -> list[tuple[str, Closure]]:
+    """Return the closed gates of a host, by name. *is_stopped*: whether no crawl runs in the
+    folder; the visits and delays of the last run are then not reasons."""
+    closed = [(gate.name, found) for gate, found in closed_gates(inputs)]
+    if not is_stopped:
+        return closed
+    stopped = (STOPPED_GATE, Closure(None, "no crawl runs in this folder"))
+    return [*(one for one in closed if one[0] not in BRIEF_GATES), stopped]
+
+
 def read_gate_inputs(
     crawl: OpenCrawl,
     store: Store,
@@ -291,5 +307,5 @@ def read_gate_inputs(
         speeds,
         lambda: crawl.frontier,
         now,
-        are_all_paused(crawl.log),
+        crawl.are_all_paused,
     )

@@ -23,7 +23,7 @@ from inspection.crawls.crawl import OpenCrawl
 from inspection.crawls.url_forms import crawl_form, other_seen_form
 from inspection.hosts.hosts import Host, host_of
 from inspection.urls.revisits import RevisitFacts, revisit_facts
-from inspection.urls.url_rows import UrlFacts, read_facts
+from inspection.urls.url_rows import BRIEF_GATES, UrlFacts, read_facts
 from inspection.urls.visits import Visit, visit_of
 from services.dedup.rows import HIDDEN_REASONS, DocumentRow
 from services.frontier.partition.parked import PARKING_RULES
@@ -417,10 +417,17 @@ def _next_visit(facts: UrlFacts, plan: PlanRow, now: float) -> NextVisit:
 def _queued(facts: UrlFacts) -> Queued | None:
     if facts.ahead is None or facts.host is None:
         return None
-    seconds = facts.ahead * host_of(facts.host, facts.robots, facts.override).pace
     closed = () if facts.ordered else tuple(_closed_gates(facts))
     fate = None if facts.ordered else _fate(facts)
+    pace = host_of(facts.host, facts.robots, facts.override).pace
+    seconds = facts.ahead * pace if is_estimable(closed) and not fate else 0.0
     return Queued(facts.ahead, facts.rank, facts.is_revisit, facts.ordered, seconds, closed, fate)
+
+
+def is_estimable(closed: tuple[ClosedGate, ...]) -> bool:
+    """Return whether the time of a queue can be estimated: all *closed* gates of its host open
+    after a visit or a delay."""
+    return all(gate.gate in BRIEF_GATES for gate in closed)
 
 
 def _fate(facts: UrlFacts) -> QueueFateFact | None:
@@ -433,8 +440,8 @@ def _fate(facts: UrlFacts) -> QueueFateFact | None:
 
 
 def _closed_gates(facts: UrlFacts) -> Iterator[ClosedGate]:
-    for gate, closed in facts.closed_gates:
-        yield ClosedGate(gate.name, plain_reason(closed.reason), closed.until)
+    for name, closed in facts.closed_gates:
+        yield ClosedGate(name, plain_reason(closed.reason), closed.until)
 
 
 def _answer(facts: UrlFacts, now: float) -> tuple[UrlState, str]:

@@ -298,7 +298,9 @@ def test_urls_that_were_parked_and_released_are_no_failure() -> None:
     of = progress(hazards=Counter({Hazard.LOW_WORTH: 9, Hazard.TRAP_URLS: 213}))
     found = read_failures(store, DEFAULT_CRAWL, of, Waiting())
     assert [(one.label, one.count) for one in found] == [(LABELS[Hazard.LOW_WORTH], 3)]
-    assert read_parked(store) == {"a.example": 3}
+    assert read_parked(store, DEFAULT_CRAWL) == {"a.example": 3}
+    assert read_parked(store, "other") == {}
+    assert read_failures(None, DEFAULT_CRAWL, of, Waiting()) == ()
 
 
 def test_failures_are_one_table_with_examples(transcript: Transcript) -> None:

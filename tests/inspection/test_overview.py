@@ -98,11 +98,10 @@ def test_rate_of_a_new_crawl_is_that_since_its_definition() -> None:
 
 
 def test_folder_in_which_no_crawl_runs_says_how_to_continue_it(transcript: Transcript) -> None:
-    # The end of a run pauses all crawls of the folder.
-    found = overview(is_running=False, are_all_paused=True)
+    found = overview(is_running=False)
     transcript.add("no crawl runs", [found.answer])
     assert found.problems == ()
-    done = overview(is_running=False, are_all_paused=True, queued=0)
+    done = overview(is_running=False, queued=0)
     transcript.add("no crawl runs, and no URL is queued", [done.answer])
     running = overview(is_running=True, are_all_paused=True)
     transcript.add("all crawls are paused", [running.answer])
@@ -136,7 +135,7 @@ def test_lags_of_a_folder_in_which_no_crawl_runs_need_no_attention() -> None:
     for at in (NOW - 3600.0, NOW):
         times.add({"parser": {("pages.fetched", 0): GroupOffsets(10, 0, 90)}}, at)
     assert kinds(overview(times)) == [ProblemKind.LAG]
-    assert kinds(overview(times, is_running=False, are_all_paused=True)) == []
+    assert kinds(overview(times, is_running=False)) == []
 
 
 def test_lags_without_samples_have_records_alone() -> None:

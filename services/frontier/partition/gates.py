@@ -344,12 +344,8 @@ def stored_gate_inputs(
     if claim and was_visited_before_claim(host, claim.epoch, had_orders, site.hosts):
         robots = store.table(RobotsRow).get(host.host)
         taken_over_until = claim.claimed_at + next_delay(settings(), host, robots, overrides)
-    crawl_inputs = CrawlInputs(
-        definition,
-        pages_left=_stored_pages_left(store, crawl, partitions, definition),
-        speed=speeds.at(now),
-        speed_until=speeds.until(now),
-        is_fleet_paused=is_fleet_paused,
+    crawl_inputs = stored_crawl_inputs(
+        store, crawl, partitions, definition, speeds, now, is_fleet_paused
     )
     host_inputs = HostInputs(
         now,
@@ -364,6 +360,25 @@ def stored_gate_inputs(
         taken_over_until=taken_over_until,
     )
     return GateInputs(crawl_inputs, host_inputs)
+
+
+def stored_crawl_inputs(
+    store: Store,
+    crawl: str,
+    partitions: int,
+    definition: CrawlDefined | None,
+    speeds: Speeds,
+    now: float,
+    is_fleet_paused: bool = False,
+) -> CrawlInputs:
+    """Return the inputs of the gates of *crawl*, in a process that is not the frontier."""
+    return CrawlInputs(
+        definition,
+        pages_left=_stored_pages_left(store, crawl, partitions, definition),
+        speed=speeds.at(now),
+        speed_until=speeds.until(now),
+        is_fleet_paused=is_fleet_paused,
+    )
 
 
 def pages_left(crawl: CrawlDefined, pages: int, outstanding: int) -> int:
