@@ -149,14 +149,14 @@ def _scope(found: UrlExplanation) -> Iterator[str]:
         yield f"host: {found.host_override.host} alone: {override_text(found.host_override)}"
     scope = found.scope
     yield f"scope: {'inside' if scope.is_inside else 'outside'}, by {scope.rule}"
-    if not scope.is_inside or found.is_seen:
+    if not scope.is_inside or found.is_seen or found.state is UrlState.PARKED:
         return
     depth = plural(found.max_depth, "link")
     unknown = "not known to the frontier" if found.is_fleet else "not seen"
     yield (
-        f"{unknown}: no page that was read links to it within {depth} of a seed (nofollow links, "
-        "and links of mirrors and of endless duplicates, are not followed), or its link is still "
-        "being processed"
+        f"{unknown}: no link or entry of a sitemap or list led to it within {depth} of a seed. Not "
+        "followed are links to media, nofollow links, and links of mirrors and of endless "
+        "duplicates. A new link may still be processed"
     )
 
 

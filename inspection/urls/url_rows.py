@@ -10,6 +10,7 @@ from gossamer.blocklist import Blocklist
 from gossamer.crawl import blocklist_of, host_overrides_of, overrides_of, speed_of
 from gossamer.erasures import ErasureRow, is_about
 from gossamer.events import DEFAULT_CRAWL, FLEET, CrawlDefined, HostOverridden, SiteOverridden
+from gossamer.events.hazards import Hazard
 from gossamer.log import partition_of
 from gossamer.speed import Speeds
 from gossamer.store import Store
@@ -27,7 +28,7 @@ from services.frontier.partition.gates import (
     closed_gates,
     stored_gate_inputs,
 )
-from services.frontier.partition.parked import ParkedRow
+from services.frontier.partition.parked import ParkedLimitRow, ParkedRow, find_parked
 from services.frontier.partition.politeness import Overrides
 from services.frontier.partition.queue import FoundUrl, HostQueues, is_requisite, is_revisit
 from services.frontier.partition.sites import MAX_REFUSED_ROWS
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 MAX_VISITS = 10
 """Visits, and captures, that are read."""
 MAX_ERASURES = 1_000_000
+MAX_PARKED_ROWS = 10_000
+"""Parked pages with links that are too deep, which are searched for a URL."""
 STOPPED_GATE = "run"
 """The gate that is closed while no crawl runs in the folder."""
 BRIEF_GATES = frozenset({"lease", "delay", "name", "site", "name delay", "takeover"})
@@ -72,6 +75,7 @@ READ_TABLES = (
     SiteWorthRow,
     ParkedPartsRow,
     ParkedRow,
+    ParkedLimitRow,
 )
 
 
@@ -121,6 +125,9 @@ class UrlFacts:
     """The last erasure that included the URL."""
     is_seen: bool = False
     """Whether the crawl has seen the URL."""
+    too_deep: ParkedRow | None = None
+    """The link to the URL that is parked because it is too many links from a seed; None without one
+    in the rows that are read, and in a fleet, whose rows are on all nodes."""
 
     @property
     def host_key(self) -> str:
@@ -222,6 +229,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
     partition = partition_key(partition_of(site, partitions), partitions)
     visits = store.table(HistoryRow)
     erasures = store.table(ErasureRow).scan(FLEET, limit=MAX_ERASURES)
+    is_known = bool(is_seen or visit or queued or requisite)
     overridden = overrides_of(crawl.log).get(site), host_overrides_of(crawl.log).get(host_name(url))
     return UrlFacts(
         url=url,
@@ -249,7 +257,10 @@ def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
         shared=store.table(PartitionPlansRow).get((crawl.id, partition)),
         queued=queued,
         fate=_find_fate(crawl, store, row, queued.url, now) if row and queued else None,
-        is_seen=bool(is_seen or visit or queued or requisite),
+        is_seen=is_known,
+        too_deep=None
+        if is_known or crawl.fleet
+        else find_parked(store, crawl.id, url, Hazard.TRAP_DEPTH, MAX_PARKED_ROWS),
     )
 
 

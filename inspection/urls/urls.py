@@ -8,6 +8,7 @@ from msgspec import Struct
 from gossamer import clock
 from gossamer.bounds import is_joined
 from gossamer.events import HostOverridden, SiteOverridden
+from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, WALLED, Outcome, Verdict
 from gossamer.events.public import GONE_RULES, Gone
 from gossamer.events.records import TAKEN
@@ -26,7 +27,7 @@ from inspection.urls.revisits import RevisitFacts, revisit_facts
 from inspection.urls.url_rows import BRIEF_GATES, UrlFacts, read_facts
 from inspection.urls.visits import Visit, visit_of
 from services.dedup.rows import HIDDEN_REASONS, DocumentRow
-from services.frontier.partition.parked import PARKING_RULES
+from services.frontier.partition.parked import PARKING_RULES, ParkedRow
 from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.ordering import URGENT_RANK
 from services.frontier.tables.plans import PlanRow
@@ -474,10 +475,19 @@ def _answer(facts: UrlFacts, now: float) -> tuple[UrlState, str]:
         return UrlState.REFUSED, f"{certainty}: {rules}."
     if facts.is_seen:
         return UrlState.SEEN, "Seen, not admitted yet."
-    depth = plural(facts.definition.max_depth, "link")
-    unknown = "Not visited or queued" if facts.fleet else "Not seen"
-    answer = f"{unknown}: no page read so far links to it within {depth} of a seed."
-    return UrlState.UNKNOWN, answer
+    if row := facts.too_deep:
+        return UrlState.PARKED, _too_deep_answer(row, facts.definition.max_depth)
+    if facts.fleet:
+        return UrlState.UNKNOWN, "Not visited or queued."
+    return UrlState.UNKNOWN, "Not seen: no page, sitemap or list that was read has led to it."
+
+
+def _too_deep_answer(row: ParkedRow, max_depth: int) -> str:
+    [found] = row.urls
+    depth = f"{plural(found.depth, 'link')} from a seed, at most {max_depth} are followed"
+    page = page_of(row.via)
+    finder = f"; found on {page}" if page else ""
+    return f"Not fetched: {LABELS[Hazard.TRAP_DEPTH]}: {depth}{finder}."
 
 
 def _requisite_answer(facts: UrlFacts, row: RequisiteRow, now: float) -> tuple[UrlState, str]:

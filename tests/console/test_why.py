@@ -454,7 +454,8 @@ def test_finder_of_a_queued_url_is_read_from_the_queue(tmp_path: Path) -> None:
     assert (facts.via, facts.ahead, facts.is_seen) == (f"1.0.0@{HOST}/2", 1, True)
     assert facts.gates and facts.gates.host.neighbours == ["https://a.example"]
     with open_crawl(None, tmp_path) as crawl:
-        stopped, _ = read_facts(crawl, URL, NOW), opened.folder.lock()
+        stopped = read_facts(crawl, URL, NOW)
+        opened.folder.lock()
         facts = read_facts(crawl, URL, NOW)
     assert [name for name, _ in stopped.closed_gates] == ["crawl", "run"]
     found = explain(facts, NOW)

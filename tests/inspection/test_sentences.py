@@ -15,7 +15,16 @@ from msgspec.structs import replace as changed
 from console.cli import hosts, sites, status
 from console.cli.progress import progress_line, queue_text
 from gossamer.crawl import active_crawls
-from gossamer.events import BlocklistChanged, FleetPaused, Outcome, Speed, SpeedSet
+from gossamer.events import (
+    BlocklistChanged,
+    Discovery,
+    Event,
+    FleetPaused,
+    LinksParked,
+    Outcome,
+    Speed,
+    SpeedSet,
+)
 from gossamer.log.codec import encode
 from gossamer.store import Row
 from gossamer.web.url import HostKey, Site
@@ -34,6 +43,7 @@ from tests.inspection.simulated import opened
 
 HOST, SITE = HostKey("http://a.example"), Site("a.example")
 URL = f"{HOST}/9"
+DEEP, UNKNOWN = f"{HOST}/deep", f"{HOST}/unknown"
 URLS = tuple(f"{HOST}/{number}" for number in range(10))
 
 
@@ -60,6 +70,8 @@ class State:
     """Events on the log after that."""
     definition: dict[str, object] = field(default_factory=dict)
     """Changes of its definition after that."""
+    records: tuple[Event, ...] = ()
+    """Events that the frontier gets."""
     rows: tuple[Row, ...] = ()
     is_running: bool | None = True
     is_defined: bool = True
@@ -69,6 +81,9 @@ class State:
         sim = Simulation(self.answer, **{"batch": 1, **self.settings})  # type: ignore[arg-type]
         sim.admit(*self.urls)
         sim.run(until=START + self.seconds)
+        for record in self.records:
+            assert [*sim.frontier.handle(record, sim.now)] == []
+            sim.frontier.settle()
         for row in self.rows:
             sim.store.table(type(row)).put(row)
         sim.store.flush()
@@ -77,7 +92,8 @@ class State:
         if self.definition:
             events.append(changed(sim.definition, **self.definition))
         crawl.log.append(map(encode, events))  # type: ignore[arg-type]
-        return replace(crawl, is_running=lambda: self.is_running), sim.now
+        is_fleet = self.is_running is None
+        return replace(crawl, is_running=lambda: self.is_running, fleet=is_fleet), sim.now
 
 
 PAUSED = FleetPaused(at=START, paused=True)
@@ -100,6 +116,11 @@ STATES = {
     "page limit": State(definition={"max_pages": 1}),
     "fleet": State(is_running=None),
     "all paused in a fleet": State(control=(PAUSED,), is_running=None),
+    "too deep": State(
+        records=(
+            LinksParked(at=START, site=SITE, via=f"1.0.0@{URL}", urls=(Discovery(DEEP, depth=17),)),
+        )
+    ),
     "parked": State(
         seconds=60.0,
         rows=(
@@ -112,7 +133,8 @@ STATES = {
 
 
 def _why(crawl: OpenCrawl, now: float) -> Iterable[str]:
-    yield explain(read_facts(crawl, URL, now), now).answer
+    for url in (URL, DEEP, UNKNOWN):
+        yield explain(read_facts(crawl, url, now), now).answer
 
 
 def _host(crawl: OpenCrawl, now: float) -> Iterable[str]:
@@ -205,6 +227,10 @@ CLAIMS: dict[str, Callable[[State], bool]] = {
     r"limit of 1 page is reached": lambda state: "max_pages" in state.definition,
     r"blocklist forbids": lambda state: any(
         isinstance(one, BlocklistChanged) for one in state.control
+    ),
+    r"no page, sitemap or list": lambda state: state.is_running is not None,
+    r"deeper than --depth: 17 links from a seed, at most 16.*; found on": lambda state: bool(
+        state.records
     ),
     r"parked": lambda state: bool(state.rows),
 }

@@ -26,9 +26,9 @@ from gossamer.erasures import is_about
 from gossamer.events import CrawlDefined, Discovery, UrlsDiscovered
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import group_by_site
-from gossamer.log import key_group_of
+from gossamer.log import KEY_GROUPS, key_group_of
 from gossamer.store import Row, Store
-from gossamer.web.url import Site, host_key
+from gossamer.web.url import Site, host_key, site_of
 from services.frontier.tables.bucketed_log import BucketedLog, BucketEnds, next_bucket
 from services.frontier.worth.budgets import BUDGETS
 
@@ -94,6 +94,25 @@ def limit_name(rule: Hazard, url: str, blocklist: Blocklist) -> str:
     if rule in (Hazard.DUPHOST, Hazard.SESSION_ID):
         return replica_limit(host_key(url))
     return blocklist.of_url(url) if rule is Hazard.BLACKLISTED else str(rule)
+
+
+def find_parked(
+    store: Store, crawl: str, url: str, limit: Hazard, max_rows: int
+) -> ParkedRow | None:
+    """Return the row of *url* alone among the URLs that *crawl* has parked under *limit*; None if
+    it is not in the first *max_rows* rows. Rows of the URL's own site are read first."""
+    table, own = store.table(ParkedLimitRow), key_group_of(site_of(url))
+    for group in (own, *(one for one in range(KEY_GROUPS) if one != own)):
+        if (found := table.get((crawl, str(group)), str(limit))) is None:
+            continue
+        log = BucketedLog(store.table(ParkedRow), f"{limit}/{group}", crawl)
+        for row in log.rows(found.ends.head, found.ends.tail):
+            for one in row.urls:
+                if one.url == url:
+                    return replace(row, urls=(one,))
+            if (max_rows := max_rows - 1) <= 0:
+                return None
+    return None
 
 
 class _LimitProgress:
