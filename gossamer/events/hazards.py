@@ -75,6 +75,7 @@ class Hazard(StrEnum):
     CHARSET_CONFLICT = "charset_conflict"
     MISREAD_TEXT = "misread_text"
     PHYSICAL_MARKUP = "physical_markup"
+    NEEDS_RENDERING = "needs_rendering"
     EXACT_DUPLICATE = "exact_duplicate"
     TRAP_DUPLICATES = "trap_duplicates"
     IRRELEVANT = "irrelevant"
@@ -265,6 +266,9 @@ HAZARDS: dict[Hazard, Counting] = {
     Hazard.PHYSICAL_MARKUP: Counting(("parser",), ("parser.physical_markup",),
         "Headings are marked only by font sizes, bold type or centring. They are recorded with "
         "a weight."),
+    Hazard.NEEDS_RENDERING: Counting(("parser",), (),
+        "Scripts seem to make the text of a page, so that little or none of it is read. It needs "
+        "a browser."),
     Hazard.EXACT_DUPLICATE: Counting(("dedup",), (),
         "Another URL had the same text first."),
     Hazard.TRAP_DUPLICATES: Counting(("dedup",), ("dedup.duplicates_limit",),

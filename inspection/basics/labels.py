@@ -128,6 +128,7 @@ HAZARD_LABELS: dict[Hazard, HazardLabel] = {
     Hazard.CHARSET_CONFLICT: HazardLabel("conflicting encodings", D),
     Hazard.MISREAD_TEXT: HazardLabel("unreadable strings in text", D),
     Hazard.PHYSICAL_MARKUP: HazardLabel("headings by font size", D),
+    Hazard.NEEDS_RENDERING: HazardLabel("needs a browser: scripts seem to make its text", F),
     Hazard.EXACT_DUPLICATE: HazardLabel("duplicates", D),
     Hazard.TRAP_DUPLICATES: HazardLabel("too many duplicates in a row", F),
     Hazard.IRRELEVANT: HazardLabel("not relevant (--relevant)", F),

@@ -127,6 +127,8 @@ class VerdictFact(Struct, frozen=True):
     reason: str
     change: float | None
     """How much of the text had changed, from 0 to 1; null without an earlier version."""
+    needs_rendering: bool
+    """Whether scripts seem to make the page's text, so that it needs a browser."""
 
 
 class DocumentFact(Struct, frozen=True):
@@ -393,9 +395,18 @@ def page_of(via: str) -> str:
 def _verdict(row: VerdictRow, document: DocumentRow | None) -> VerdictFact:
     if document and document.gone == Gone.SOFT_404 and row.verdict not in GONE_VERDICTS:
         # A probe withdraws a page after its verdict, which tells of its text alone.
-        return VerdictFact(Verdict.GONE, document.at, "", "", row.links, NO_PAGE, None)
+        return VerdictFact(
+            Verdict.GONE, document.at, "", "", row.links, NO_PAGE, None, row.needs_rendering
+        )
     return VerdictFact(
-        row.verdict, row.at, row.duplicate_of, row.redirects_to, row.links, row.reason, row.change
+        row.verdict,
+        row.at,
+        row.duplicate_of,
+        row.redirects_to,
+        row.links,
+        row.reason,
+        row.change,
+        row.needs_rendering,
     )
 
 
@@ -542,7 +553,9 @@ def _visit_answer(facts: UrlFacts, visit: UrlRow, now: float) -> tuple[UrlState,
         parts = [f"Fetched {at} ({visit.status})", shared, _publication(facts)]
         if facts.captures:
             parts.append("archived")
-        answer = f"{', '.join(filter(None, parts))}. {next_visit}".rstrip()
+        is_shell = facts.verdict and facts.verdict.needs_rendering
+        browser = f" It {LABELS[Hazard.NEEDS_RENDERING]}." if is_shell else ""
+        answer = f"{', '.join(filter(None, parts))}.{browser} {next_visit}".rstrip()
         return UrlState.FETCHED, answer
     if visit.outcome == Outcome.REDIRECT:
         text = f"Redirected {at} ({visit.status}) to {visit.location}."

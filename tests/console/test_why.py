@@ -210,6 +210,8 @@ def test_answer_for_a_fetched_page_has_publication_archive_and_next_visit(why: W
     why("visited every day", False, **{**facts, "plan": later})
     duplicate = VerdictRow(DEFAULT_CRAWL, HOST, URL, "near_duplicate", NOW, duplicate_of=f"{HOST}/")
     why("a near-duplicate", False, **{**facts, "verdict": duplicate})
+    shell = replace(duplicate, verdict="first", duplicate_of="", needs_rendering=True)
+    why("made by scripts", False, **{**facts, "verdict": shell})
 
 
 def test_answer_for_a_failure_has_the_status_code_and_the_command_to_retry(why: Why) -> None:

@@ -21,10 +21,16 @@ from services.parser.service import Parser
 SERVICES = {Dedup.name, Fetcher.name, Frontier.name, Parser.name}
 FRONTIER = FrontierSettings()
 ELSEWHERE: dict[str, set[Hazard]] = {name: set() for name in SERVICES} | {
-    "frontier": {Hazard.REDIRECT, Hazard.DNS_WILDCARD, Hazard.DNS_WILDCARD_SUFFIX, Hazard.DUPHOST},
+    "frontier": {
+        Hazard.REDIRECT,
+        Hazard.DNS_WILDCARD,
+        Hazard.DNS_WILDCARD_SUFFIX,
+        Hazard.DUPHOST,
+        Hazard.NEEDS_RENDERING,
+    },
     "dedup": {Hazard.OUT_OF_SCOPE},
 }
-"""Hazards that a service uses as a reason, and another service has counted."""
+"""Hazards that a service reads, and another service has counted."""
 
 
 def setting_names() -> Iterator[str]:

@@ -195,7 +195,9 @@ SCRIPT = "<script src=/app.js></script>"
     ],
 )
 def test_page_without_content_but_scripts_needs_rendering(body: str, needs: bool) -> None:
-    assert parse_body(body).needs_rendering == needs
+    parsed = parse_body(body)
+    assert parsed.needs_rendering == needs
+    assert ("needs_rendering" in parsed.hazards) == needs
 
 
 @pytest.mark.parametrize("name", ARTICLES)

@@ -7,6 +7,7 @@ come before the outcome of its visit, because it comes on another topic.
 from msgspec.structs import replace
 
 from gossamer.events import Imported, Outcome, PageDeduplicated, Verdict
+from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import (
     GONE_VERDICTS,
 )
@@ -126,6 +127,7 @@ def _verdict_row(event: PageDeduplicated) -> VerdictRow:
         links=event.links,
         reason=event.reason,
         change=event.change,
+        needs_rendering=Hazard.NEEDS_RENDERING in event.hazards,
     )
 
 

@@ -143,6 +143,8 @@ class VerdictRow(Row, frozen=True):
     """The rule that kept other links, or the document, from being released."""
     change: float | None = None
     """How much had changed since the visit before, from 0 to 1; null if there was no document."""
+    needs_rendering: bool = False
+    """Whether scripts seem to make the page's text."""
 
 
 class HistoryRow(Row, frozen=True):

@@ -111,12 +111,13 @@ def read_markup(parsed: PageParsed, whole: str, encoding: str, options: Options)
     # Nor are a few words: the pages of a gallery differ in their pictures.
     has_few_words = len(page.visible.split(None, MIN_WORDS)) <= MIN_WORDS
     compared = f"{visible} {page.media}" if visible and has_few_words else visible
-    hazards = _find_hazards(page, text, is_truncated=len(html) < len(whole))
+    is_empty = needs_rendering(html, page.visible)
+    hazards = _find_hazards(page, text, is_truncated=len(html) < len(whole), is_empty=is_empty)
     parsed = add_usage(add_hazards(parsed, hazards), page.usage_statements)
     return replace(
         parsed,
         **page.about,
-        needs_rendering=needs_rendering(html, page.visible),
+        needs_rendering=is_empty,
         title=page.title,
         description=page.description,
         language=text.language,
@@ -132,11 +133,14 @@ def read_markup(parsed: PageParsed, whole: str, encoding: str, options: Options)
     )
 
 
-def _find_hazards(page: Document, text: ExtractedText, is_truncated: bool) -> list[Hazard]:
+def _find_hazards(
+    page: Document, text: ExtractedText, is_truncated: bool, is_empty: bool
+) -> list[Hazard]:
     conditions = {
         Hazard.MALFORMED_HTML: is_truncated,
         Hazard.MISREAD_TEXT: text.misread,
         Hazard.PHYSICAL_MARKUP: any(heading.physical for heading in page.headings),
+        Hazard.NEEDS_RENDERING: is_empty,
     }
     return [*sorted(page.hazards), *(hazard for hazard, is_met in conditions.items() if is_met)]
 
