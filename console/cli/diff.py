@@ -43,7 +43,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         action="store_const",
         const="text",
         default="text",
-        help="compare the main text (default)",
+        help="compare the main text (default); gossamer history measures all visible text",
     )
     form.add_argument(
         "--html", dest="form", action="store_const", const="html", help="compare the markup"
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _summary(found: Comparison) -> str:
-    name = "the words" if found.form == "text" else "the tags and words"
+    name = "the words of the extracted text" if found.form == "text" else "the tags and words"
     changed = f"{percent(found.change)} of {name} differ" if found.change else f"{name} are equal"
     return f"{found.url} from {instant(found.old.at)} to {instant(found.new.at)}: {changed}"
 

@@ -46,7 +46,7 @@ def _finding(visit: Visit) -> str:
     if visit.verdict == Verdict.CHANGED and not visit.change:
         return "changed only where it changes each time"
     if visit.verdict == Verdict.CHANGED:
-        return f"changed by {max(1, round(100 * (visit.change or 0.0)))} %"
+        return f"{max(1, round(100 * (visit.change or 0.0)))} % of the visible text changed"
     if visit.redirects_to:
         return f"redirects to {visit.redirects_to}"
     verdict = visit.verdict.replace("_", "-")

@@ -200,7 +200,7 @@ def _earlier_visit(visit: Visit) -> str:
 
 
 def _change(change: float | None) -> str:
-    return f" ({max(1, round(100 * change))} % of the text changed)" if change else ""
+    return f" ({max(1, round(100 * change))} % of the visible text changed)" if change else ""
 
 
 def _requisite(requisite: RequisiteFact) -> str:

@@ -207,7 +207,8 @@ class Contents(Event, frozen=True, kw_only=True):
     size: int = 0
     """Bytes of the decoded body."""
     digest: str = ""
-    """The digest of the text with white space folded, or of the body if there is no text."""
+    """The digest of the title and the visible text, menus included and of few words with the
+    pictures, with white space folded, or of the body if there is no text."""
     payload_digest: str = ""
     """The SHA-1 of the body as received, in base 32 as in WARC. It identifies the capture in
     `pages.archived`."""

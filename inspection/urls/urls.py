@@ -126,7 +126,7 @@ class VerdictFact(Struct, frozen=True):
     """Links of the page that were released."""
     reason: str
     change: float | None
-    """How much of the text had changed, from 0 to 1; null without an earlier version."""
+    """How much of the visible text had changed, from 0 to 1; null without an earlier version."""
     needs_rendering: bool
     """Whether scripts seem to make the page's text, so that it needs a browser."""
 
