@@ -66,7 +66,8 @@ def _show_parts(found: SiteParts, options: argparse.Namespace) -> int:
 def _lines(found: SiteParts, limit: int) -> Iterator[str]:
     """Yield the answer, the budgets, and the tree of parts."""
     yield (
-        f"{found.site}: {found.new:,.0f} new texts in {plural(found.visits, 'first visit')}; "
+        f"{found.site}: {found.new:,.0f} texts with new words in "
+        f"{plural(found.visits, 'first visit')}; "
         f"{plural(found.parked, 'URL')} parked."
     )
     if found.completeness:
@@ -78,10 +79,11 @@ def _lines(found: SiteParts, limit: int) -> Iterator[str]:
         yield f"  budget  {_use(budget)}{waiting}"
     shown = found.parts[:limit]
     if shown:
-        yield "  worth  visits  new texts  parked  part"
+        yield "  worth  visits  own texts  parked  part"
     for part in shown:
         parked = f"{part.parked:,}" if part.parked else ""
-        copies = " (links of pages without a new text)" if part.name.startswith("~") else ""
+        is_of_copies = part.name.startswith("~")
+        copies = " (links of pages without a text of their own)" * is_of_copies
         yield (
             f"  {part.worth:5.2f}  {part.visits:6.0f}  {part.new:9.0f}  {parked:>6}  "
             f"{'  ' * part.level}{part.text}{copies}"

@@ -50,16 +50,17 @@ export async function show({ params, crawl, signal, reload }) {
 function describe(parts) {
   if (!parts.visits) return `No URL of this site was visited yet; ${plural(parts.parked, "URL")} parked.`;
   const share = percent(parts.new / parts.visits);
-  return `${plural(parts.visits, "first visit")} brought ${plural(Math.round(parts.new), "new text")} (${share}); ` +
+  return `${plural(parts.visits, "first visit")} brought ${plural(Math.round(parts.new), "text")} with new words (${share}); ` +
     `${plural(parts.parked, "URL")} ${parts.parked === 1 ? "is" : "are"} parked.`;
 }
 
 function tree(parts) {
   const shown = table("Parts of the site", [
-    { name: "Part", cell: (part) => h("span", { class: "branch remote", style: { "--level": part.level } }, part.text) },
+    { name: "Part", cell: (part) => h("span", { class: "branch remote", style: { "--level": part.level } },
+      part.text, part.name.startsWith("~") && h("span", { class: "hint" }, " (links of pages without a text of their own)")) },
     { name: "Worth of a visit", narrow: true, cell: (part) => [meter(part.worth, percent(part.worth)), ` ${percent(part.worth)}`] },
     { name: "Visits", numeric: true, cell: (part) => number(Math.round(part.visits)) },
-    { name: "New texts", numeric: true, cell: (part) => number(Math.round(part.new)) },
+    { name: "Own texts", numeric: true, cell: (part) => number(Math.round(part.new)) },
     { name: "New links", numeric: true, minor: true, cell: (part) => number(Math.round(part.links)) },
     { name: "Received", numeric: true, minor: true, cell: (part) => bytes(part.received) },
     { name: "Time", numeric: true, minor: true, cell: (part) => duration(part.seconds) },

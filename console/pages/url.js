@@ -62,6 +62,7 @@ function visitFacts(found) {
     ["Duplicate of", verdict?.duplicate_of && urlLink(verdict.duplicate_of)],
     ["Links released", verdict && number(verdict.links)],
     ["Document", document && (document.gone ? `not in pages: ${document.gone_reason}` : "in pages")],
+    ["Text", verdict?.needs_rendering && "scripts seem to make it: the page needs a browser"],
     ["Not archived", found.not_archived],
     ["Next visit", next && (next.at ? `${instant(next.at)} (${distance(next.at)})` : "never")],
     ["Planned by", next?.reason],
@@ -135,7 +136,7 @@ function versions(visits, url, crawl, signal) {
       { name: "Time", narrow: true, cell: (visit) => h("span", { title: instant(visit.at) }, moment(visit.at)) },
       { name: "Outcome", cell: (visit) => badge(`${words(visit.outcome)}${visit.status ? ` ${visit.status}` : ""}`, KINDS[visit.outcome] ?? "bad") },
       { name: "Verdict", cell: (visit) => words(visit.verdict) },
-      { name: "Change", numeric: true, minor: true, cell: (visit) => (visit.change === null ? "" : percent(visit.change)) },
+      { name: "Visible text changed", numeric: true, minor: true, cell: (visit) => (visit.change === null ? "" : percent(visit.change)) },
       { name: "Size", numeric: true, minor: true, cell: (visit) => bytes(visit.size) },
       { name: "Reason", minor: true, cell: (visit) => (visit.reason && h("span", { class: "breaks" }, visit.reason)) || (visit.redirects_to && remote(visit.redirects_to)) },
       {

@@ -143,8 +143,8 @@ class FrontierSettings(Section):
     be below `checked_out_limit`, or the hosts of a stalled partition may use all of the memory
     budget."""
     worth_parking: bool = True
-    """Whether URLs of parts of a site are parked whose last visits brought no new text (hazard
-    low_worth)."""
+    """Whether URLs of parts of a site are parked whose last visits brought hardly a new word
+    (hazard low_worth)."""
     url_budget: Annotated[Natural, unit("URLs")] = 25
     """Budget of URLs of a site that has earned nothing yet (hazard trap_urls). It grows with new
     texts on pages that lead back to known pages or nowhere, and is multiplied by the number of

@@ -109,7 +109,7 @@ HAZARD_LABELS: dict[Hazard, HazardLabel] = {
     Hazard.WWW_ALIAS: HazardLabel("www aliases", D),
     Hazard.DUPHOST: HazardLabel("mirrored hosts", D),
     Hazard.SCRIPT_LINKS: HazardLabel("pages with links in scripts", D),
-    Hazard.LOW_WORTH: HazardLabel("parked, nothing new there", F),
+    Hazard.LOW_WORTH: HazardLabel("parked, little new there", F),
     Hazard.TRAP_HOSTS: HazardLabel("parked, over the host budget of a site", F),
     Hazard.TRAP_URLS: HazardLabel("parked, over the URL budget of a site", F),
     Hazard.TRAP_BYTES: HazardLabel("parked, over the byte budget of a site", F),

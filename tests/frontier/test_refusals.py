@@ -103,7 +103,7 @@ REFUSED: dict[Hazard, tuple[Callable[[Simulation], tuple[str, str]], str]] = {
     Hazard.TRAP_DEPTH: (too_deep, "limit of 3"),
     Hazard.OUT_OF_SCOPE: (out_of_scope, "not prefix("),
     Hazard.REDIRECT: (too_many_redirects, "redirects in a row"),
-    Hazard.LOW_WORTH: (without_new_texts, "visits to http://a.test/cal/ brought no new text"),
+    Hazard.LOW_WORTH: (without_new_texts, "visits to http://a.test/cal/ brought hardly a new word"),
     Hazard.TRAP_BYTES: (too_many_bytes, "budget of 1,000,000 bytes"),
     Hazard.TRAP_SECONDS: (too_many_seconds, "budget of 60 seconds"),
     Hazard.TRAP_SITE_DEPTH: (much_deeper_than_new_texts, "budget of 10 links"),

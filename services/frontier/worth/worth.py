@@ -503,7 +503,7 @@ def forget(trie: Trie, part: str) -> None:
 
 def low_worth_reason(part: str, site: Site) -> str:
     """Return why URLs of *part* are parked, for people."""
-    return f"the last visits to {describe_part(part, site)} brought no new text"
+    return f"the last visits to {describe_part(part, site)} brought hardly a new word"
 
 
 def describe_part(part: str, site: str) -> str:
