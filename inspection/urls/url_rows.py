@@ -274,7 +274,6 @@ def _find_fate(
     inputs = stored_head_inputs(
         store,
         definition,
-        crawl.log.partitions,
         host,
         store.table(RobotsRow).get(host.host),
         blocklist_of(crawl.log),

@@ -38,7 +38,7 @@ from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostRow, RobotsRow, SigningState
 from services.frontier.tables.plans import PlanRow
 from services.frontier.tables.urls import HistoryRow, QueuedUrl, UrlRow
-from tests.frontier.simulation import PARTITIONS, START, Answer, Simulation, crawl
+from tests.frontier.simulation import START, Answer, Simulation, crawl
 
 SITE, HOST = Site("a.test"), HostKey("http://a.test")
 NOBODY = HostKey("")
@@ -309,7 +309,7 @@ def test_reader_of_the_store_finds_the_fate_of_a_url(
     queued = HostQueues(sim.store.table(QueuedUrl), DEFAULT_CRAWL).find(row, url)
     assert queued
     inputs = stored_head_inputs(
-        sim.store, definition, PARTITIONS, row, robots, Blocklist(), sim.settings, sim.now
+        sim.store, definition, row, robots, Blocklist(), sim.settings, sim.now
     )
     facts = UrlFacts(url, host=row, queued=queued, fate=inputs.find_fate(queued.url))
     explained = explain(facts, sim.now).queued
@@ -334,6 +334,6 @@ def test_url_that_is_to_be_visited_has_no_fate() -> None:
     queued = HostQueues(sim.store.table(QueuedUrl), DEFAULT_CRAWL).find(row, f"{HOST}/x")
     assert queued
     inputs = stored_head_inputs(
-        sim.store, sim.definition, PARTITIONS, row, None, Blocklist(), sim.settings, sim.now
+        sim.store, sim.definition, row, None, Blocklist(), sim.settings, sim.now
     )
     assert inputs.find_fate(queued.url) is None

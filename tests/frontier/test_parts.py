@@ -316,7 +316,7 @@ def test_probe_is_made_after_a_visit_to_an_expired_robots_txt() -> None:
 @pytest.mark.slow
 def test_memory_of_counters_is_bounded_whatever_the_number_of_sites() -> None:
     caches, store = FrontierCaches(), SqliteStore(Database(":memory:"))
-    parts = Parts(DEFAULT_CRAWL, "0/1", store, caches.open_partition(), lambda site, at: None)
+    parts = Parts(DEFAULT_CRAWL, store, caches.open_partition(), lambda site, at: None)
     for n in range(40_000):
         url = f"http://www.site{n}.test/a/b/list?page={n}"
         parts.record_visit(Site(f"site{n}.test"), Visit("1.1.0", url, depth=1), 1.0, 100, 0.0)

@@ -151,7 +151,7 @@ class Partition:
             sites=CrawlSites(self.sites, crawl, self._settings.site_at_once),
             directory=Directory(crawl, listed, store.table(ListedHost)),
             queues=HostQueues(store.table(QueuedUrl), crawl, caches.queue_heads),
-            parts=Parts(crawl, key, store, caches, self._schedule_site),
+            parts=Parts(crawl, store, caches, self._schedule_site),
             parked=ParkedUrls(crawl, stored.parked, store, self._settings.parked_limit),
             plans=Plans(crawl, key, store, now),
             tally=Tally(crawl, key, store, now),
@@ -562,9 +562,7 @@ class Partition:
                 crawl for crawl in row.crawls if not self.share(crawl).parts.parked(row.site)
             ]
             for crawl in leaving:
-                parts = self.share(crawl).parts
-                parts.erase_zones(row.site)
-                parts.erase(row.site, row.site)
+                self.share(crawl).parts.erase(row.site, row.site)
         self.sites.erase_host(row.site, row.host, others, row.crawls, leaving)
 
     # The calendar: URLs, hosts that back off, and sites with parked parts.

@@ -49,6 +49,7 @@ from services.frontier.worth.worth import (
     LOW_WORTH,
     NO_VISITS,
     OTHERS,
+    ZONE,
     Estimate,
     SiteWorth,
     expect,
@@ -58,7 +59,6 @@ from services.frontier.worth.worth import (
     pack_worth,
     parts_of,
     rank_worth,
-    record_first_site,
     record_growth,
     record_in_link,
     record_links,
@@ -68,7 +68,6 @@ from services.frontier.worth.worth import (
     unpack_worth,
     value_of_novelty,
     window_of,
-    worth_of_zone,
 )
 
 MAX_PARKED_PARTS = 60
@@ -83,12 +82,6 @@ PROBE_URLS = 10
 """URLs of a probe of a budget: a site that has used it up may have pages that lead back further on.
 """
 MAX_DOUBLINGS = 20
-ADDRESS_WORTH = 0.1
-"""The worth of unknown sites of an address below which the next ones are parked: after eighteen
-sites in a row without a new text. An address of a delivery network has honest sites among others.
-"""
-MAX_ZONES = 10_000
-"""Public suffixes with wildcards that are remembered."""
 RELEASE_URLS = 50
 """Room in a budget for which its URLs are released, unless fewer are parked, or half of the budget
 that a site starts with is less."""
@@ -108,14 +101,13 @@ def part_name(part: str, duplicates: int) -> str:
 
 
 class Parts:
-    """The parts of all sites of a *partition*, in one *crawl*; *schedule* wakes a site."""
+    """The parts of all sites of a partition, in one *crawl*; *schedule* wakes a site."""
 
     def __init__(
-        self, crawl: str, partition: str, store: Store, caches: PartitionCaches, schedule: Schedule
+        self, crawl: str, store: Store, caches: PartitionCaches, schedule: Schedule
     ) -> None:
-        self._crawl, self._partition, self._schedule = crawl, partition, schedule
-        self._zones = dict[str, None]()
-        """The public suffixes whose every name resolves, as far as visits have shown it."""
+        self._crawl, self._schedule = crawl, schedule
+        self._zones = caches.zones
         self._worth_rows, self._rows = store.table(SiteWorthRow), store.table(ParkedPartsRow)
         self._parked = store.table(ParkedRow)
         self._worth, self._parts = caches.worth, caches.parts
@@ -146,28 +138,11 @@ class Parts:
         return worth
 
     def estimate(self, site: Site, url: str, duplicates: int) -> Estimate:
-        """Return the estimated worth of a visit to *url*. Other sites of a suffix or an address say
-        something about a site only if pages without a new text led to it."""
-        prior = self._prior(site, duplicates) if duplicates > 1 else 1.0
-        return expect(self.worth(site), url, duplicates, prior)
-
-    def _prior(self, site: Site, duplicates: int = 0) -> float:
-        """Return the worth of a page of *site*, if nothing is known about the site: that of the
-        unknown sites of its suffix, if that has a wildcard, or of its address, if hardly any of
-        them brought a new text. The links of pages without a new text (*duplicates*) are not worth
-        more than other sites of the address."""
-        suffix, address = suffix_of(site), self.worth(site).totals.address
-        prior = self._worth_of_zone(suffix) if suffix in self._zones else 1.0
-        of_address = self._worth_of_zone(address) if address else 1.0
-        return min(prior, of_address) if duplicates or of_address < ADDRESS_WORTH else prior
-
-    def _worth_of_zone(self, zone: str) -> float:
-        return worth_of_zone(self.worth(self._zone(zone)))
-
-    def _zone(self, zone: str) -> Site:
-        """Return the name under which the sites of a suffix or address in this partition are
-        counted."""
-        return Site(f"*.{zone} {self._partition}")
+        """Return the estimated worth of a visit to *url*, by which it may be parked."""
+        worth = self.worth(site)
+        address = worth.totals.address
+        prior = self._zones.lasting_prior(self._crawl, suffix_of(site), address, duplicates)
+        return expect(worth, url, duplicates, prior)
 
     def record_address(self, site: Site, address: str) -> None:
         """Record the *address* of the server that answered for *site*."""
@@ -176,15 +151,13 @@ class Parts:
 
     def record_suffix(self, site: Site) -> None:
         """Record that every name below the public suffix of *site* resolves."""
-        if (suffix := suffix_of(site)) not in self._zones:
-            self._zones[suffix] = None
-            if len(self._zones) > MAX_ZONES:
-                del self._zones[next(iter(self._zones))]
+        self._zones.get(self._crawl, suffix_of(site)).has_wildcard = True
 
     def rank_worth(self, site: Site, url: str, origin: Origin | Discovery) -> float:
         """Return the worth by which *url* is ordered in its host's queue."""
-        worth = self.worth(site)
-        found = expect(worth, url, origin.duplicates, self._prior(site, origin.duplicates))
+        worth, copies = self.worth(site), origin.duplicates
+        prior = self._zones.prior(self._crawl, suffix_of(site), worth.totals.address, copies)
+        found = expect(worth, url, copies, prior)
         return rank_worth(found, worth, origin.position, origin.depth)
 
     def judged_parts(self, site: Site, url: str, duplicates: int) -> list[PartKey]:
@@ -193,15 +166,18 @@ class Parts:
         worth = self.worth(site)
         parts = judged_parts(worth.trie(duplicates), parts_of(url))
         zones = () if worth.totals.visits else self._zones_of(site)
-        keys = [PartKey(self._zone(zone), OTHERS) for zone in zones]
+        keys = [PartKey(zone, ZONE) for zone in zones]
         return [*(PartKey(site, part_name(part, duplicates)) for part in parts), *keys]
 
     def _zones_of(self, site: Site) -> list[str]:
         suffix, address = suffix_of(site), self.worth(site).totals.address
-        return [zone for zone in (suffix if suffix in self._zones else "", address) if zone]
+        has_wildcard = self._zones.get(self._crawl, suffix).has_wildcard
+        return [zone for zone in (suffix if has_wildcard else "", address) if zone]
 
     def window(self, part: PartKey) -> float:
         """Return how many visits to *part* may await their verdicts at once."""
+        if part.name == ZONE:
+            return 1.0 + self._zones.get(self._crawl, part.site).counts.new
         name = part.name.removeprefix(OF_COPIES)
         return window_of(self.worth(Site(part.site)).trie(name != part.name), name)
 
@@ -222,7 +198,9 @@ class Parts:
 
     def record_in_link(self, site: Site, linking_site: Site) -> None:
         """Count a link from a page of another site."""
-        worth = self.worth(site)
+        worth, suffix = self.worth(site), suffix_of(site)
+        if not worth.totals.visits and suffix_of(linking_site) == suffix:
+            self._zones.get(self._crawl, suffix).counts.growth += 1
         record_in_link(worth, linking_site, site)
         worth.unsaved += 1
         self._store_worth(site, worth)
@@ -271,8 +249,8 @@ class Parts:
         worth = self.worth(site)
         before = self.estimate(site, visit.url, visit.duplicates)
         if not worth.totals.visits:
-            worth.totals.first_address = worth.totals.address
-            self._record_first_site(site, worth.totals.address, new)
+            names = {suffix_of(site), worth.totals.address} - {""}
+            self._zones.record_first_visit(self._crawl, names, new)
         record_visit(worth, visit.url, visit.duplicates, visit.position, visit.depth, new)
         worth.totals.new += has_own_text * max(0.0, OWN_TEXT - new)
         if new >= LOW_WORTH:
@@ -281,12 +259,6 @@ class Parts:
                 self._recover(site, worth, visit, before.low_part, now)
         self._store_worth(site, worth)
         self._start_probes(site, worth, now)
-
-    def _record_first_site(self, site: Site, address: str, new: float) -> None:
-        for name in {suffix_of(site), address} - {""}:
-            zone = self.worth(self._zone(name))
-            record_first_site(zone, new)
-            self._store_worth(self._zone(name), zone)
 
     def _recover(
         self, site: Site, worth: SiteWorth, visit: Visit, low_part: str, now: float
@@ -485,13 +457,6 @@ class Parts:
         for first in range(0, len(keys), BUCKETS_PER_READ):
             rows = self._parked.scan_all(keys[first : first + BUCKETS_PER_READ])
             yield [one.url for row in rows for one in row.urls if is_about(one.url, target)]
-
-    def erase_zones(self, site: Site) -> None:
-        """Erase the counters of the suffix and the address in this partition that have the first
-        visit to *site*."""
-        for name in {suffix_of(site), self.worth(site).totals.first_address} - {""}:
-            self._worth_rows.drop((self._crawl, self._zone(name)))
-            self._worth.remove(self._zone(name))
 
     def erase(self, site: Site, target: str) -> int:
         """Erase the counters and the parked URLs of *target*, which is *site*, or a host or a URL

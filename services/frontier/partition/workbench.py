@@ -47,6 +47,7 @@ from services.frontier.tables.ordering import is_urgent, moment_of
 from services.frontier.tables.sites import ParkedPartsRow, SiteRow
 from services.frontier.tables.urls import QueuedUrl
 from services.frontier.worth.worth import SiteWorth
+from services.frontier.worth.zones import Zones
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -108,6 +109,8 @@ class PartitionCaches(NamedTuple):
     parts: CachePart[str, ParkedPartsRow]
     queue_heads: CachePart[str, list[QueuedUrl]]
     """Bucket → consecutive rows, from the cursor on or from before it."""
+    zones: Zones
+    """What all partitions know of suffixes and addresses."""
 
 
 class FrontierCaches:
@@ -120,6 +123,7 @@ class FrontierCaches:
         self._worth = _cache(96, 4, size_of_worth)
         self._parts = _cache(32, 4, size_of_parts)
         self._queue_heads = _cache(64, 4, size_of_urls)
+        self._zones = Zones()
         self._owners = count()
 
     def open_partition(self) -> PartitionCaches:
@@ -132,6 +136,7 @@ class FrontierCaches:
             CachePart(self._worth, owner),
             CachePart(self._parts, owner),
             CachePart(self._queue_heads, owner),
+            self._zones,
         )
 
 

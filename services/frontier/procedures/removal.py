@@ -203,7 +203,6 @@ class CrawlRemoval:
             yield files
             yield from self._erasures.find_urls(share, hosts)
         yield from share.parts.parked_urls(site, site)
-        share.parts.erase_zones(site)
 
     def finish(self, partition: Partition, share: CrawlShare, event: UrlsErased) -> None:
         """Erase the rows of URLs that dedup has erased; with the last part, those of the site."""

@@ -24,7 +24,6 @@ from gossamer.events import (
     CrawlDefined,
     RobotsAnswered,
 )
-from gossamer.log import partition_of
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.links import linking_site
@@ -52,7 +51,6 @@ from services.frontier.tables.ordering import (
     strategy_row,
     with_rank,
 )
-from services.frontier.tables.partitions import partition_key
 from services.frontier.tables.sites import SiteRow
 from services.frontier.tables.urls import QueuedUrl, UrlRow
 
@@ -283,7 +281,6 @@ examined. A comment says why the place of a row matters."""
 def stored_head_inputs(
     store: Store,
     crawl: CrawlDefined,
-    partitions: int,
     row: HostRow,
     robots: RobotsRow | None,
     blocklist: Blocklist,
@@ -293,10 +290,9 @@ def stored_head_inputs(
     """Return the inputs of the fates of URLs that *crawl* has in the queues of the host *row*, in a
     process that is not the frontier.
 
-    *store* has the crawl in *partitions* partitions. No verdict on another visit is awaited, as
-    after a restart, and nothing is written.
+    No verdict on another visit is awaited and no zone is known, as after a restart, and nothing is
+    written.
     """
-    key = partition_key(partition_of(row.site, partitions), partitions)
     caches = FrontierCaches().open_partition()
     site = store.table(SiteRow).get(row.site) or SiteRow(row.site)
     return HeadInputs(
@@ -304,7 +300,7 @@ def stored_head_inputs(
         strategy=strategy_row(crawl),
         blocklist=blocklist,
         settings=settings,
-        parts=Parts(crawl.crawl, key, store, caches, schedule=lambda site, at: None),
+        parts=Parts(crawl.crawl, store, caches, schedule=lambda site, at: None),
         slow_start=SlowStart(),
         has_seed=lambda _: site.of(crawl.crawl).has_seed,
         robots=lambda: robots,

@@ -45,7 +45,7 @@ of its last visits, and the numbers stay small.
 counters of a site take at most 40 KB in the store, and those of a site with one visit about 1 KB.
 
 **Zones.** The first visits to sites of a public suffix with a wildcard, and to sites of an address,
-tell what the next unknown site there is worth (`record_first_site`).
+tell what the next unknown site there is worth (`zones.py`).
 """
 
 from collections.abc import Iterator
@@ -157,8 +157,6 @@ class SiteTotals(Struct, array_like=True):
     """The largest estimated number of other sites that link to one page of the site."""
     address: str = ""
     """The IP address that answered last; "" before the first answer."""
-    first_address: str = ""
-    """The address whose counters have the first visit to the site; "" before that visit."""
 
     @property
     def earned_share(self) -> float:
@@ -305,6 +303,11 @@ def _worth_of_children(trie: Trie, part: str, base: float) -> tuple[float, float
     return _mean(first_visits.new, first_visits.visits, base), evidence
 
 
+def mean_worth(counts: Counts) -> float:
+    """Return the worth of a further visit to what *counts* counts."""
+    return _mean(counts.new, counts.visits, 1.0)
+
+
 def judged_parts(trie: Trie, parts: tuple[str, ...]) -> list[str]:
     """Return the parts that a visit to a URL in *parts* tells most about: the smallest one that was
     visited, or the parts for new children if the next one was not."""
@@ -417,20 +420,6 @@ def _forget_least_visited(trie: Trie) -> None:
     by_visits = sorted(trie, key=lambda part: (trie[part].visits, -len(part)))
     for part in by_visits[: MAX_PARTS // 4]:
         del trie[part]
-
-
-def record_first_site(zone: SiteWorth, new: float) -> None:
-    """Count the first visit to a site of *zone*, a public suffix or an address, which brought *new*
-    texts."""
-    zone.of_new.setdefault(OTHERS, Counts()).add_visit(new)
-    zone.totals.visits += 1
-    zone.unsaved += 1
-
-
-def worth_of_zone(zone: SiteWorth) -> float:
-    """Return the worth of an unknown site of *zone*."""
-    counts = zone.of_new.get(OTHERS, NO_VISITS)
-    return _mean(counts.new, counts.visits, 1.0) if counts.visits >= MIN_VISITS else 1.0
 
 
 def record_transfer(

@@ -1,0 +1,46 @@
+"""Crawls of honest sites in virtual time and one thread: the services' own logic, no sockets.
+
+No name server and no addresses are there, so nothing is known about public suffixes with wildcards.
+"""
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from services.fetcher.outcome import Failure, Reply
+from tests.flow.virtual import VirtualCrawl
+
+from .server import HonestWeb
+
+HTTP_PORT = 80
+SECONDS = 0.1
+"""Seconds until each answer."""
+
+
+def lost_pages(
+    kind: str, size: int, folder: Path, linked: bool = False, **settings: object
+) -> set[str]:
+    """Return the honest pages that a crawl of *kind* with default settings does not request.
+
+    The home page of each host is a seed; if the sites are only *linked*, the seed is a page with
+    links to them.
+    """
+    web = HonestWeb((kind,), size, HTTP_PORT)
+
+    def answer(url: str, now: float) -> tuple[float, Reply | Failure]:
+        parts = urlsplit(url)
+        query = f"?{parts.query}" if parts.query else ""
+        given = web.to(parts.hostname or "", f"{parts.path}{query}")
+        headers = tuple(given.headers.items())
+        body = given.body if isinstance(given.body, bytes) else b""
+        return SECONDS, Reply(
+            status=given.status, headers=headers, body=body, started_at=now, took=SECONDS
+        )
+
+    crawl = VirtualCrawl(folder, answer, **settings)
+    crawl.define(*(_canonical([web.portal()] if linked else web.homes())))
+    assert crawl.run()
+    return _canonical(web.urls(kind)) - {url for _, _, url in crawl.requests}
+
+
+def _canonical(urls: set[str] | list[str]) -> set[str]:
+    return {url.replace(f":{HTTP_PORT}/", "/", 1) for url in urls}
