@@ -33,7 +33,6 @@ from bench.worth_sites import counters_by_sites, memory_by_sites
 from bench.worth_webs import NoveltyWeb, QualityWeb, ideal_visits, share_reached
 from gossamer.events import Purpose
 from gossamer.policies import STRATEGIES
-from services.frontier.totals.completeness import Completeness
 
 SHARES = (0.05, 0.10, 0.15, 0.20, 0.25, 0.30, 0.40, 0.50, 0.75, 1.0)
 """Shares of the visits at which a curve is printed."""
@@ -51,30 +50,16 @@ NOVELTY_DELAY = 0.125
 # Quality.
 
 
-class QualityRun(NamedTuple):
-    """A crawl of a quality web to its end."""
-
-    visits: list[bool]
-    """For each page in the order of the first visits, whether it is good."""
-    estimates: list[tuple[float, Completeness | None]]
-    """The share of all pages that were found, and its estimate, at each of `SHARES`."""
-
-
-def crawl_quality(web: QualityWeb, strategy: str) -> QualityRun:
-    """Crawl *web* to its end."""
-    pages = sum(1 for _ in ideal_visits(web))
+def crawl_quality(web: QualityWeb, strategy: str) -> list[bool]:
+    """Crawl *web* to its end. Return for each page in the order of the first visits whether it is
+    good."""
     settings = {"delay": web.hosts / (SLACK * SPEED), **NO_WORTH}
-    estimates = []
     with tempfile.TemporaryDirectory() as folder:
         crawl = WorthCrawl(Path(folder), web, SPEED, **settings)
         crawl.begin(strategy=strategy)
-        for share in SHARES:
-            crawl.request(web.hosts + round(share * pages))
-            progress = crawl.progress()
-            estimates.append((progress.admitted / pages, progress.completeness()))
         crawl.request(3 * web.pages)
     made = (one.url for one in crawl.servers.requests if one.purpose is Purpose.PAGE)
-    return QualityRun([bool(web.good[web.number(url)]) for url in dict.fromkeys(made)], estimates)
+    return [bool(web.good[web.number(url)]) for url in dict.fromkeys(made)]
 
 
 def curve(visits: Sequence[bool], pages: int, good: int) -> list[float]:
@@ -93,15 +78,8 @@ def print_quality(pages: int, hosts: int, seed: int, names: Sequence[str]) -> No
     _print_curve("ideal", ideal, pages, good, 0.0)
     for name in names:
         began = time.monotonic()
-        run = crawl_quality(web, name)
-        _print_curve(name, run.visits, pages, good, time.monotonic() - began)
-        found = "".join(f"{truth:7.1%}" for truth, _ in run.estimates)
-        print(f"{'  pages found':20}{found}")
-        guesses = [estimate.found for _, estimate in run.estimates if estimate]
-        missing = " " * 7 * (len(run.estimates) - len(guesses))
-        for label, field in (("estimate", "value"), ("from", "low"), ("to", "high")):
-            shares = "".join(f"{getattr(guess, field):7.1%}" for guess in guesses)
-            print(f"{'  ' + label:20}{missing}{shares}", flush=True)
+        visits = crawl_quality(web, name)
+        _print_curve(name, visits, pages, good, time.monotonic() - began)
 
 
 def _print_curve(name: str, visits: Sequence[bool], pages: int, good: int, took: float) -> None:

@@ -13,6 +13,7 @@ from shlex import quote
 from console.output import GREEN, RED, YELLOW, Line
 from gossamer import clock
 from gossamer.events import Outcome
+from gossamer.events.hazards import Hazard
 from gossamer.terminal import printable
 from gossamer.web.url import Site
 from inspection.answers.limits import find_limit, seconds_left
@@ -27,7 +28,6 @@ from inspection.basics.figures import (
     percent,
     plural,
     size,
-    whole_percent,
 )
 from inspection.basics.folder import Folder
 from inspection.basics.labels import (
@@ -46,11 +46,8 @@ from inspection.urls.visits import SeedFailure
 from services.frontier.revisit.planning import format_duration
 from services.frontier.revisit.state import Basis
 from services.frontier.tables.conditions import Condition
-from services.frontier.tables.harvest import late_points, rates
-from services.frontier.totals.completeness import Completeness
+from services.frontier.tables.harvest import MIN_VISITS, late_points, rates
 
-MIN_VISITS = 100
-"""Visits from which the last ones are shown apart."""
 MAX_NAMED_SEEDS, MAX_LISTED_SEEDS = 3, 20
 MAX_REASON_LENGTH = 400
 """Characters of a reason, and of a named host or URL with its reason."""
@@ -152,7 +149,8 @@ def report(run: Ended) -> Iterator[Line]:
         f"{new:,} in this run ({rate:.1f}/s), {progress.pages:,} in all{duplicates_text(progress)}",
     )
     yield from _failed_seeds(run)
-    yield from totals(progress, run.waiting, run.failures, run.verbose, is_running=False)
+    parked = sum(run.parked.values())
+    yield from totals(progress, run.waiting, run.failures, run.verbose, parked, is_running=False)
     yield from _remaining(run)
     if progress.hazards["private_address"]:
         yield Line("", "Private addresses are not visited; --allow-network CIDR allows a network.")
@@ -187,15 +185,16 @@ def totals(
     waiting: Waiting,
     failed: tuple[Failure, ...],
     verbose: bool,
+    parked: int,
     is_running: bool,
 ) -> Iterator[Line]:
     """Yield the lines about all visits and hosts: of failures and extremes only those found.
 
-    *is_running*: whether a crawl may be visiting hosts now.
+    *parked*: URLs that are parked now. *is_running*: whether a crawl may be visiting hosts now.
     """
     yield Line("received", size(progress.received))
     yield from visits(progress)
-    yield from harvest(progress)
+    yield from harvest(progress, parked)
     yield from revisits(progress)
     yield from failure_table(failed, verbose)
     yield Line("hosts", hosts_text(progress, is_running))
@@ -233,8 +232,9 @@ def visits(progress: Progress) -> Iterator[Line]:
         yield Line("also fetched", ", ".join(parts))
 
 
-def harvest(progress: Progress) -> Iterator[Line]:
-    """Yield the harvest lately and overall, and how much of the crawl has been found."""
+def harvest(progress: Progress, parked: int) -> Iterator[Line]:
+    """Yield the harvest lately and overall, and how many URLs have been found. *parked*: URLs that
+    are parked now."""
     overall, lately = rates(progress.harvest), rates(late_points(progress.harvest))
     if overall and lately:
         # Without scores no page is good.
@@ -244,22 +244,29 @@ def harvest(progress: Progress) -> Iterator[Line]:
         if sum(point.visits for point in progress.harvest) >= MIN_VISITS:
             text += f"; lately {lately.new:.0f}" + f", {lately.good:.0f} of them good" * is_scored
         yield Line("harvest", text)
-    if estimated := progress.completeness():
-        yield Line("found", completeness_text(estimated))
+    if progress.harvest:
+        sent, new = progress.refused[Hazard.DUPHOST], progress.new_urls_lately
+        found = found_text(progress.visited, sent, progress.unvisited, parked, new)
+        yield Line("found", found)
 
 
-def completeness_text(estimated: Completeness) -> str:
-    """Return how much of a crawl is found and visited, in one line."""
-    found, visited = estimated.found, estimated.visited
-    if found.low == 1:
-        rest = f", {whole_percent(visited.value)} % visited" if visited.value < 1 else ""
-        return f"{plural(estimated.total, 'URL')} within the limits{rest}"
-    low, high = whole_percent(found.low), whole_percent(found.high)
-    return (
-        f"about {whole_percent(found.value)} % of the URLs within the limits (90 % interval: "
-        f"{low} to {high} %), {whole_percent(visited.value)} % visited; in all about "
-        f"{plural(estimated.total, 'URL')}"
-    )
+def found_text(
+    visited: int, sent: int, unvisited: int, parked: int, new_lately: float | None
+) -> str:
+    """Return how many URLs are visited, and wait, in one line. *sent*: URLs that were visited at
+    the original of their host instead. *new_lately*: new URLs per 100 visits."""
+    parts = [f"{plural(visited, 'URL')} visited"]
+    if sent:
+        parts.append(f"{sent:,} visited at their original instead")
+    parts.append(f"{unvisited:,} to visit")
+    if parked:
+        parts.append(f"{parked:,} parked")
+    text = ", ".join(parts)
+    if new_lately is None:
+        return text
+    is_few = 0 < new_lately < 1
+    found = "less than 1 new URL" if is_few else plural(round(new_lately), "new URL")
+    return f"{text}; lately {found} per 100 visits"
 
 
 def failure_table(failed: tuple[Failure, ...], verbose: bool) -> Iterator[Line]:

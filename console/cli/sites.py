@@ -5,13 +5,14 @@ from collections.abc import Iterator
 
 from changes.sites import override_text
 from console.cli.options import add_crawl, add_listing, add_search, open_from
-from console.cli.progress import completeness_text
+from console.cli.progress import found_text
 from console.output import YELLOW, print_json, say
 from gossamer.errors import BadSettings
 from inspection.basics.figures import plural, size
 from inspection.basics.labels import LABELS
 from inspection.hosts.hosts import SiteQuery, SiteSort, SiteSummary, read_sites
 from inspection.hosts.parts import SiteBudget, SiteParts, read_parts, site_of_typed
+from services.frontier.tables.harvest import MIN_VISITS
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -70,8 +71,8 @@ def _lines(found: SiteParts, limit: int) -> Iterator[str]:
         f"{plural(found.visits, 'first visit')}; "
         f"{plural(found.parked, 'URL')} parked."
     )
-    if found.completeness:
-        yield f"  found   {completeness_text(found.completeness)}"
+    lately = found.new_urls_lately if found.visits >= MIN_VISITS else None
+    yield f"  found   {found_text(found.visits, 0, found.unvisited, found.parked, lately)}"
     for budget in found.budgets:
         waiting = (
             f"; {plural(budget.parked, 'URL')} parked ({budget.name})" if budget.parked else ""

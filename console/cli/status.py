@@ -102,8 +102,8 @@ def lines(status: CrawlStatus, now: float, verbose: bool = False) -> Iterator[Li
     if text := parked_text(status.parked):
         yield Line("parked", text, YELLOW)
     yield Line("pages", f"{progress.pages:,}{duplicates_text(progress)}")
-    is_running = status.is_running is not False
-    yield from totals(progress, status.waiting, status.failures, verbose, is_running)
+    is_running, parked = status.is_running is not False, sum(status.parked.values())
+    yield from totals(progress, status.waiting, status.failures, verbose, parked, is_running)
     for group, topics in progress.lags.items():
         if any(topics.values()):
             yield Line("lag", f"{group}: {counts(topics)}")

@@ -72,7 +72,7 @@ function summary(overview) {
 
 function figures(overview, status) {
   const visits = Object.values(overview.outcomes).reduce((sum, count) => sum + count, 0);
-  const found = status.completeness;
+  const lately = status.new_urls_lately;
   return tiles([
     ["Pages a second", number(overview.rate)],
     ["Pages", number(overview.pages), plural(visits, "visit")],
@@ -81,7 +81,8 @@ function figures(overview, status) {
     ["Received", bytes(overview.received)],
     ["Failed visits", percent(visits ? overview.failed / visits : null),
       h("a", { href: link("failures") }, plural(overview.failed, "visit"))],
-    found && ["Found", percent(found.found.value), `of about ${number(found.total)} URLs`],
+    ["Visited URLs", number(status.visited), `${number(status.unvisited)} to visit`],
+    lately !== null && ["New URLs lately", number(Math.round(lately)), "per 100 visits"],
     ["Freshness", percent(overview.expected_freshness),
       overview.expected_freshness === null ? "no page was visited twice" : "of copies, expected"],
     ["Dead letters", may("view all") ? h("a", { href: link("dead-letters") }, number(overview.dead_letters)) : number(overview.dead_letters)],

@@ -116,11 +116,6 @@ def share_text(share: float) -> str:
     return "< 0.1 %" if 0 < share < MIN_SHOWN_SHARE else f"{100 * share:.1f} %"
 
 
-def whole_percent(share: float) -> str:
-    """Return a share from 0 to 1 as `83`, and as `over 99` if it is almost 1."""
-    return "over 99" if 0.99 < share < 1 else f"{100 * share:.0f}"
-
-
 def number(value: float) -> str:
     """Return a number with at most three digits, or whole: `0.25`, `3.5`, `12,000`."""
     return f"{value:,.0f}" if value >= MIN_WHOLE_NUMBER else f"{value:.3g}"

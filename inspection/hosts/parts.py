@@ -8,12 +8,10 @@ from gossamer.crawl import canonical_of_typed
 from gossamer.web.url import Site, site_of
 from inspection.crawls.crawl import OpenCrawl
 from services.frontier.partition.parts import OF_COPIES
-from services.frontier.tables.harvest import HarvestPoint
 from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.partitions import partition_keys
 from services.frontier.tables.plans import PartitionPlansRow
 from services.frontier.tables.sites import ParkedPart, ParkedPartsRow, SiteRow, SiteWorthRow
-from services.frontier.totals.completeness import Completeness, estimate
 from services.frontier.worth.budgets import BUDGETS, Usage, limit_of
 from services.frontier.worth.worth import (
     OTHERS,
@@ -82,9 +80,13 @@ class SiteParts(Struct, frozen=True, kw_only=True):
     """Other sites that link to the site, about."""
     parked: int
     """Parked URLs of the site, about."""
-    completeness: Completeness | None
-    """How much of the site has been found, within its budgets; null before 20 first visits. Parked
-    URLs do not count."""
+    admitted: int
+    """URLs that were found and are not parked."""
+    unvisited: int
+    """Admitted URLs that wait for their first visit, about."""
+    new_urls_lately: float | None
+    """New URLs of the site that its pages linked to, per 100 of the last first visits; null before
+    the first visit. Near 0 means that the site has hardly any more URLs."""
     budgets: tuple[SiteBudget, ...]
     parts: tuple[Part, ...]
     """The parts in the order of a tree. Those with `~` before their names have the URLs that pages
@@ -112,8 +114,7 @@ def read_parts(crawl: OpenCrawl, site: Site) -> SiteParts:
         hosts = [*store.table(HostRow).scan(site)]
         keys = [((crawl.id, key), "") for key in partition_keys(crawl.log.partitions)]
         postponed = sum(one.waiting for one in store.table(PartitionPlansRow).get_all(keys))
-    admitted = sum(host.totals.admitted for host in hosts)
-    waiting = sum(host.of(crawl.id).new.queued for host in hosts)
+    queued = sum(host.of(crawl.id).new.queued for host in hosts)
     worth = unpack_worth(row.counters if row else b"")
     parts = dict(parked.parts) if parked else {}
     return SiteParts(
@@ -122,7 +123,10 @@ def read_parts(crawl: OpenCrawl, site: Site) -> SiteParts:
         new=worth.totals.new,
         linking_sites=worth.totals.linking_sites,
         parked=sum(part.urls for part in parts.values()),
-        completeness=_completeness(worth, admitted, waiting, postponed),
+        admitted=worth.totals.admitted,
+        # Postponed first visits wait for the budget of visits, in no queue, and may be of any site.
+        unvisited=min(max(0, worth.totals.admitted - worth.totals.visits), queued + postponed),
+        new_urls_lately=_new_urls_lately(worth),
         budgets=tuple(_budgets(crawl, worth, site_row, parts)),
         parts=(
             *_parts(site, worth.of_new, "", parts),
@@ -131,20 +135,10 @@ def read_parts(crawl: OpenCrawl, site: Site) -> SiteParts:
     )
 
 
-def _completeness(
-    worth: SiteWorth, admitted: int, queued: int, postponed: int
-) -> Completeness | None:
-    """Return how much of a site has been found.
-
-    *postponed*: first visits to any site that wait for the budget of visits, in no queue.
-    """
-    visited = sum(point.first_visits for point in worth.harvest)
-    waiting = min(max(0, admitted - visited), queued + postponed)
-    points = list(worth.harvest)
-    # The stored curve lacks the newest visits, and some before each crash.
-    if points and (uncounted := max(0, admitted - visited - waiting)):
-        points[-1] = points[-1].plus(HarvestPoint(first_visits=uncounted))
-    return estimate(points, admitted, waiting)
+def _new_urls_lately(worth: SiteWorth) -> float | None:
+    of_site = [trie.get(SITE, Counts()) for trie in (worth.of_new, worth.of_copies)]
+    visits = sum(counts.visits for counts in of_site)
+    return round(100 * sum(counts.links for counts in of_site) / visits, 1) if visits else None
 
 
 def _budgets(

@@ -31,7 +31,6 @@ from services.frontier.tables.partitions import PartitionRow
 from services.frontier.tables.plans import DueRow, PartitionPlansRow, PlanRow
 from services.frontier.tables.sites import ParkedPart, ParkedPartsRow
 from services.frontier.tables.urls import UrlRow
-from services.frontier.totals.completeness import Completeness
 from services.frontier.totals.tally import PartitionTallyRow, TallyRow
 from services.frontier.worth.budgets import BUDGETS
 
@@ -146,9 +145,14 @@ class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     harvest: tuple[HarvestReport, ...]
     """What the visits have brought, from the first to the last: at most 64 parts with about as many
     visits."""
-    completeness: Completeness | None
-    """How much of the crawl has been found and visited, within its scope and limits; null if there
-    are too few visits to estimate it."""
+    visited: int
+    """URLs whose first visit ended, after retries. `refused.duphost` counts the URLs that were sent
+    to the original of their host."""
+    unvisited: int
+    """Admitted URLs that wait for their first visit."""
+    new_urls_lately: float | None
+    """New URLs that pages linked to, per 100 visits of the newest eighth of all visits; null before
+    100 visits. Near 0 means that the crawl finds hardly any more URLs."""
     lags: dict[str, dict[str, int]]
     """Group → topic → records that the group has not consumed."""
     dead_letters: int
@@ -244,7 +248,9 @@ class CrawlStatus:
                 )
                 for point in progress.harvest
             ),
-            completeness=progress.completeness(),
+            visited=progress.visited,
+            unvisited=progress.unvisited,
+            new_urls_lately=progress.new_urls_lately,
             lags=progress.lags,
             dead_letters=progress.dead_letters,
             due_count=progress.due_count,

@@ -24,7 +24,7 @@ are eight wings. Each uses only the wings after it; import-linter checks this.
    of sites, delays and backoffs. `partitions.py` claims partitions under epochs.
 6. `worth/`: what parts of a site bring, the budgets of a site, and what suffixes and addresses are
    worth (`zones.py`).
-7. `totals/`: `tally.py` and `daily.py` count, `completeness.py` estimates how much is found.
+7. `totals/`: `tally.py` and `daily.py` count.
 8. `tables/`: rows, by subject. `conditions.py`: the five conditions of a host and the transitions
    between them. `ordering.py`: the strategies of a crawl, and the rank of a URL.
    `bucketed_log.py`: rows in buckets. `harvest.py`: what visits have brought. Beside it,

@@ -6,7 +6,6 @@ from gossamer.events import DEFAULT_CRAWL, ReleaseRequested
 from gossamer.web.url import HostKey, Site
 from inspection.basics.folder import Folder
 from services.frontier.tables.conditions import Condition
-from services.frontier.tables.harvest import MAX_SITE_POINTS, HarvestPoint, add_to_curve
 from services.frontier.tables.hosts import HostCrawl, HostRow, HostTotals, NewQueues
 from services.frontier.tables.sites import (
     ParkedPart,
@@ -16,7 +15,13 @@ from services.frontier.tables.sites import (
     SiteWorthRow,
 )
 from services.frontier.tables.urls import UrlRow
-from services.frontier.worth.worth import SiteWorth, low_worth_reason, pack_worth, record_visit
+from services.frontier.worth.worth import (
+    SiteWorth,
+    low_worth_reason,
+    pack_worth,
+    record_links,
+    record_visit,
+)
 from tests.console.requests import RequestCommand
 from tests.runtime.processors import events
 from tests.support.transcripts import Transcript
@@ -31,8 +36,8 @@ def store_site(command: RequestCommand) -> None:
     for n in range(20):
         record_visit(worth, f"{HOST}/news/{n}", 0, "", 1, 1.0)
         record_visit(worth, f"{CALENDAR}{n}", 0, "", 1, 0.0)
-        add_to_curve(worth.harvest, HarvestPoint(1.0 + n, 2, 2, links=20, found=3), MAX_SITE_POINTS)
-    worth.totals.admitted = 2100
+        record_links(worth, f"{HOST}/news/{n}", 0, [(f"{HOST}/news/{20 + n}", 0)] * (n % 2))
+    worth.totals.admitted = 61
     parked = {CALENDAR: ParkedPart("low_worth", 1.0, urls=7)}
     parked["trap_urls"] = ParkedPart("trap_urls", 1.0, urls=3)
     command.store_rows(
@@ -63,7 +68,8 @@ def test_parts_of_a_site_are_shown_with_worth_and_parked_urls(
     store_site(sites)
     sites(SITE)
     found = sites.json(SITE)
-    assert found["parked"] == 10 and found["completeness"]["total"] >= 61
+    assert (found["parked"], found["visits"], found["unvisited"]) == (10, 40, 21)
+    assert 20 < found["new_urls_lately"] < 30, "a link on every fourth page"
     assert {part["name"]: part["parked"] for part in found["parts"]}[CALENDAR] == 7
 
 

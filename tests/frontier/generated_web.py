@@ -1,17 +1,14 @@
-"""A generated web as a graph, and its crawl, without sockets: for tests of the harvest curve and of
-completeness.
+"""A generated web as a graph, without sockets, and its visits: for tests of the harvest curve.
 
 Sites have a menu that all their pages link to. A fifth of all pages are hubs, which get more links
 than others. The other links lead to near pages, or anywhere.
 """
 
-from collections.abc import Iterator
 from random import Random
-from typing import NamedTuple
 
 from gossamer.events import PageDeduplicated, Verdict, Visit
 from gossamer.web.url import HostKey, Site
-from services.frontier.tables.harvest import MAX_POINTS, Harvest
+from services.frontier.tables.harvest import Harvest
 
 Graph = list[list[int]]
 PAGE = Visit(id="1.1.0@http://a.test/", url="http://a.test/")
@@ -54,43 +51,19 @@ def find_reachable(graph: Graph) -> set[int]:
     return seen
 
 
-class Crawl(NamedTuple):
-    """A crawl of a graph after some visits."""
-
-    harvest: Harvest
-    found: int
-    visited: int
-
-
-def crawl(graph: Graph, seed: int, in_order: bool, max_points: int = MAX_POINTS) -> Iterator[Crawl]:
-    """Yield the state of a crawl from page 0 after each visit; *in_order*: breadth first, and
-    otherwise in random order. The object is changed by the next visit."""
-    random, harvest = Random(seed), Harvest(limit=max_points)
-    queue, seen, visited = [0], {0}, 0
-    while queue:
-        at = 0 if in_order else random.randrange(len(queue))
-        page = queue.pop(at)
-        new = [one for one in graph[page] if one not in seen]
-        seen.update(new)
-        queue += new
-        visited += 1
-        count(harvest, visited, len(graph[page]), len(new))
-        yield Crawl(harvest, len(seen), visited)
-
-
-def count(harvest: Harvest, at: float, links: int, found: int) -> None:
-    """Count a visit, its links and those that are new, as a frontier does."""
+def count(harvest: Harvest, at: float, found: int) -> None:
+    """Count a visit and the new URLs that it *found*, as a frontier does."""
     harvest.count_first_visit(at)
     harvest.count_found(found, at)
-    harvest.count_verdict(verdict(at, links))
+    harvest.count_verdict(verdict(at))
     harvest.count_visit(at)
 
 
-def verdict(at: float, links: int = 0, score: float = 1.0, **fields: object) -> PageDeduplicated:
-    """Return the verdict on a page with a new text, which released *links*."""
+def verdict(at: float, score: float = 1.0, **fields: object) -> PageDeduplicated:
+    """Return the verdict on a page with a new text."""
     given = {"visit": PAGE, "verdict": Verdict.FIRST, **fields}
     return PageDeduplicated(
         at=at, site=Site("a.test"),
-        host=HostKey("http://a.test"), digest="d", links=links, score=score,
+        host=HostKey("http://a.test"), digest="d", score=score,
         **given,  # type: ignore[arg-type]
     )  # fmt: skip

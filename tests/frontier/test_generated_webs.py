@@ -19,7 +19,7 @@ def quality_web() -> QualityWeb:
 
 @cache
 def visits_by(strategy: str) -> list[bool]:
-    return crawl_quality(quality_web(), strategy).visits
+    return crawl_quality(quality_web(), strategy)
 
 
 @cache

@@ -6,9 +6,9 @@ from operator import attrgetter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import astuple, replace
+from msgspec.structs import astuple
 
-from gossamer.events import DEFAULT_CRAWL, Purpose, Verdict
+from gossamer.events import DEFAULT_CRAWL, Verdict
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from services.frontier.tables.harvest import (
@@ -21,17 +21,17 @@ from services.frontier.tables.harvest import (
     rates,
 )
 from services.frontier.totals.tally import Tally
-from tests.frontier.generated_web import PAGE, count, verdict
+from tests.frontier.generated_web import count, verdict
 
 
 def total(points: tuple[HarvestPoint, ...]) -> HarvestPoint:
     return reduce(HarvestPoint.plus, points, HarvestPoint())
 
 
-def curve(visits: int, links: int = 3, found: int = 1) -> tuple[HarvestPoint, ...]:
+def curve(visits: int) -> tuple[HarvestPoint, ...]:
     harvest = Harvest()
     for at in range(visits):
-        count(harvest, float(at), links, found)
+        count(harvest, float(at), 1)
     return harvest.points
 
 
@@ -44,7 +44,7 @@ def test_curve_has_all_visits_in_a_bounded_number_of_equal_points(visits: int) -
     assert [point.until for point in points] == sorted(point.until for point in points)
     if visits:
         last = float(visits - 1)
-        expected = HarvestPoint(last, visits, visits, visits, visits, 3 * visits, visits)
+        expected = HarvestPoint(last, visits, visits, visits, visits, visits)
         assert total(points) == expected
 
 
@@ -65,25 +65,23 @@ def test_merged_curve_has_the_sums_of_its_parts_in_the_order_of_time(visits: lis
 
 
 @pytest.mark.parametrize(
-    ("given", "new", "good", "links"),
+    ("given", "new", "good"),
     [
-        ({"verdict": Verdict.FIRST}, 1, 1, 7),
-        ({"verdict": Verdict.FIRST, "score": 0.49}, 1, 0, 7),
-        ({"verdict": Verdict.CHANGED, "score": 0.5}, 1, 1, 7),
-        ({"verdict": Verdict.DUPLICATE}, 0, 0, 7),
-        ({"verdict": Verdict.UNCHANGED}, 0, 0, 7),
-        ({"verdict": Verdict.GONE}, 0, 0, 0),
-        ({"visit": replace(PAGE, earlier=1)}, 1, 1, 0),
-        ({"visit": replace(PAGE, purpose=Purpose.SITEMAP)}, 1, 1, 0),
+        ({"verdict": Verdict.FIRST}, 1, 1),
+        ({"verdict": Verdict.FIRST, "score": 0.49}, 1, 0),
+        ({"verdict": Verdict.CHANGED, "score": 0.5}, 1, 1),
+        ({"verdict": Verdict.DUPLICATE}, 0, 0),
+        ({"verdict": Verdict.UNCHANGED}, 0, 0),
+        ({"verdict": Verdict.GONE}, 0, 0),
     ],
 )
-def test_verdict_counts_new_texts_good_pages_and_links_of_first_visits(
-    given: dict[str, object], new: int, good: int, links: int
+def test_verdict_counts_new_texts_and_good_pages(
+    given: dict[str, object], new: int, good: int
 ) -> None:
     harvest = Harvest()
-    harvest.count_verdict(verdict(5.0, 7, **given))  # type: ignore[arg-type]
+    harvest.count_verdict(verdict(5.0, **given))  # type: ignore[arg-type]
     counted = total(harvest.points)
-    assert (counted.new, counted.good, counted.links) == (new, good, links)
+    assert (counted.new, counted.good) == (new, good)
 
 
 def test_rates_lately_are_those_of_the_newest_eighth() -> None:
@@ -91,13 +89,14 @@ def test_rates_lately_are_those_of_the_newest_eighth() -> None:
     for at in range(1000):
         if at < 900:
             harvest.count_verdict(verdict(float(at), score=1.0 if at % 2 else 0.0))
+            harvest.count_found(1, float(at))
         harvest.count_visit(float(at))
     points = harvest.points
-    assert rates(points) == HarvestRates(90.0, 45.0)
+    assert rates(points) == HarvestRates(90.0, 45.0, 90.0)
     late = late_points(points)
     assert 125 <= sum(point.visits for point in late) < 125 + points[0].visits
     found = rates(late)
-    assert found and 10 < found.new < 30
+    assert found and 10 < found.new == found.found < 30
     assert rates(()) is None and late_points(()) == ()
 
 
@@ -105,8 +104,8 @@ def test_curve_is_stored_with_the_totals_and_goes_on_after_a_restart() -> None:
     store = SqliteStore(Database(":memory:"))
     tally, whole = Tally(DEFAULT_CRAWL, "0/1", store, 0.0), Harvest()
     for at in range(500):
-        count(whole, float(at), 2, 1)
-        count(tally.harvest, float(at), 2, 1)
+        count(whole, float(at), 1)
+        count(tally.harvest, float(at), 1)
         if at % 7 == 0:
             tally.write()
             store.flush()

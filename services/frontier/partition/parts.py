@@ -41,7 +41,6 @@ from services.frontier.partition.awaited_visits import PartKey
 from services.frontier.partition.parked import BUCKET_ROWS, ParkedRow, without
 from services.frontier.partition.workbench import PartitionCaches
 from services.frontier.tables.bucketed_log import BucketedLog
-from services.frontier.tables.harvest import MAX_SITE_POINTS, HarvestPoint, add_to_curve
 from services.frontier.tables.sites import ParkedPart, ParkedPartsRow, SiteWorthRow
 from services.frontier.tables.urls import Origin
 from services.frontier.worth.budgets import BUDGETS, Usage, limit_of
@@ -190,11 +189,6 @@ class Parts:
         worth.totals.admitted = max(0, worth.totals.admitted + urls)
         worth.unsaved += 1
         self._store_worth(site, worth)
-
-    def count_harvest(self, site: Site, counted: HarvestPoint) -> None:
-        """Add to the harvest curve of *site*. The method that records the visit or the URLs
-        stores it."""
-        add_to_curve(self.worth(site).harvest, counted, MAX_SITE_POINTS)
 
     def record_in_link(self, site: Site, linking_site: Site) -> None:
         """Count a link from a page of another site."""

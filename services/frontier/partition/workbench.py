@@ -155,10 +155,10 @@ def size_of_host(host: Host) -> int:
 
 
 def size_of_worth(worth: SiteWorth) -> int:
-    """Estimate the bytes of *worth* in memory: each counter, and each point of the harvest curve,
-    has seven numbers."""
+    """Estimate the bytes of *worth* in memory: each counter has
+    eight numbers."""
     parts = len(worth.of_new) + len(worth.of_copies) + len(worth.positions) + len(worth.depths)
-    return 2 * (1 + parts + len(worth.harvest)) * ENTRY_BYTES
+    return 2 * (1 + parts) * ENTRY_BYTES
 
 
 def size_of_parts(row: ParkedPartsRow) -> int:

@@ -47,7 +47,6 @@ from services.frontier.revisit import Basis, add_request, pack, unpack_page
 from services.frontier.steps.refusals import AdmissionCandidate, Refusals, find_refusal
 from services.frontier.steps.revisits import Revisits
 from services.frontier.tables.conditions import Condition
-from services.frontier.tables.harvest import HarvestPoint
 from services.frontier.tables.hosts import HostRow, OffsetAndTime, Suspect
 from services.frontier.tables.ordering import BREADTH, next_of_walk, request_number
 from services.frontier.tables.plans import DueRow, PlanRow
@@ -293,8 +292,6 @@ class Admission:
     ) -> None:
         linking = linking_site(event.via, event.site)
         share.count_admitted(accepted, now)
-        if not linking and (linked := sum(url.score is not None for url in accepted)):
-            share.parts.count_harvest(event.site, HarvestPoint(now, found=linked))
         depth = min(found.depth for found in accepted)
         share.parts.count_admitted(host.row.site, len(accepted), depth)
         applied = at_site.included_in(host.row.applied)

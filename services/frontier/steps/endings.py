@@ -30,7 +30,6 @@ from services.frontier.steps.robots import (
     RobotsOutcomes,
     record_probe,
 )
-from services.frontier.tables.harvest import HarvestPoint
 from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.urls import (
     HistoryRow,
@@ -120,9 +119,6 @@ class Endings:
         elif fate is not Fate.STAY:
             if not is_requisite:
                 share.tally.record_finished(event)
-            if not earlier and event.visit.purpose is Purpose.PAGE:
-                counted = HarvestPoint(event.at, visits=1, first_visits=1)
-                share.parts.count_harvest(event.site, counted)
             _count_worthless(share, event, now)
             if self._store_outcome(event, earlier + 1, 0, now):
                 at = event.started_at or now

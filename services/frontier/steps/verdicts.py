@@ -27,7 +27,6 @@ from services.frontier.steps.robots import (
     make_entry_for_probe,
 )
 from services.frontier.tables.conditions import Condition
-from services.frontier.tables.harvest import HarvestPoint
 from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.urls import (
     HistoryRow,
@@ -58,7 +57,6 @@ class Verdicts:
         is_repeated = self._is_repeated(event)
         counts = not is_repeated and not _is_other_session(row, event)
         if counts and (new := new_texts_of(event)) is not None:
-            share.parts.count_harvest(site, HarvestPoint(event.at, links=event.links))
             has_own_text = event.verdict in (Verdict.FIRST, Verdict.NEAR_DUPLICATE)
             share.parts.record_visit(site, event.visit, new, event.size, now, has_own_text)
             share.release_budgets(site, now)

@@ -6,9 +6,7 @@ of visits. When the curve is full, neighbouring points are merged, so that each 
 visits. So a curve of a million visits is as large as one of a hundred.
 
 The curve is a part of the totals of a partition (`services.frontier.totals.tally`). It is written
-with them in one row, so it agrees with them after any crash. `completeness` estimates from the
-curve how much of the crawl has been found. Each site has a shorter curve of its own, a part of its
-counters (`services.frontier.worth.worth`).
+with them in one row, so it agrees with them after any crash.
 
 Visits, verdicts and admitted URLs arrive on different topics. Each is counted in the newest point,
 so a verdict may be one point later than its visit.
@@ -19,13 +17,13 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from gossamer.events import PageDeduplicated, Purpose, Verdict
+from gossamer.events import PageDeduplicated, Verdict
 from gossamer.events.outcomes import GONE_VERDICTS
 from gossamer.policies import GOOD_SCORE
 
 MAX_POINTS = 64
-MAX_SITE_POINTS = 16
-"""Points of the curve of a site."""
+MIN_VISITS = 100
+"""Minimum number of visits for rates lately."""
 MAX_LATE_SHARE = 0.125
 """The share of all visits that counts as lately."""
 NEW_TEXTS = frozenset({Verdict.FIRST, Verdict.CHANGED})
@@ -51,8 +49,6 @@ class HarvestPoint(Struct, frozen=True, array_like=True):
     """Pages with a new text: the verdicts first and changed."""
     good: int = 0
     """Pages with a new text and a score of at least 0.5."""
-    links: int = 0
-    """Links that were released by pages on their first visit."""
     found: int = 0
     """Admitted URLs that were found as a link on a page."""
 
@@ -64,16 +60,15 @@ class HarvestPoint(Struct, frozen=True, array_like=True):
             self.first_visits + other.first_visits,
             self.new + other.new,
             self.good + other.good,
-            self.links + other.links,
             self.found + other.found,
         )
 
 
 class Harvest:
-    """The harvest curve of a partition, of at most *limit* points."""
+    """The harvest curve of a partition, of at most `MAX_POINTS` points."""
 
-    def __init__(self, points: Iterable[HarvestPoint] = (), limit: int = MAX_POINTS) -> None:
-        self._points, self._limit = list(points), limit
+    def __init__(self, points: Iterable[HarvestPoint] = ()) -> None:
+        self._points = list(points)
 
     @property
     def points(self) -> tuple[HarvestPoint, ...]:
@@ -89,21 +84,12 @@ class Harvest:
         self._add(HarvestPoint(at, first_visits=1))
 
     def count_verdict(self, event: PageDeduplicated) -> None:
-        """Count the text of a page, and the links of its first visit."""
+        """Count the text of a page."""
         if event.verdict in GONE_VERDICTS:
             return
         is_new = has_new_text(event)
-        # The entries of a sitemap are no sample of a crawl's pages, and a page that is visited
-        # again releases its known links again.
-        is_sample = event.visit.purpose is Purpose.PAGE and not event.visit.earlier
-        self._add(
-            HarvestPoint(
-                event.at,
-                new=is_new,
-                good=is_new and event.score >= GOOD_SCORE,
-                links=event.links if is_sample else 0,
-            )
-        )
+        good = is_new and event.score >= GOOD_SCORE
+        self._add(HarvestPoint(event.at, new=is_new, good=good))
 
     def count_found(self, urls: int, at: float) -> None:
         """Count admitted *urls* that were found as links on pages."""
@@ -111,21 +97,17 @@ class Harvest:
             self._add(HarvestPoint(at, found=urls))
 
     def _add(self, counted: HarvestPoint) -> None:
-        add_to_curve(self._points, counted, self._limit)
-
-
-def add_to_curve(points: list[HarvestPoint], counted: HarvestPoint, limit: int) -> None:
-    """Add *counted* to the newest of *points*; a visit to a new point if the newest one is full.
-    The curve never has more than *limit* points."""
-    # All points but the newest one are full.
-    if not points:
-        points.append(counted)
-    elif not counted.visits or points[-1].visits < max(1, points[0].visits):
-        points[-1] = points[-1].plus(counted)
-    else:
-        if len(points) == limit:
-            points[:] = shorten(points, limit // 2)
-        points.append(counted)
+        """Add *counted* to the newest point; a visit to a new point if the newest one is full."""
+        # All points but the newest one are full.
+        points = self._points
+        if not points:
+            points.append(counted)
+        elif not counted.visits or points[-1].visits < max(1, points[0].visits):
+            points[-1] = points[-1].plus(counted)
+        else:
+            if len(points) == MAX_POINTS:
+                points[:] = shorten(points, MAX_POINTS // 2)
+            points.append(counted)
 
 
 def shorten(points: Sequence[HarvestPoint], limit: int) -> list[HarvestPoint]:
@@ -154,10 +136,12 @@ def merge_curves(curves: Iterable[Sequence[HarvestPoint]]) -> tuple[HarvestPoint
 
 
 class HarvestRates(NamedTuple):
-    """Pages per 100 visits."""
+    """Pages and URLs per 100 visits."""
 
     new: float
     good: float
+    found: float
+    """New URLs."""
 
 
 def rates(points: Sequence[HarvestPoint]) -> HarvestRates | None:
@@ -165,8 +149,9 @@ def rates(points: Sequence[HarvestPoint]) -> HarvestRates | None:
     visits = sum(point.visits for point in points)
     if not visits:
         return None
-    new, good = (sum(point.new for point in points), sum(point.good for point in points))
-    return HarvestRates(100 * new / visits, 100 * good / visits)
+    new, good = sum(point.new for point in points), sum(point.good for point in points)
+    found = sum(point.found for point in points)
+    return HarvestRates(100 * new / visits, 100 * good / visits, 100 * found / visits)
 
 
 def late_points(points: Sequence[HarvestPoint]) -> Sequence[HarvestPoint]:

@@ -56,7 +56,6 @@ from msgspec import Struct, field, msgpack
 
 from gossamer.web.links import Sketch, add_link, estimate_sites
 from gossamer.web.url import HostKey, Site, host_key
-from services.frontier.tables.harvest import HarvestPoint
 
 MAX_PARTS = 150
 """Parts of a trie."""
@@ -190,9 +189,6 @@ class SiteWorth(Struct, array_like=True):
     totals: SiteTotals = field(default_factory=SiteTotals)
     unsaved: int = 0
     """Changes since the counters were stored last."""
-    harvest: list[HarvestPoint] = field(default_factory=list)
-    """The harvest curve of first visits, of their links, and of URLs found by them. Its new texts
-    and good pages are not counted."""
 
     def trie(self, duplicates: int) -> Trie:
         """Return the trie of URLs with this number of pages without a new text before them."""
