@@ -212,7 +212,7 @@ def fit_to_limit(page: Document, limit: int) -> Document:
         gone.append(name)
         free_bytes += size
     page = msgspec.structs.replace(page, **{name: _default(page, name) for name in gone})
-    return _with_short_text(_mark_cut(page, gone), limit) if gone else page
+    return _with_short_text(_mark_cut(page, gone) if gone else page, limit)
 
 
 def _with_short_text(page: Document, limit: int) -> Document:

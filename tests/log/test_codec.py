@@ -225,6 +225,26 @@ def test_too_large_text_keeps_its_beginning(text: str) -> None:
     assert (page.cut[-1], text.startswith(page.text)) == ("text", True)
 
 
+@pytest.mark.parametrize("letter", ["a", "\u6f22", "\x01"])
+def test_large_text_of_a_page_without_other_large_fields_is_cut(letter: str) -> None:
+    whole = replace(PAGE, text=letter * 3_000_000, links=(), outlinks=())
+    message = encode(whole)
+    page = decode(to_record(message))
+    assert isinstance(page, Page) and page.text is not None
+    assert 0.9 * topics.PAGES.limit < len(message.value) <= topics.PAGES.limit
+    assert whole.text is not None and whole.text.startswith(page.text)
+    assert page.cut == ("text",) and page.title == whole.title and page.digest == whole.digest
+
+
+def test_page_with_many_links_and_large_metadata_is_reduced_by_them_alone() -> None:
+    links = tuple(f"https://example.org/{number}" for number in range(100_000))
+    whole = replace(PAGE, text="text " * 1000, links=links, linked_data=("x" * 2_000_000,))
+    page = decode(to_record(encode(whole)))
+    assert isinstance(page, Page)
+    assert {*page.cut} == {"links", "linked_data"}
+    assert (page.text, page.title, page.digest) == (whole.text, whole.title, whole.digest)
+
+
 def test_links_of_too_large_page_are_kept() -> None:
     visit = Visit("1", "https://example.org/")
     page = events.PageParsed(
@@ -375,7 +395,7 @@ def test_event_too_large_for_its_topic_is_poison() -> None:
     fits = msgspec.structs.replace(PAGE, text="x" * (topics.PAGES.limit - 1000))
     assert len(encode(fits).value) <= topics.PAGES.limit
     with pytest.raises(Poison, match=r"for pages is too large: 99\d{4} bytes, at most 991808"):
-        encode(msgspec.structs.replace(PAGE, text="x" * topics.PAGES.limit))
+        encode(msgspec.structs.replace(PAGE, site=Site("x" * topics.PAGES.limit)))
 
 
 def test_largest_record_of_any_topic_fits_a_dead_letter() -> None:
