@@ -5,6 +5,10 @@ archive handle it like a page that this crawl has fetched. A revisit record gets
 earlier response, which must be in a file that was read before. The archive has at most one capture
 of a URL at one time, so what is imported twice is archived once.
 
+A capture whose date is in the future has the time at which its file was written, so it holds back
+no later visit; one from before the Web has the time at which the Web began. Both get the hazard
+`wrong_date`.
+
 Records are trusted as little as responses of servers. A record that cannot be used is counted as a
 problem, with its position and the reason.
 """
@@ -42,6 +46,7 @@ from gossamer.events import (
     UrlsDiscovered,
     Visit,
 )
+from gossamer.events.hazards import Hazard
 from gossamer.web.coding import GZIP_MAGIC, ZSTD_MAGIC
 from gossamer.web.http import NOT_MODIFIED, first_value
 from gossamer.web.sniffing import whole_type
@@ -56,6 +61,7 @@ from services.archive.reading import (
     record_length,
 )
 from services.fetcher.outcome import Accepts
+from services.parser.dates import WEB_BEGAN_AT
 
 WARC_SUFFIXES = (".warc", ".warc.gz", ".warc.zst")
 WACZ_SUFFIX = ".wacz"
@@ -71,6 +77,8 @@ class WarcSource:
     """A WARC file, or a member of a WACZ file."""
 
     name: str
+    written_at: float
+    """When the file was last changed: no capture in it is later."""
     open: Callable[[], AbstractContextManager[BinaryIO]]
 
 
@@ -82,7 +90,7 @@ def sources_of(path: Path) -> list[WarcSource]:
     if path.name.endswith(WARC_SUFFIXES):
         if not path.is_file():
             raise BadSettings(f"{path} is not a file")
-        return [WarcSource(path.name, lambda: path.open("rb"))]
+        return [WarcSource(path.name, path.stat().st_mtime, lambda: path.open("rb"))]
     if path.suffix != WACZ_SUFFIX:
         raise BadSettings(f"{path} is not named {', '.join(WARC_SUFFIXES)} or {WACZ_SUFFIX}")
     try:
@@ -92,7 +100,11 @@ def sources_of(path: Path) -> list[WarcSource]:
         raise BadSettings(f"{path} cannot be read: {error}") from error
     if not names:
         raise BadSettings(f"{path} has no WARC file")
-    return [WarcSource(f"{path.name}/{one}", partial(_open_member, path, one)) for one in names]
+    written_at = path.stat().st_mtime
+    return [
+        WarcSource(f"{path.name}/{one}", written_at, partial(_open_member, path, one))
+        for one in names
+    ]
 
 
 @contextmanager
@@ -168,12 +180,13 @@ class Importer:
             self.counts["erased"] += 1
             return None
         capture = _read(source, head.offset, head.length)
-        if self.is_archived(url, capture.fetched_at):
+        at = _possible_time(capture.fetched_at, source, now)
+        if self.is_archived(url, at):
             self.counts["archived"] += 1
             return None
         if capture.refers_to is not None and capture.status != NOT_MODIFIED:
             capture = capture.with_body_of(self._read_earlier(capture))
-        return self._make_page(source, head, capture, url, now)
+        return self._make_page(source, head, capture, url, at, now)
 
     def _read_earlier(self, capture: Capture) -> Capture:
         place = self._places.get(capture.digest)
@@ -182,7 +195,13 @@ class Importer:
         return _read(*place)
 
     def _make_page(
-        self, source: WarcSource, head: RecordHead, capture: Capture, url: str, now: float
+        self,
+        source: WarcSource,
+        head: RecordHead,
+        capture: Capture,
+        url: str,
+        at: float,
+        now: float,
     ) -> PageFetched:
         identity = capture.record_id or f"{source.name} {head.offset}"
         is_304 = capture.status == NOT_MODIFIED
@@ -209,7 +228,7 @@ class Importer:
             site=site_of(url),
             host=host_key(url),
             visit=visit,
-            started_at=capture.fetched_at,
+            started_at=at,
             took=0.0,
             address=head.fields.get("warc-ip-address", ""),
             tls_version=next((one for one in protocols if one.startswith("tls/")), ""),
@@ -221,6 +240,7 @@ class Importer:
             body=capture.body,
             truncated=capture.truncated,
             usage_statements=read_headers(capture.headers, self.product),
+            hazards=() if at == capture.fetched_at else (Hazard.WRONG_DATE,),
         )
 
     def _purpose_of(self, capture: Capture, url: str) -> Purpose:
@@ -233,6 +253,12 @@ class Importer:
         self.counts["problem"] += 1
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(problem)
+
+
+def _possible_time(at: float, source: WarcSource, now: float) -> float:
+    """Return the time *at* of a capture in *source*. If it is in the future, it is the time at
+    which the file was written; if it is before the Web, the beginning of the Web."""
+    return max(WEB_BEGAN_AT, at if at <= now else min(source.written_at, now))
 
 
 def _reader_of(file: BinaryIO) -> RecordReader | PlainRecordReader:

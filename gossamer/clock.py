@@ -10,8 +10,15 @@ now: Clock = time.time
 steady: Clock = time.monotonic
 """Seconds that are not affected by corrections of the clock, for measuring durations."""
 pause = time.sleep
+MAX_AHEAD = 60.0
+"""Maximum seconds by which a time that another clock has measured may be ahead."""
 MIN_JUMP = 1.0
 """Minimum seconds of a jump of the clock. Gradual corrections are smaller."""
+
+
+def is_future(at: float, present: float) -> bool:
+    """Return whether *at* is a time of a clock that was ahead: no visit can be after *present*."""
+    return at > present + MAX_AHEAD
 
 
 class JumpDetector:

@@ -163,9 +163,11 @@ HAZARDS: dict[Hazard, Counting] = {
     Hazard.SOFT_404: Counting(("parser", "dedup"), ("frontier.probe_after",),
         "A page or a redirect target is the host's response for missing pages. The page is not "
         "published, and its links are not followed."),
-    Hazard.WRONG_DATE: Counting(("parser",), (),
+    Hazard.WRONG_DATE: Counting(("parser", "dedup"), (),
         "Last-Modified is before 1993 or in the future. It is ignored, or counts as a change "
-        "now if it is up to a day ahead."),
+        "now if it is up to a day ahead. Or the visit has such a date: a clock was ahead, or an "
+        "imported capture has it. The visit counts as made now, when the imported file was "
+        "written, or in 1993."),
     Hazard.RETRY_AFTER: Counting(("fetcher",), ("frontier.retry_after_limit",),
         "The server sent Retry-After."),
     Hazard.MALFORMED_URL: Counting(("parser",), (),

@@ -18,10 +18,12 @@ visit.
 """
 
 from collections.abc import Iterator, Sequence
+from math import inf, nextafter
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from gossamer.clock import is_future
 from gossamer.events import Page, PageParsed, Tombstone, Verdict
 from gossamer.events.pages import LinkKind, contents_of
 from gossamer.events.public import GONE_RULES, Gone
@@ -66,6 +68,19 @@ class Documents:
     def is_new(self, page: PageParsed) -> bool:
         """Return whether the URL of *page* has no row."""
         return self._rows.get(_key(page)) is None
+
+    def correct_time(self, page: PageParsed, now: float) -> None:
+        """Correct the row of *page* if a clock that was ahead wrote it: it is before this visit."""
+        row = self._rows.get(_key(page))
+        if row is None or not is_future(max(row.at, row.published_at or row.at), now):
+            return
+        before = nextafter(page.fetched_at, -inf)
+        times = {
+            name: min(at, before)
+            for name in ("at", "first_seen", "last_changed", "missed_since", "published_at")
+            if (at := getattr(row, name)) is not None
+        }
+        self._rows.put(replace(row, **times))
 
     def compare(self, page: PageParsed, sketches_links: bool = False) -> Version:
         """Compare *page* with the document that its URL had before.

@@ -11,12 +11,14 @@ not older than the newest date of earlier visits.
 """
 
 from collections.abc import Iterable
+from math import inf, nextafter
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist
 from gossamer.bounds import exclusion_of, external_links
+from gossamer.clock import is_future
 from gossamer.events import (
     ChangeHint,
     CrawlDefined,
@@ -126,6 +128,13 @@ class Listings:
         followed = page.entries if page.listing is Listing.FEED else entries
         links = _find_entry_links(page, followed, crawl, blocklist)
         return ListingVersion(change, links, _find_hints(page, entries, row.newest_before))
+
+    def correct_time(self, page: PageParsed, now: float) -> None:
+        """Correct the row of *page* if a clock that was ahead wrote it: it is before this visit."""
+        row = self._rows.get((page.crawl, page.visit.url))
+        if row and row.at is not None and is_future(row.at, now):
+            before = nextafter(page.fetched_at, -inf)
+            self._rows.put(replace(row, at=before, newest=min(row.newest, before)))
 
     def _update(self, page: PageParsed) -> ListingRow:
         """Return the row of a listing after the visit *page*."""

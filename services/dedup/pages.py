@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from gossamer.clock import is_future
 from gossamer.events import (
     CrawlDefined,
     Event,
@@ -195,6 +196,16 @@ class Pages:
             evaluated = read_ahead[1]
         else:
             evaluated = self._evaluate(parsed)
+        if is_future(parsed.fetched_at, now):
+            page = replace(
+                evaluated.page,
+                fetched_at=now,
+                hazards=(*evaluated.page.hazards, Hazard.WRONG_DATE),
+            )
+            evaluated = evaluated._replace(page=page)
+        self._documents.correct_time(evaluated.page, now)
+        if parsed.kind is PageKind.LISTING:
+            self._listings.correct_time(evaluated.page, now)
         yield from self._handlers[parsed.kind](evaluated, now)
         count_hazards(NAME, set(evaluated.page.hazards).difference(parsed.hazards))
 

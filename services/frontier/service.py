@@ -6,6 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
+from gossamer.clock import is_future
 from gossamer.crawl import accept, why_idle
 from gossamer.errors import Poison
 from gossamer.events import (
@@ -398,6 +401,8 @@ class Frontier(Processor):
     def _check_in_visit(
         self, partition: Partition, share: CrawlShare, event: VisitEnded, now: float
     ) -> Output:
+        if is_future(event.started_at, now):
+            event = replace(event, started_at=now)
         self._check_in.apply_outcome(partition, share, event, now)
         if not event.visit.shared:
             self._pacing.charge_bytes(event.received)

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from collections.abc import Callable, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -32,6 +33,7 @@ from inspection.crawls.crawl import open_crawl
 from inspection.urls.visits import read_history
 from services.fetcher.outcome import Failure, Reply, accept_types
 from services.frontier.tables.urls import HistoryRow
+from services.parser.dates import WEB_BEGAN_AT
 from tests.archive.crawled import archived_folder
 from tests.archive.harness import page
 from tests.flow.virtual import START, VirtualCrawl
@@ -340,6 +342,54 @@ def test_command_appends_once_and_names_what_it_cannot_use(
         records = crawl.log.tail([PAGES_FETCHED.name, URLS_DISCOVERED.name]).poll(0)
         kinds = [type(decode(record)) for record in records]
     assert sorted(kinds, key=str) == [PageFetched, PageFetched, UrlsDiscovered, UrlsDiscovered]
+
+
+FUTURE, BEFORE_THE_WEB = (
+    (("WARC-Date", "2099-01-01T00:00:00Z"),),
+    (("WARC-Date", "0001-01-01T00:00:00Z"),),
+)
+
+
+@pytest.mark.parametrize("date", [FUTURE, BEFORE_THE_WEB], ids=["2099", "0001"])
+@pytest.mark.parametrize("how", list(Imported))
+def test_capture_with_an_impossible_date_does_not_freeze_its_page(
+    tmp_path: Path, date: tuple[tuple[str, str], ...], how: Imported
+) -> None:
+    asked = list[float]()
+
+    def changing_web(url: str, now: float) -> tuple[float, Reply | Failure]:
+        if url == OLD:
+            asked.append(now)
+        words = " ".join(f"w{len(asked)}x{number}" for number in range(90))
+        text = f"<p>The text number {len(asked)}: {words}"
+        reply = Reply(
+            status=404 if url.endswith("/robots.txt") else 200,
+            headers=(("Content-Type", "text/html"),),
+            body=text.encode(), started_at=now, took=0.1,
+        )  # fmt: skip
+        return 0.1, reply
+
+    imports = Imports(tmp_path, how, revisit="fixed:1d")
+    imports.crawl.web = changing_web
+    imports.crawl.start()
+    imports.add(Record(OLD, warc=date))
+    imports.crawl.log.append([encode(SeedAdded(url=OLD))])
+    imports.crawl.run(until=START + 0.5 * DAY)
+    for day in range(1, 4):
+        imports.crawl.run(until=START + (day + 0.5) * DAY)
+        (page,) = (one for one in imports.events(PAGES.name) if isinstance(one, Page))
+        assert asked and asked[-1] > START + (day - 0.5) * DAY, "the page is visited again"
+        assert page.fetched_at == asked[-1], "the newest text is published"
+
+
+def test_import_of_an_impossible_date_that_is_repeated_changes_nothing(tmp_path: Path) -> None:
+    imports = Imports(tmp_path, Imported.HISTORY)
+    file = tmp_path / "old.warc.gz"
+    file.write_bytes(write(Record(OLD, warc=FUTURE), Record(HOME, warc=BEFORE_THE_WEB)))
+    os.utime(file, (START - DAY, START - DAY))
+    first, again = (read(imports.importer, file) for _ in range(2))
+    assert [page.started_at for page in first] == [START - DAY, WEB_BEGAN_AT]
+    assert [page.started_at for page in again] == [page.started_at for page in first]
 
 
 def test_large_body_is_a_blob(tmp_path: Path) -> None:

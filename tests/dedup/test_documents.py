@@ -94,9 +94,12 @@ class Instance:
         self.store = store or SqliteStore(Database(":memory:"))
         settings = settings or DedupSettings(refused_limit=LIMIT)
         self.dedup = Dedup(SeenTable(self.store), self.store, settings)
+        self.now = 0.0
+        """The time of the newest page so far."""
 
     def answer(self, page: PageParsed) -> list[object]:
-        found: list[object] = list(self.dedup.handle(page, page.fetched_at))
+        self.now = max(self.now, page.fetched_at)
+        found: list[object] = list(self.dedup.handle(page, self.now))
         return found
 
     def published_event(self, page: PageParsed) -> Page | Tombstone | None:

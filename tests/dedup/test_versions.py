@@ -89,6 +89,34 @@ def test_document_has_times_of_first_visit_change_and_last_visit() -> None:
     assert (row_of(one).at, row_of(one).last_changed) == (4.0, 3.0)
 
 
+@pytest.mark.parametrize("ahead", [61.0, DAY, 70 * 365 * DAY])
+def test_visit_by_a_clock_that_was_ahead_does_not_hold_back_later_texts(ahead: float) -> None:
+    one = Instance()
+    document(one, text("a", DAY + ahead))
+    one.now = DAY
+    for number, digest in enumerate("bcd"):
+        later = document(one, text(digest, DAY + number))
+        assert later.verdict is Verdict.CHANGED
+        assert max(times(later)) == DAY + number
+
+
+def test_document_can_go_after_a_visit_by_a_clock_that_was_ahead() -> None:
+    one = Instance()
+    document(one, text("a", 9 * DAY))
+    one.now = 2.0
+    assert isinstance(one.published_event(parsed_page(URL, MOVED, 2.0)), Tombstone)
+    assert document(one, text("a", 3.0)).verdict is Verdict.FIRST
+
+
+def test_page_from_the_future_is_a_page_of_now() -> None:
+    one = Instance()
+    found = [*one.dedup.handle(text("a", 9 * DAY), DAY)]
+    (page,) = (event for event in found if isinstance(event, Page))
+    (verdict,) = (event for event in found if isinstance(event, PageDeduplicated))
+    assert (page.fetched_at, verdict.fetched_at) == (DAY, DAY)
+    assert "wrong_date" in verdict.hazards
+
+
 def test_document_that_is_back_is_first_again_with_its_first_seen_time() -> None:
     one = Instance()
     document(one, text("a", 1.0))

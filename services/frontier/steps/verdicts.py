@@ -36,6 +36,9 @@ from services.frontier.tables.urls import (
 )
 
 IMPORTED = "imported from a WARC file"
+MAX_PLANNED_AGE = 30 * 86400.0
+"""Maximum seconds by which the next visit of an imported page may be overdue: the calendar reads
+each overdue hour."""
 """The reason in the rows of a capture that another crawl made."""
 
 
@@ -95,7 +98,8 @@ class Verdicts:
         if is_visit and plan is None and event.verdict not in GONE_VERDICTS:
             self._urls.put(_url_row_of_imported(event))
             self._verdicts.put(_verdict_row(event))
-            self._revisits.record_verdict(partition, share, event)
+            at = max(event.fetched_at, event.at - MAX_PLANNED_AGE)
+            self._revisits.record_verdict(partition, share, replace(event, fetched_at=at))
 
     def _note_copies(
         self, partition: Partition, share: CrawlShare, event: PageDeduplicated, now: float
