@@ -30,6 +30,7 @@ from gossamer.log import KEY_GROUPS, key_group_of
 from gossamer.store import Row, Store
 from gossamer.web.url import Site, host_key, site_of
 from services.frontier.tables.bucketed_log import BucketedLog, BucketEnds, next_bucket
+from services.frontier.tables.urls import UrlRow
 from services.frontier.worth.budgets import BUDGETS
 
 BUCKET_ROWS = 50
@@ -136,7 +137,7 @@ class ParkedUrls:
     def __init__(self, crawl: str, groups: Iterable[int], store: Store, max_rows: int = 0) -> None:
         """*max_rows*: rows of one limit in a key group; 0 for all."""
         self._crawl, self._max_rows = crawl, max_rows
-        self._rows = store.table(ParkedRow)
+        self._rows, self._urls = store.table(ParkedRow), store.table(UrlRow)
         self._limit_rows = store.table(ParkedLimitRow)
         self._limits = dict[tuple[str, str], _LimitProgress]()
         """(key group, name) → limit."""
@@ -244,6 +245,30 @@ class ParkedUrls:
                 state = limit_state(name, crawl, blocklist)
                 self._add(limit.row.key_group, row.via, tuple(urls), name, state)
             yield from group_by_site(fitting, row.via, crawl.crawl, now)
+        moved = (
+            urls
+            for _, _, excluded in evaluated
+            for name, urls in excluded.items()
+            if name != limit.name
+        )
+        self._update_rows([urls[0] for urls in moved if len(urls) == 1], crawl, blocklist, now)
+
+    def _update_rows(
+        self, moved: Iterable[Discovery], crawl: CrawlDefined, blocklist: Blocklist, now: float
+    ) -> None:
+        """Change the rows of those of *moved* that were admitted before, to name the rule of the
+        limit that excludes them now.
+
+        An admitted URL is parked alone. Links that were parked with others of their page have no
+        rows.
+        """
+        by_url = {found.url: found for found in moved}
+        keys = [((self._crawl, host_key(url)), url) for url in by_url]
+        for row in self._urls.get_all(keys):
+            exclusion = exclusion_of(crawl, blocklist, by_url[row.url])
+            if exclusion and row.outcome in PARKING_RULES:
+                rule, reason = exclusion
+                self._urls.put(replace(row, outcome=rule, reason=reason, at=now))
 
     def iter_urls(self) -> Iterator[list[str]]:
         """Yield all parked URLs, those of a bucket at a time."""

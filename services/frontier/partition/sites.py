@@ -280,14 +280,16 @@ class CrawlSites:
             self._change(site, requisites=admitted, requisites_day=int(now // DAY))
             self._sites.record(site, at_site)
 
-    def count_refusal(self, site: Site, rule: Hazard, at_site: RecordAtSite) -> bool:
-        """Count a URL of *site* that *rule* refuses; return whether the URL gets a row."""
-        refused = self._own(site).refused
-        count = refused.get(rule, 0) + 1 if rule in PERMANENT_RULES else 0
-        if count:
-            self._change(site, refused={**refused, rule: count})
+    def count_refusal(self, site: Site, rule: Hazard, at_site: RecordAtSite) -> None:
+        """Count a URL of *site* that *rule* refuses, if it refuses it permanently."""
+        if rule in PERMANENT_RULES:
+            refused = self._own(site).refused
+            self._change(site, refused={**refused, rule: refused.get(rule, 0) + 1})
         self._sites.record(site, at_site)
-        return count <= MAX_REFUSED_ROWS
+
+    def has_room_for_row(self, site: Site, rule: Hazard) -> bool:
+        """Return whether the last URL of *site* that *rule* refused gets a row."""
+        return self._own(site).refused.get(rule, 0) <= MAX_REFUSED_ROWS
 
     def revisit_state(self, site: Site) -> SiteState:
         """Return the state of *site* for the revisit policies."""

@@ -276,31 +276,31 @@ class Refusals:
         is_again: bool = False,
         at_site: RecordAtSite = NO_RECORD,
     ) -> None:
-        """Record that *crawl* refuses *found*, a URL of *site*; *earlier*: visits to it that have
-        ended. *is_again*: the URL was parked at its site and counted before. *at_site*: the record
-        of `urls.admitted` with the URL."""
-        if at_site.is_counted:
-            return
+        """Record that *crawl* refuses *found*, a URL of *site*: park it if it was never visited and
+        may be admitted later, and store the rule in its row.
+
+        Each admitted URL that is not visited leaves its queue, or the parked URLs of its site, by
+        this method. *earlier*: visits to the URL that have ended. *is_again*: the URL was parked at
+        its site, and its refusal was counted before. *at_site*: the record of `urls.admitted` with
+        the URL.
+        """
         rule, reason = refused
+        is_counted = is_again or at_site.is_counted
         if found.purpose is Purpose.REQUISITE:
-            self._record_requisite(share, site, found, origin, earlier, refused, now, at_site)
+            if not is_counted:
+                self._record_requisite(share, site, found, origin, earlier, refused, now, at_site)
             return
-        if rule in SITE_RULES and not earlier:
-            name = str(rule)
-            if rule is Hazard.LOW_WORTH:
-                low = share.parts.estimate(site, found.url, found.duplicates).low_part or ""
-                name = part_name(low, found.duplicates)
-            share.parts.park(site, name, rule, origin.via, found, now)
-        if is_again:
+        if at_site.is_counted and self._is_recorded(share, found, at_site):
             return
-        count("gossamer_urls_refused_total", rule=rule, crawl=share.crawl)
-        count_hazards("frontier", [rule])
-        share.count_refused(rule, site, found.url)
-        if rule in PARKING_RULES and rule not in SITE_RULES and not earlier:
-            limit = limit_name(rule, found.url, self.blocklist)
-            state = limit_state(limit, crawl, self.blocklist)
-            share.parked.add(site, origin.via, [found], limit, state)
-        if not share.sites.count_refusal(site, rule, at_site):
+        if rule in PARKING_RULES and not earlier:
+            self._park(share, site, found, origin.via, rule, crawl, now)
+        if not is_counted:
+            count("gossamer_urls_refused_total", rule=rule, crawl=share.crawl)
+            count_hazards("frontier", [rule])
+            share.count_refused(rule, site, found.url)
+            share.sites.count_refusal(site, rule, at_site)
+        # A URL that was parked before has a row, which named another rule.
+        if not (is_again or share.sites.has_room_for_row(site, rule)):
             return
         # The row has no attempts: a parked URL that is admitted later starts as a new one.
         row = UrlRow(
@@ -314,6 +314,40 @@ class Refusals:
             earlier=earlier,
         )
         self._urls.put(row)
+
+    def _is_recorded(self, share: CrawlShare, found: Discovery, at_site: RecordAtSite) -> bool:
+        """Return whether *found* has a row from the first time that its record was applied, or from
+        a later visit.
+
+        Without one, the URL was queued then, and a crash came before the host's row was written.
+        """
+        row = self._urls.get((share.crawl, host_key(found.url)), found.url)
+        if row is None or at_site.record is None:
+            return False
+        return row.outcome not in PARKING_RULES or row.at >= at_site.record.at
+
+    def _park(
+        self,
+        share: CrawlShare,
+        site: Site,
+        found: Discovery,
+        via: str,
+        rule: Hazard,
+        crawl: CrawlDefined | None,
+        now: float,
+    ) -> None:
+        """Park *found*, which the visit *via* discovered: at its *site*, or under the limit that
+        excludes it."""
+        if rule in SITE_RULES:
+            name = str(rule)
+            if rule is Hazard.LOW_WORTH:
+                low = share.parts.estimate(site, found.url, found.duplicates).low_part or ""
+                name = part_name(low, found.duplicates)
+            share.parts.park(site, name, rule, via, found, now)
+        else:
+            limit = limit_name(rule, found.url, self.blocklist)
+            state = limit_state(limit, crawl, self.blocklist)
+            share.parked.add(site, via, [found], limit, state)
 
     def _record_requisite(
         self,
@@ -331,7 +365,10 @@ class Refusals:
         count("gossamer_urls_refused_total", rule=rule, crawl=share.crawl)
         count_hazards("frontier", [rule])
         share.count_hazard(rule, site, found.url)
-        if rule in PERMANENT_RULES and share.sites.count_refusal(site, rule, at_site):
+        if rule not in PERMANENT_RULES:
+            return
+        share.sites.count_refusal(site, rule, at_site)
+        if share.sites.has_room_for_row(site, rule):
             row = RequisiteRow(
                 crawl=share.crawl,
                 host=host_key(found.url),
