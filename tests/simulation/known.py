@@ -25,14 +25,7 @@ class KnownFailure:
         return seed in self.seeds and re.fullmatch(self.report, line) is not None
 
 
-KNOWN_FAILURES = (
-    KnownFailure(
-        r"\S+ was parked by (low_worth|trap_\w+) and is lost",
-        "A URL that was parked at its site, and is refused by another rule when it is released, is "
-        "not parked again, and its row still names the first rule.",
-        seeds=frozenset({1}),
-    ),
-)
+KNOWN_FAILURES: tuple[KnownFailure, ...] = ()
 
 
 def failures_of(result: Result) -> list[str]:

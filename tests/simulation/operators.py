@@ -18,6 +18,7 @@ from gossamer.events import (
     Event,
     EvidenceKind,
     FetchRequested,
+    ReleaseRequested,
     SiteOverridden,
 )
 from gossamer.events.topics import SEEDS, TOPICS
@@ -169,6 +170,27 @@ def _redefine_crawl(run: "Run") -> None:
     _instruct(run, Instruction(text, now, ends, concerns), without, before)
 
 
+def _lower_depth(run: "Run") -> None:
+    """Exclude all pages but the seeds and their links from the crawl `default` for a while."""
+    if not run.broker.has_consumed("dedup", SEEDS.name):
+        run.sim.later(1.0, _lower_depth, run)
+        return
+    _, now, ends = _draw_host_and_times(run)
+    if _is_overridden(run, DEFAULT_CRAWL):
+        return
+    before = run.definition()
+    # Links are counted from any seed, so a server cannot tell which of its pages are excluded.
+    instruction = Instruction(f"{DEFAULT_CRAWL} with depth 1", now, ends, lambda url: False)
+    _instruct(run, instruction, replace(before, max_depth=1), before)
+
+
+def _release(run: "Run") -> None:
+    """Release the parked parts of all sites."""
+    run.note("all parked parts released")
+    for site in sorted({site_of(url) for url in run.sites.home_pages()}):
+        run.append(ReleaseRequested(at=run.sim.now, site=site))
+
+
 def _fetch(run: "Run") -> None:
     """Request two URLs of a host: a page that was visited, if there is one, and any other."""
     host, now, _ = _draw_host_and_times(run)
@@ -260,6 +282,8 @@ ACTIONS: dict[str, Callable[["Run"], None]] = {
     "paused": _pause_crawl,
     "defined": _define_crawl,
     "redefined": _redefine_crawl,
+    "shallower": _lower_depth,
+    "released": _release,
     "fetch": _fetch,
     "removed": _remove_crawl,
     "long sitemap": _append_hints,

@@ -29,6 +29,7 @@ from gossamer.errors import GossamerError, Newer, Poison, Unavailable
 from gossamer.events import (
     DEFAULT_CRAWL,
     CrawlDefined,
+    Discovery,
     ErasureBegun,
     Event,
     FetchRequested,
@@ -53,6 +54,7 @@ from gossamer.settings import FrontierSettings
 from gossamer.store import Sort, Store
 from gossamer.store.cassandra.errors import is_temporary
 from gossamer.store.cassandra.store import CassandraStore, _by_partition
+from gossamer.web.url import Site
 from services.dedup.documents import is_overtaken
 from services.dedup.erasing import Erasing
 from services.dedup.rows import DocumentRow
@@ -60,17 +62,19 @@ from services.dedup.service import Dedup
 from services.fetcher.service import Fetcher, OrderRun
 from services.fetcher.visit import leaves_host
 from services.frontier.choice.dispatch import Balance
+from services.frontier.partition.parked import SITE_RULES
 from services.frontier.partition.partition import Partition
 from services.frontier.partition.parts import Parts
 from services.frontier.partition.politeness import _has_retry_after, returned_order_delay
 from services.frontier.partition.share import CrawlShare
+from services.frontier.partition.sites import NO_RECORD, RecordAtSite
 from services.frontier.partition.workbench import Host, Schedule
 from services.frontier.procedures.removal import CrawlRemoval
 from services.frontier.steps.checkout import _charge
-from services.frontier.steps.refusals import Refusals, find_exclusion
+from services.frontier.steps.refusals import Refusal, Refusals, find_exclusion
 from services.frontier.steps.urgent import UrgentRequests, _may_wait
 from services.frontier.tables.hosts import HostRow, OffsetAndTime, QueueEnds
-from services.frontier.tables.urls import QueuedUrl
+from services.frontier.tables.urls import Origin, QueuedUrl
 from tests.simulation.run import simulate
 from tests.simulation.scenarios import seeds_of
 
@@ -298,6 +302,7 @@ def _no_partitions(self: CrawlRemoval) -> Iterator[tuple[Partition, CrawlShare]]
 
 
 begin_erasure, fetch_urgently = Erasing.begin, UrgentRequests.fetch
+record_refusal = Refusals.record
 
 
 def _without_tombstones(
@@ -320,6 +325,25 @@ def _never_excluded(
 
 def _never_again(self: Refusals, crawls: Iterable[CrawlDefined]) -> Iterator[CrawlDefined]:
     return iter(())
+
+
+def _as_if_still_parked(
+    self: Refusals,
+    share: CrawlShare,
+    site: Site,
+    found: Discovery,
+    origin: Origin,
+    earlier: int,
+    refused: Refusal,
+    crawl: CrawlDefined | None,
+    now: float,
+    is_again: bool = False,
+    at_site: RecordAtSite = NO_RECORD,
+) -> None:
+    if not is_again or refused.rule in SITE_RULES:
+        record_refusal(
+            self, share, site, found, origin, earlier, refused, crawl, now, is_again, at_site
+        )
 
 
 def _without_known(
@@ -590,6 +614,14 @@ FAULTS = (
         report="is still excluded by an earlier scope",
         seams={Refusals.unevaluated: _never_again},
         nightly=True,
+    ),
+    Fault(
+        "released and lost",
+        "A URL that is parked at its site, and released while another rule excludes it, is lost.",
+        scenario="parked",
+        seeds=5,
+        report="was parked by .* and is lost",
+        seams={Refusals.record: _as_if_still_parked},
     ),
     Fault(
         "known pages",

@@ -14,6 +14,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from gossamer.bounds import REPLICA_PREFIX
 from gossamer.events import Outcome
 from gossamer.events.hazards import Hazard
 from gossamer.events.topics import PAGES, TOPICS
@@ -21,7 +22,7 @@ from gossamer.log.codec import public_key, split_key
 from gossamer.log.control import ControlRow
 from gossamer.web.url import host_key, host_name, site_of
 from services.dedup.content import DigestRow
-from services.frontier.partition.parked import SITE_RULES
+from services.frontier.partition.parked import PARKING_RULES, SITE_RULES
 from services.frontier.partition.workbench import Schedule, Workbench
 from tests.simulation.broker import Broker
 from tests.simulation.crawls import Crawl, Key
@@ -38,6 +39,14 @@ ORDER_INTERVAL = 10.0
 """Mean seconds between such orders that are too few; after a lease there are more."""
 MAX_UNFAIRNESS = 0.1
 """The largest difference of two crawls' visits by weight, as a share of them."""
+AT_SITE = "at its site"
+"""Stands for the rules whose URLs are parked at their site."""
+LIMITS = {
+    str(Hazard.OUT_OF_SCOPE): "scope",
+    str(Hazard.TRAP_DEPTH): "depth",
+    str(Hazard.BLACKLISTED): "block",
+}
+"""A rule that excludes URLs only for a time → its name in reports."""
 GRACE = 5.0
 """Seconds in which a frontier reads records of the log."""
 
@@ -313,19 +322,38 @@ def check_complete(
 
 
 def check_parked(nodes: Nodes) -> Iterator[str]:
-    """Yield each URL that was parked at its site and is neither parked nor queued nor visited."""
+    """Yield each admitted URL that is nowhere: its row says that a rule has parked it, and it is
+    not parked by that rule.
+
+    With `check_complete`, each admitted URL is visited, refused with a row, parked under the rule
+    in its row, or erased.
+    """
+    kept = {
+        (row["crawl"], found["url"], _rule_of_bucket(row["bucket"]))
+        for rows in nodes.all_named("parked").values()
+        for row in rows
+        for found in json.loads(row["urls"])
+    }
     rows = [row for found in nodes.all_named("urls").values() for row in found]
-    parked = [row for row in rows if row["outcome"] in SITE_RULES]
-    if not parked:
-        return
-    kept = "".join(
-        str(row["urls"]) for found in nodes.all_named("parked").values() for row in found
-    )
-    queues = [row for found in nodes.all_named("queues").values() for row in found]
-    queued = {(row["crawl"], row["url"]) for row in queues}
-    for row in parked:
-        if (row["crawl"], row["url"]) not in queued and row["url"] not in kept:
-            yield f"{row['url']} was parked by {row['outcome']} and is lost"
+    for row in rows:
+        outcome = row["outcome"]
+        rule = AT_SITE if outcome in SITE_RULES else outcome
+        rule = Hazard.DUPHOST if outcome == Hazard.SESSION_ID else rule
+        # The rows of a known page are of its visits: it is not parked.
+        is_parked = outcome in PARKING_RULES and not row["earlier"]
+        if is_parked and (row["crawl"], row["url"], rule) not in kept:
+            yield f"{row['url']} was parked by {outcome} and is lost"
+
+
+def _rule_of_bucket(bucket: str) -> str:
+    """Return the rule that parks the URLs in a bucket: `AT_SITE`, or the hazard of a limit."""
+    name = bucket.partition("/")[0]
+    if bucket.startswith(REPLICA_PREFIX):
+        return Hazard.DUPHOST
+    if name in (Hazard.TRAP_DEPTH, Hazard.OUT_OF_SCOPE):
+        return name
+    # The bucket of a part has the name of its site before the part. Rules have no spaces.
+    return AT_SITE if " " in bucket else Hazard.BLACKLISTED
 
 
 def check_archived(story: Story, folder: Path, hosts: Mapping[str, float]) -> Iterator[str]:
@@ -484,10 +512,11 @@ def check_shared(story: Story, share_for: float, removed: Container[str] = ()) -
 def check_scopes(
     outcomes: Mapping[Key, dict[str, Any]], crawls: Mapping[str, Crawl]
 ) -> Iterator[str]:
-    """Yield each URL that an earlier scope excluded, and the last one of its crawl includes."""
+    """Yield each URL that an earlier scope, depth or block excluded, and the last definition of its
+    crawl includes. All blocks are lifted at the end."""
     for (crawl, url), row in outcomes.items():
-        if row["outcome"] == Hazard.OUT_OF_SCOPE and crawls[crawl].includes(url):
-            yield f"{url} is still excluded by an earlier scope of {crawl}"
+        if row["outcome"] in LIMITS and not row["earlier"] and crawls[crawl].includes(url):
+            yield f"{url} is still excluded by an earlier {LIMITS[row['outcome']]} of {crawl}"
 
 
 def check_fetched(story: Story, fetched: Iterable[tuple[float, Key]]) -> Iterator[str]:

@@ -121,7 +121,28 @@ CRAWLS_CHANGED = Scenario(
     all_added=True,  # Queues are long, so that excluded URLs wait there.
     delay=1.0,
     # An order in flight is not ended by a change of the scope.
-    settings={"frontier": {"batch": 2, "worth_parking": False}},
+    settings={"frontier": {"batch": 2}},
+    turn=1.0,
+)
+PARKED = Scenario(
+    "parked",
+    ("released", "blocked", "redefined", "shallower", "kill", "frontier killed"),
+    (3, 8),
+    until=90.0,
+    hosts=(3, 6),
+    pages=(20, 40),
+    fan=2,
+    delay=0.5,
+    # Budgets are small, so that URLs are parked at their sites.
+    settings={
+        "frontier": {
+            "batch": 2,
+            "url_budget": 5,
+            "depth_budget": 2,
+            "seed_sites": 0,
+            "budget_growth": 0.5,
+        }
+    },
     turn=1.0,
 )
 FETCHED = replace(
@@ -225,6 +246,7 @@ RARE_SCENARIOS = {
 """Scenarios with one seed of 32 each, instead of random harms."""
 
 SCENARIOS_OF_CRAWLS = {
+    0: PARKED,
     32: TWO_CRAWLS,
     64: CRAWL_REMOVED,
     96: TWO_CRAWLS,

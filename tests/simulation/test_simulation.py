@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulation.known import failures_of
+from tests.simulation import known
+from tests.simulation.known import KnownFailure, failures_of
 from tests.simulation.planted import FAULTS, plant
 from tests.simulation.run import Result, simulate
 from tests.simulation.scenarios import FIRST_SEED, NAMES, seeds_of
@@ -46,16 +47,25 @@ def test_promises_hold_for_a_block_of_seeds(first: int) -> None:
     assert_promises(range(first, first + BLOCK_SIZE))
 
 
+@pytest.fixture
+def lost_urls_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = KnownFailure(r"\S+ was parked by low_worth and is lost", "A cause.", frozenset({1}))
+    monkeypatch.setattr(known, "KNOWN_FAILURES", (row,))
+
+
+@pytest.mark.usefixtures("lost_urls_are_known")
 def test_broken_promise_without_a_known_cause_is_a_failure() -> None:
     result = Result(1, broken=[LOST, "the crawl did not finish"])
     assert failures_of(result) == ["the crawl did not finish"]
 
 
+@pytest.mark.usefixtures("lost_urls_are_known")
 def test_known_failure_of_another_seed_is_a_failure() -> None:
     assert failures_of(Result(1, broken=[LOST])) == []
     assert failures_of(Result(4711, broken=[LOST])) == [LOST]
 
 
+@pytest.mark.usefixtures("lost_urls_are_known")
 def test_seed_that_no_longer_shows_a_known_failure_fails() -> None:
     assert any("remove the seed" in line for line in failures_of(Result(1)))
 
