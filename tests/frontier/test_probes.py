@@ -4,11 +4,18 @@ from collections.abc import Mapping
 
 import pytest
 
-from gossamer.events import HostCheckedOut, MissingPageRead, Outcome, Purpose
+from gossamer.events import (
+    BlocklistChanged,
+    Event,
+    HostCheckedOut,
+    MissingPageRead,
+    Outcome,
+    Purpose,
+)
 from gossamer.web.soft_404 import NO_SIGNATURE, missing_page
 from gossamer.web.url import HostKey, Site
 from services.frontier.tables.hosts import HostRow
-from tests.frontier.simulation import Simulation
+from tests.frontier.simulation import Simulation, crawl
 
 HOST = HostKey("http://a.test")
 
@@ -76,3 +83,16 @@ def test_signature_of_unknown_host_is_dropped() -> None:
         MissingPageRead(at=sim.now, site=Site("b.test"), host=HostKey("http://b.test"), digest="d")
     )
     assert list(sim.store.table(HostRow).everything()) == []
+
+
+@pytest.mark.parametrize(
+    "exclude", [BlocklistChanged(at=0.0, rule="a.test"), crawl(scope="domain('b.test')")]
+)
+def test_host_whose_urls_are_excluded_is_not_probed(exclude: Event) -> None:
+    sim = simulation(Outcome.GONE, status=404)
+    while len(sim.pages()) < 3:
+        sim.run(steps=1)
+    before = len(sim.visits)
+    sim.handle(exclude)
+    sim.run()
+    assert sim.visits[before:] == [] and probes(sim) == []

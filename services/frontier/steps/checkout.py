@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import asdict, replace
 
-from gossamer.bounds import Exclusion
+from gossamer.bounds import Exclusion, exclusion_of
 from gossamer.events import (
     CrawlDefined,
     Event,
@@ -155,6 +155,7 @@ class CheckOut:
         row, queued = host.row, list[QueuedUrl]()
         is_probe = rules.robots and needs_probe(row, self._settings.probe_after)
         is_probe = is_probe and not is_urgent(row.of(crawl.crawl).number)
+        is_probe = is_probe and not self._is_next_excluded(share, row, crawl)
         if not is_probe:
             row, batch = self._next_batch(partition, share, host, size, crawl, now)
             if isinstance(batch, Trigger):
@@ -180,6 +181,17 @@ class CheckOut:
         if host.row.lease.sent_to is not None:
             count("gossamer_orders_moved_total")
         return event
+
+    def _is_next_excluded(self, share: CrawlShare, row: HostRow, crawl: CrawlDefined) -> bool:
+        """Return whether *crawl* or the blocklist excludes the next queued URL; for an entry
+        without a URL, the home page of the host."""
+        queue, _ = share.queues.choose_queue(row)
+        return any(
+            exclusion_of(
+                crawl, self._refusals.blocklist, url.origin.discovery(url.url or f"{row.host}/")
+            )
+            for url in share.queues.first(queue, 1)
+        )
 
     def _due_usage_urls(
         self, row: HostRow, rules: PolitenessRules, crawl: CrawlDefined, now: float
