@@ -103,6 +103,7 @@ def restore_snapshot(source: Path, folder: Folder, may_replace: bool) -> Restore
     _check_database(source / COPY)
     folder.make()
     folder.lock()
+    _end_killed_restore(folder)
     newer = _read_newer_state(folder, snapshot)
     repair(folder.warc, None)
     with translate_os_errors(folder.path):
@@ -188,18 +189,35 @@ def _wait_end(host: HostRow, now: float) -> float:
     return until if is_failing else max(until, host.ready_at)
 
 
+def _end_killed_restore(folder: Folder) -> None:
+    """Put the new database of an earlier restore in its place, if that was killed after it had
+    removed the replaced one: only the new one has the newer waits and settings."""
+    fresh = _new_database(folder)
+    if fresh.exists() and not folder.database.exists():
+        with translate_os_errors(folder.path):
+            _put_in_place(folder, fresh)
+
+
+def _new_database(folder: Folder) -> Path:
+    return folder.path / "gossamer.db.restoring"
+
+
 def _replace_database(folder: Folder, copy: Path, newer: NewerState) -> None:
-    database, fresh = folder.database, folder.path / "gossamer.db.restoring"
+    fresh = _new_database(folder)
     for path in _with_logs(fresh):
         path.unlink(missing_ok=True)
     shutil.copyfile(copy, fresh)
     _add_newer_state(fresh, newer)
     sync(fresh)
+    _put_in_place(folder, fresh)
+
+
+def _put_in_place(folder: Folder, fresh: Path) -> None:
     # The old file is removed before its write-ahead log: without the log it would lack commits, and
-    # the new file must not get the old log. A restore that crashes in between is run again.
-    for path in _with_logs(database):
+    # the new file must not get the old log. A restore that is killed in between is run again.
+    for path in _with_logs(folder.database):
         path.unlink(missing_ok=True)
-    fresh.replace(database)
+    fresh.replace(folder.database)
     sync(folder.path)
 
 

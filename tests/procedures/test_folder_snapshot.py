@@ -150,11 +150,18 @@ def test_restored_crawl_ends_politely(tmp_path: Path, running: FolderCrawl, seco
     assert all(path.name.endswith(".warc.gz") for path in warc_files(running.folder))
 
 
-def test_retry_after_newer_than_the_snapshot_is_kept(tmp_path: Path, running: FolderCrawl) -> None:
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_retry_after_newer_than_the_snapshot_is_kept(
+    tmp_path: Path, running: FolderCrawl, is_killed: bool
+) -> None:
     take_snapshot(running.folder, tmp_path / "copy")
     running.crawl.run(until=START + 60)
     running.die()
-    restore_snapshot(tmp_path / "copy", Folder(running.folder.path), may_replace=True)
+    folder = Folder(running.folder.path)
+    restore_snapshot(tmp_path / "copy", folder, may_replace=True)
+    if is_killed:  # It was killed before its last step, and is run again.
+        folder.database.rename(f"{folder.database}.restoring")
+        restore_snapshot(tmp_path / "copy", folder, may_replace=True)
     running.open()
     assert running.crawl.run()
     asked = [start for start, _, url in running.crawl.requests if url.startswith("http://b.test/")]
