@@ -4,6 +4,7 @@ No name server and no addresses are there, so nothing is known about public suff
 """
 
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from services.fetcher.outcome import Failure, Reply
@@ -17,7 +18,7 @@ SECONDS = 0.1
 
 
 def lost_pages(
-    kind: str, size: int, folder: Path, linked: bool = False, **settings: object
+    kind: str, size: int, folder: Path, linked: bool = False, **settings: Any
 ) -> set[str]:
     """Return the honest pages that a crawl of *kind* with default settings does not request.
 
