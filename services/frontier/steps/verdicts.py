@@ -36,10 +36,10 @@ from services.frontier.tables.urls import (
 )
 
 IMPORTED = "imported from a WARC file"
+"""The reason in the rows of a capture that another crawl made."""
 MAX_PLANNED_AGE = 30 * 86400.0
 """Maximum seconds by which the next visit of an imported page may be overdue: the calendar reads
 each overdue hour."""
-"""The reason in the rows of a capture that another crawl made."""
 
 
 class Verdicts:
