@@ -82,7 +82,7 @@ def listing_page(
 
 
 def handle(dedup: Dedup, page: PageParsed) -> Answer:
-    return list(dedup.handle(page, 1.0))
+    return list(dedup.handle(page, page.fetched_at))
 
 
 def of_kind(kind: type[E], events: Iterable[object]) -> list[E]:
