@@ -216,6 +216,7 @@ class VirtualCrawl:
         self.dedup: Any = settings.pop("dedup", DedupSettings())
         self.archived: Any = settings.pop("archive", ArchiveSettings())
         records_limit: Any = settings.pop("records_limit", 0)
+        self.text: Any = settings.pop("text", "off")
         self.kept: dict[str, PageFetched] | None = {} if settings.pop("keeps", False) else None
         """The captures that crawls share; None if they share none."""
         self.settings = FrontierSettings(**{"probe_after": 0, **settings})  # type: ignore[arg-type]
@@ -257,7 +258,7 @@ class VirtualCrawl:
             InlineParser(
                 Options(
                     "gossamer",
-                    text="off",
+                    text=self.text,
                     simhash_words=50,
                     decoded_limit=2 << 20,
                     pdf_limit=20 << 20,

@@ -37,7 +37,7 @@ def lost_pages(
             status=given.status, headers=headers, body=body, started_at=now, took=SECONDS
         )
 
-    crawl = VirtualCrawl(folder, answer, **settings)
+    crawl = VirtualCrawl(folder, answer, text="main", **settings)
     crawl.define(*(_canonical([web.portal()] if linked else web.homes())))
     assert crawl.run()
     return _canonical(web.urls(kind)) - {url for _, _, url in crawl.requests}
