@@ -21,7 +21,7 @@ MIN_RECALL = 0.99
 """The share of honest pages that a crawl must fetch."""
 MAX_EXCESS = 0.05
 """The maximum number of requests in excess for each honest page, at sites without a trap."""
-MAX_COST = 1.6
+MAX_COST = 1.9
 """The maximum number of requests for each honest page of the hostile web."""
 EXCESS: dict[str, int] = {
     "wildcard": 180,
@@ -47,7 +47,7 @@ EXCESS: dict[str, int] = {
     "near": 280,
     "tarpit": 200,
     "babble": 700,
-    "doorways": 90,
+    "doorways": 190,
 }
 """The maximum number of requests in excess that a crawl needs to recognise each trap, on a site of
 any size: about half as many again as it makes."""

@@ -89,6 +89,9 @@ BUCKETS_PER_READ = 64
 OWN_TEXT = 0.25
 """The new texts that a text counts as at least in the budgets of its site, if it equals no other:
 with the default growth it earns one URL."""
+MAX_COMMON_TEXTS = 1
+"""New texts of a site up to which links from other sites show that it grows: it has one answer for
+all URLs, if any."""
 Schedule = Callable[[Site, float], None]
 """Wakes a site at a time."""
 
@@ -190,9 +193,11 @@ class Parts:
         worth.unsaved += 1
         self._store_worth(site, worth)
 
-    def record_in_link(self, site: Site, linking_site: Site) -> None:
-        """Count a link from a page of another site."""
+    def record_in_links(self, site: Site, linking_site: Site, urls: Iterable[Discovery]) -> None:
+        """Count new links from a page of another site to *urls*."""
         worth, suffix = self.worth(site), suffix_of(site)
+        if worth.totals.new <= MAX_COMMON_TEXTS:
+            record_growth(worth, [(one.url, one.duplicates) for one in urls])
         if not worth.totals.visits and suffix_of(linking_site) == suffix:
             self._zones.get(self._crawl, suffix).counts.growth += 1
         record_in_link(worth, linking_site, site)

@@ -453,7 +453,7 @@ def make_planned_url(partition: Partition, site: Site, plan: PlanRow, number: in
 def _count_links(share: CrawlShare, event: UrlsAdmitted) -> None:
     """Count the links of *event* for the page that has them, and for the site they lead to."""
     if linking := linking_site(event.via, event.site):
-        share.parts.record_in_link(event.site, linking)
+        share.parts.record_in_links(event.site, linking, event.urls)
     else:
         share.parts.record_links(event.site, event.via, event.urls)
 
