@@ -44,7 +44,7 @@ from gossamer.settings import CrawlSettings, Nested, Settings, load_settings
 from gossamer.telemetry import configure_logs
 from inspection.basics.folder import Folder, Opened
 from inspection.progress.progress import End, Progress, read_progress
-from inspection.progress.status import Failure, read_failures, read_parked
+from inspection.progress.status import Failure, read_failures, read_parked, read_replicas
 from inspection.progress.workload import Waiting, read_waiting
 from inspection.urls.visits import NOT_VISITED, SeedFailure, failed_seeds
 from services.fetcher.access import request_headers
@@ -225,6 +225,7 @@ def run(options: argparse.Namespace) -> int:
             _crawl_option(opened, progress),
             has_seed_page,
             read_parked(opened.store, *progress.crawls),
+            read_replicas(opened.store, progress),
         )
         say(*summary(ended))
         print_lines(report(ended))

@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from shlex import quote
 
 from console.output import GREEN, RED, YELLOW, Line
@@ -51,6 +52,8 @@ from services.frontier.tables.harvest import MIN_VISITS, late_points, rates
 MAX_NAMED_SEEDS, MAX_LISTED_SEEDS = 3, 20
 MAX_REASON_LENGTH = 400
 """Characters of a reason, and of a named host or URL with its reason."""
+MAX_MIRRORS = 3
+"""Replicas that the end of a run names."""
 MAX_FAILURES = 10
 """Rows in the table of failures."""
 SLOW_VISIT = 5.0
@@ -133,6 +136,8 @@ class Ended:
     """Whether a seed of the command gave a page, or the command has no seed."""
     parked: Mapping[Site, int] = field(default_factory=dict)
     """Site → its parked URLs: of parts with hardly any new text, or over a budget."""
+    replicas: Mapping[str, str] = field(default_factory=dict)
+    """Host → the host at which its URLs are visited, because it mirrors that host."""
 
 
 def report(run: Ended) -> Iterator[Line]:
@@ -387,6 +392,7 @@ def _remaining(run: Ended) -> Iterator[Line]:
         yield Line("queued", plural(progress.queued, "URL"))
     if text := parked_text(run.parked, _command(), _data(run.folder, run.chosen)):
         yield Line("parked", text, YELLOW)
+    yield from _mirrors(run.replicas)
     first_at = run.waiting.first_at
     has_more = progress.active or progress.revisiting.active or any(progress.lag.values())
     if run.end is End.KILLED or has_more:
@@ -397,6 +403,20 @@ def _remaining(run: Ended) -> Iterator[Line]:
             f"Nothing is due before {instant(first_at)}. Run the same command again then, or now "
             f"to retry its failed seeds. {_command()} retry{_data(run.folder, run.chosen)} HOST "
             "retries a host now.",
+        )
+
+
+def _mirrors(replicas: Mapping[str, str]) -> Iterator[Line]:
+    """Yield the hosts whose URLs are visited at other hosts."""
+    shown = [f"{host} at {original}" for host, original in islice(replicas.items(), MAX_MIRRORS)]
+    more = f" and {len(replicas) - MAX_MIRRORS:,} more" if len(replicas) > MAX_MIRRORS else ""
+    if shown:
+        hosts = plural(len(replicas), "host")
+        yield Line(
+            "mirrors",
+            f"{hosts} with the pages of another host, where its URLs are visited instead: "
+            f"{', '.join(map(printable, shown))}{more}; the setting dedup.duphost says when",
+            YELLOW,
         )
 
 

@@ -323,6 +323,15 @@ def read_parked(store: Store, *crawls: str) -> dict[Site, int]:
     return {site: urls for site, urls in parked.items() if urls}
 
 
+def read_replicas(store: Store, progress: Progress) -> dict[str, str]:
+    """Return each host whose URLs are visited at another host, which it mirrors, and that host. The
+    rows of at most `MAX_READ_URLS` hosts are read, and none if no URL was sent to an original."""
+    if not progress.refused[Hazard.DUPHOST]:
+        return {}
+    rows = islice(store.table(HostRow).everything(), MAX_READ_URLS)
+    return {row.host: row.original for row in rows if row.original is not None}
+
+
 def _parked_parts(store: Store, crawls: Collection[str]) -> Iterator[tuple[Site, ParkedPart]]:
     for row in islice(store.table(ParkedPartsRow).everything(), MAX_READ_URLS):
         if row.crawl in crawls:

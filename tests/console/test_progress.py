@@ -23,7 +23,7 @@ from inspection.basics.folder import Folder
 from inspection.basics.labels import LABELS, plain_reason
 from inspection.hosts.hosts import Host, host_of
 from inspection.progress.progress import CrawlTotals, End, Progress
-from inspection.progress.status import read_failures, read_parked
+from inspection.progress.status import read_failures, read_parked, read_replicas
 from inspection.progress.workload import Waiting, Workload
 from inspection.urls.visits import SeedFailure
 from services.frontier.tables.conditions import Condition
@@ -288,6 +288,24 @@ def test_end_with_parked_urls_names_them_and_how_to_visit_them(transcript: Trans
     )  # fmt: skip
     shown = [Output().line(line) for line in report(ended) if line.title == "parked"]
     transcript.add("parked URLs", [summary(ended)[0], *shown])
+
+
+def test_hosts_that_mirror_another_are_named(transcript: Transcript) -> None:
+    store = SqliteStore(Database(":memory:"))
+    for name in "bcdef":
+        site = Site(f"{name}.example")
+        row = HostRow(site, HostKey(f"http://{site}"), original=HOST)
+        store.table(HostRow).put(row)
+    store.flush()
+    assert read_replicas(store, progress()) == {}, "no URL was sent to an original"
+    replicas = read_replicas(store, progress(refused=Counter({Hazard.DUPHOST: 7})))
+    for number in (0, 1, 5):
+        ended = Ended(
+            End.DONE, progress(), Waiting(), 2.0, {}, Folder(Path("data")), (), {},
+            replicas=dict([*replicas.items()][:number]),
+        )  # fmt: skip
+        shown = [Output().line(line) for line in report(ended) if line.title == "mirrors"]
+        transcript.add(f"{number} mirrors", shown)
 
 
 def test_urls_that_were_parked_and_released_are_no_failure() -> None:
