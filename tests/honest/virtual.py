@@ -8,13 +8,17 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from services.fetcher.outcome import Failure, Reply
-from tests.flow.virtual import VirtualCrawl
+from tests.flow.virtual import START, VirtualCrawl
 
 from .server import HonestWeb
 
 HTTP_PORT = 80
-SECONDS = 0.1
+SECONDS = 0.01
 """Seconds until each answer."""
+DELAY = 0.02
+MAX_SECONDS = 3000.0
+"""The end of a crawl, if only probes of parked URLs are left: the first one is due after an hour,
+and in virtual time probes would visit all."""
 
 
 def lost_pages(
@@ -37,9 +41,10 @@ def lost_pages(
             status=given.status, headers=headers, body=body, started_at=now, took=SECONDS
         )
 
-    crawl = VirtualCrawl(folder, answer, text="main", **settings)
+    crawl = VirtualCrawl(folder, answer, text="main", delay=DELAY, **settings)
     crawl.define(*(_canonical([web.portal()] if linked else web.homes())))
-    assert crawl.run()
+    crawl.run(until=START + MAX_SECONDS)
+    assert not crawl.lag()
     return _canonical(web.urls(kind)) - {url for _, _, url in crawl.requests}
 
 

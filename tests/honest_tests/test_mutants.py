@@ -1,0 +1,58 @@
+"""The honest web notices a heuristic that is three times as eager: a crawl loses honest pages."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+from unittest import mock
+
+import pytest
+
+from services.dedup import originals
+from services.frontier.worth import worth
+from tests.honest.virtual import lost_pages
+
+SIZE = 120
+"""About the pages of a kind."""
+
+
+class Mutant(NamedTuple):
+    """A heuristic with changed constants, and a kind of honest sites whose pages it loses."""
+
+    kind: str
+    constants: dict[str, float]
+
+
+MUTANTS = {
+    "low worth": Mutant("shops", {"LOW_WORTH": 3 * worth.LOW_WORTH}),
+    "growth": Mutant("contracts", {"MIN_GROWTH": worth.MIN_GROWTH / 3}),
+    "mirrors": Mutant("branches", {"MIN_WEIGHT": originals.MIN_WEIGHT // 3}),
+}
+
+
+@contextmanager
+def mutated(constants: dict[str, float]) -> Iterator[None]:
+    """Change *constants* in all modules of the services, and where they are defaults."""
+    with ExitStack() as stack:
+        for name, value in constants.items():
+            owners = [
+                module
+                for path, module in [*sys.modules.items()]
+                if path.startswith("services.") and name in vars(module)
+            ]
+            assert owners, f"no module has {name}"
+            original = vars(owners[0])[name]
+            for module in owners:
+                stack.enter_context(mock.patch.object(module, name, value))
+            defaults = tuple(
+                value if one is original else one for one in worth.estimate.__defaults__ or ()
+            )
+            stack.enter_context(mock.patch.object(worth.estimate, "__defaults__", defaults))
+        yield
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_eager_heuristic_loses_honest_pages(name: str, tmp_path: Path) -> None:
+    with mutated(MUTANTS[name].constants):
+        assert lost_pages(MUTANTS[name].kind, SIZE, tmp_path, linked=True)
