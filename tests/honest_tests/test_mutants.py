@@ -10,6 +10,7 @@ from unittest import mock
 import pytest
 
 from services.dedup import originals
+from services.frontier.partition import parts
 from services.frontier.worth import worth
 from tests.honest.virtual import lost_pages
 
@@ -27,6 +28,7 @@ class Mutant(NamedTuple):
 MUTANTS = {
     "low worth": Mutant("shops", {"LOW_WORTH": 3 * worth.LOW_WORTH}),
     "growth": Mutant("contracts", {"MIN_GROWTH": worth.MIN_GROWTH / 3}),
+    "own texts": Mutant("contracts", {"OWN_TEXT": parts.OWN_TEXT / 3}),
     "mirrors": Mutant("branches", {"MIN_WEIGHT": originals.MIN_WEIGHT // 3}),
 }
 
