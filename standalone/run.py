@@ -73,8 +73,8 @@ class Run:
     """The crawls that were active at any time of the run, whose progress is reported."""
     has_console: bool = False
     """Whether paused crawls can be resumed in the console of the run."""
-    has_paused_crawls: bool = False
-    """Whether the folder has crawls that are paused."""
+    paused: frozenset[str] = frozenset()
+    """The crawls of the folder that are paused."""
     interrupts: int = 0
     ending: End | None = None
     progress: Progress = field(default_factory=Progress)
@@ -100,8 +100,8 @@ class Run:
         if version := self.opened.database.changed_since(self.version):
             self.version, definitions = version, definitions_of(self.opened.log)
             self.crawls = active_of(definitions)
-            self.has_paused_crawls = any(
-                crawl.paused and not crawl.removed for crawl in definitions.values()
+            self.paused = frozenset(
+                name for name, crawl in definitions.items() if crawl.paused and not crawl.removed
             )
             self.visited |= self.crawls
             self.progress = read_progress(self.opened, self.visited)
@@ -156,7 +156,7 @@ class Run:
     def _natural_end(self, now: float) -> End | None:
         if self.has_more:
             return None
-        if not self.crawls and self.has_paused_crawls and self.has_console:
+        if not self.crawls and self.paused and self.has_console:
             return None
         unlimited = self._unlimited_crawls()
         if any(map(self._has_revisits, unlimited)):
@@ -166,7 +166,15 @@ class Run:
             return None
         if len(unlimited) < len(self.crawls):
             return End.PAGES
+        if self._has_paused_work(now):
+            return End.PAUSED
         return End.DONE if self.next_at is None else End.WAITING
+
+    def _has_paused_work(self, now: float) -> bool:
+        """Return whether a crawl that was paused during the run has URLs to visit."""
+        paused = self.paused & self.visited.keys()
+        has_revisits = any(self.progress.crawls[crawl].revisiting.active for crawl in paused)
+        return has_revisits or next_visit_at(self.opened, paused, now) is not None
 
     def _unlimited_crawls(self) -> list[CrawlDefined]:
         """Return the active crawls that have not reached their page limits."""
@@ -304,7 +312,7 @@ def _watch(run: Run, children: list[Child], show: Show) -> End:
 def _notice(run: Run) -> str:
     faults = [buffer.fault for buffer in read_buffers(run.opened.store) if buffer.fault]
     if run.ending is None:
-        paused = "" if run.crawls or not run.has_paused_crawls else ALL_PAUSED
+        paused = "" if run.crawls or not run.paused else ALL_PAUSED
         return faults[0] if faults else run.warning or paused
     waiting = sum(run.progress.lag.values())
     return (

@@ -75,7 +75,7 @@ CRAWL_OPTIONS = tuple(name for name, (section, _) in INTO_SETTINGS.items() if se
 NO_PAGE_STATUS = 3
 """The exit status if no seed gave a page."""
 INTERRUPTED = (End.INTERRUPTED, End.KILLED)
-CUT_SHORT = (*INTERRUPTED, End.PAGES, End.TIME)
+CUT_SHORT = (*INTERRUPTED, End.PAUSED, End.PAGES, End.TIME)
 """The ends of runs that may not have visited all seeds."""
 
 

@@ -34,6 +34,7 @@ class End(Enum):
 
     DONE = "nothing is left to fetch"
     WAITING = "only hosts that back off and URLs scheduled for later are left"
+    PAUSED = "a crawl is paused, and nothing else can be fetched now"
     PAGES = "the page limit is reached"
     TIME = "the time limit is reached"
     INTERRUPTED = "interrupted"

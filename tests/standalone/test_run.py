@@ -179,7 +179,7 @@ def test_queue_of_a_stopped_crawl_does_not_keep_the_run_going(
     store_host(opened, news=0, blogs=5)
     assert run.update(NOW) is None
     opened.log.append([encode(replace(BLOGS, **how))])
-    assert run.update(NOW) is End.DONE
+    assert run.update(NOW) is (End.DONE if "removed" in how else End.PAUSED)
 
 
 def test_run_goes_on_until_the_rows_of_a_removed_crawl_are_dropped(opened: Opened) -> None:
@@ -253,7 +253,7 @@ def test_paused_crawls_keep_the_run_of_their_console_going(
     store_host(opened, news=5)
     assert run.update(NOW) is None
     opened.log.append([encode(replace(NEWS, paused=True))])
-    assert run.update(NOW) is (None if has_console else End.DONE)
+    assert run.update(NOW) is (None if has_console else End.PAUSED)
     assert run.progress.pages == 3, "pages of a paused crawl are reported"
     opened.log.append([encode(replace(NEWS, removed=True, paused=True))])
     assert run.update(NOW) is End.DONE
@@ -266,7 +266,7 @@ def test_planned_revisits_of_one_crawl_keep_the_run_going(opened: Opened) -> Non
     store_pages(opened, news=4)
     assert run.update(NOW) is None
     opened.log.append([encode(replace(BLOGS, revisit="optimal", paused=True))])
-    assert run.update(NOW) is End.DONE, "only the active crawls count"
+    assert run.update(NOW) is End.PAUSED, "revisits of a paused crawl are not awaited"
 
 
 def test_crawl_that_is_defined_during_the_run_joins_it(opened: Opened) -> None:
