@@ -68,11 +68,11 @@ def _pace_text(host: Host, after: SiteOverridden | HostOverridden) -> str:
         return ""
     delay = after.delay if after.ours else max(after.delay, host.delay)
     text = f"{host.host}: one request each {delay:.3g} s instead of {host.delay:.3g} s"
-    if not host.queued:
+    if not (host.queued and host.pace):
         return text
     seconds = duration(host.queued * (delay + host.pace - host.delay))
     queued = plural(host.queued, "queued URL")
-    return f"{text}; {queued} in {seconds} instead of {duration(host.seconds_left)}"
+    return f"{text}; {queued} in {seconds} instead of {duration(host.queued * host.pace)}"
 
 
 def _hosts(crawl: OpenCrawl, site: Site) -> list[Host]:

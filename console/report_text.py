@@ -15,7 +15,7 @@ MAX_DAYS = 14
 def summary(report: Report) -> str:
     """Return the first sentence: pages, sites, and what each new text cost."""
     totals = report.totals
-    parts = [f"{plural(totals.pages, 'page')} of {plural(totals.sites, 'site')}"]
+    parts = [plural(totals.pages, "page"), plural(totals.sites, "new site")]
     if totals.pages_per_new_text is not None:
         parts.append(f"{number(totals.pages_per_new_text)} downloads for each new text")
     if totals.duplicate_share is not None:
@@ -27,7 +27,7 @@ def overview(report: Report) -> Iterator[Line]:
     """Yield the lines about all visits."""
     totals = report.totals
     yield Line("period", period_text(report))
-    yield Line("urls", f"{totals.admitted:,} admitted, {totals.refused:,} refused")
+    yield Line("urls", f"{totals.admitted:,} admitted, {totals.refused:,} refused or parked")
     yield Line("requests", f"{totals.visits:,}, {size(totals.received)} received")
     if totals.shared:
         taken = f"{plural(totals.shared, 'page')} of other crawls, without a request (share_for)"

@@ -9,8 +9,7 @@ from gossamer import clock
 from gossamer.errors import BadSettings
 from gossamer.web.url import Site
 from inspection.answers.host_details import HostExplanation, explain_host
-from inspection.basics.figures import about, moment, plural
-from inspection.basics.labels import INTERRUPTED
+from inspection.basics.figures import about, moment, plural, until
 from inspection.hosts.hosts import Host, HostQuery, HostSort, read_hosts
 from services.frontier.tables.conditions import Condition
 
@@ -48,14 +47,13 @@ def run(options: argparse.Namespace) -> int:
     )
     with open_from(options) as crawl:
         hosts = read_hosts(crawl, query, options.limit)
-        is_running = not crawl.is_stopped
     now = clock.now()
     for host in hosts:
         if options.json:
             print_json(host)
         else:
             say(
-                f"{host.host}  {', '.join(_parts(host, now, is_running))}",
+                f"{host.host}  {', '.join(_parts(host, now))}",
                 RED if host.backoff_reason else "",
             )
     if not hosts and not options.json:
@@ -67,18 +65,18 @@ def _explain(options: argparse.Namespace) -> int:
     if options.site or options.condition or options.search:
         raise BadSettings("--site, --condition and --search choose from a list: leave out HOST")
     with open_from(options) as crawl:
-        found, is_running = explain_host(crawl, options.host), not crawl.is_stopped
+        found = explain_host(crawl, options.host)
     if options.json:
         print_json(found)
         return 0
     say(found.answer, RED if found.blocked_by or found.host.backoff_reason else GREEN)
-    for title, text in _details(found, is_running):
+    for title, text in _details(found):
         say(f"  {title:<9} {text}")
     return 0
 
 
-def _details(found: HostExplanation, is_running: bool) -> Iterator[tuple[str, str]]:
-    yield "host", f"{found.host.host}  {', '.join(_parts(found.host, found.at, is_running))}"
+def _details(found: HostExplanation) -> Iterator[tuple[str, str]]:
+    yield "host", f"{found.host.host}  {', '.join(_parts(found.host, found.at))}"
     for gate in found.closed_gates:
         until = f" until {moment(gate.until, found.at)}" if gate.until else ""
         yield "waits", f"{gate.gate}{until}: {gate.reason}"
@@ -91,13 +89,11 @@ def _details(found: HostExplanation, is_running: bool) -> Iterator[tuple[str, st
         yield "next", item.url
 
 
-def _parts(host: Host, now: float, is_running: bool) -> Iterator[str]:
+def _parts(host: Host, now: float) -> Iterator[str]:
     if host.condition is Condition.BACKING_OFF:
-        yield f"backing off until {moment(host.ready_at, now)} ({host.backoff_reason})"
-    elif host.condition is Condition.CHECKED_OUT and not is_running:
-        yield INTERRUPTED
+        yield f"backing off {until(host.ready_at, now)} ({host.backoff_reason})"
     else:
-        yield str(host.condition)
+        yield host.shown_condition
     left = f" ({about(host.seconds_left)})" if host.seconds_left else ""
     yield f"{plural(host.queued, 'URL')} queued{left}"
     yield plural(host.pages, "page")

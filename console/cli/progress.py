@@ -24,11 +24,11 @@ from inspection.basics.figures import (
     duration,
     instant,
     largest,
-    moment,
     number,
     percent,
     plural,
     size,
+    until,
 )
 from inspection.basics.folder import Folder
 from inspection.basics.labels import (
@@ -93,7 +93,7 @@ def hosts_text(progress: Progress, is_running: bool = True) -> str:
     """Return `2 being fetched, 4 in their delay, 5 done`."""
     later = progress.due_count > progress.conditions[Condition.BACKING_OFF]
     are_idle_done = not (progress.revisiting.active or later)
-    return conditions_text(progress.conditions, are_idle_done, is_running)
+    return conditions_text(progress.conditions, are_idle_done, not is_running)
 
 
 def failures_text(progress: Progress) -> str:
@@ -171,7 +171,7 @@ def summary(run: Ended) -> tuple[str, str]:
     text = f"Ended after {duration(run.seconds)}: {why}."
     if not run.has_seed_page:
         return f"{text} {no_seed(run.failed_seeds)}", RED
-    if has_parked or run.end in (End.INTERRUPTED, End.KILLED, End.WAITING):
+    if has_parked or run.end in (End.INTERRUPTED, End.KILLED, End.WAITING, End.PAUSED):
         return text, YELLOW
     return text, GREEN
 
@@ -244,7 +244,7 @@ def harvest(progress: Progress, parked: int) -> Iterator[Line]:
     if overall and lately:
         # Without scores no page is good.
         is_scored = overall.good > 0
-        text = f"{overall.new:.0f} new pages per 100 visits"
+        text = f"{overall.new:.0f} new or changed texts per 100 visits"
         text += f", {overall.good:.0f} of them good" * is_scored
         if sum(point.visits for point in progress.harvest) >= MIN_VISITS:
             text += f"; lately {lately.new:.0f}" + f", {lately.good:.0f} of them good" * is_scored
@@ -311,8 +311,8 @@ def plan_text(progress: Progress) -> str:
     revisiting = progress.revisiting
     budget = f", {number(revisiting.budget)} visits a day" if revisiting.budget else ""
     next_at = revisiting.next_at
-    due = f"next at {instant(next_at)}" if next_at is not None else "none within the hour"
-    return f"{printable(revisiting.policy)}{budget}; {revisiting.planned:,} planned, {due}"
+    first = f", the first for {instant(next_at)}" if next_at is not None else ""
+    return f"{printable(revisiting.policy)}{budget}; {revisiting.planned:,} planned{first}"
 
 
 def freshness(progress: Progress) -> str:
@@ -361,11 +361,10 @@ def waiting_lines(progress: Progress, waiting: Waiting) -> Iterator[Line]:
     hosts = progress.conditions[Condition.BACKING_OFF]
     urls = max(0, progress.due_count - hosts)
     named_hosts = [
-        f"{host.host} until {moment(host.ready_at, now)} ({host.backoff_reason})"
-        for host in waiting.hosts
+        f"{host.host} {until(host.ready_at, now)} ({host.backoff_reason})" for host in waiting.hosts
     ]
     named_urls = [
-        f"{scheduled.url} at {moment(scheduled.at, now)} ({scheduled.reason})"
+        f"{scheduled.url} {until(scheduled.at, now, 'at')} ({scheduled.reason})"
         for scheduled in waiting.urls
     ]
     yield from _named_lines("backing off", named_hosts, hosts, "host")
@@ -395,7 +394,10 @@ def _remaining(run: Ended) -> Iterator[Line]:
     yield from _mirrors(run.replicas)
     first_at = run.waiting.first_at
     has_more = progress.active or progress.revisiting.active or any(progress.lag.values())
-    if run.end is End.KILLED or has_more:
+    if run.end is End.PAUSED:
+        resume = f"{_command()} crawls resume{_data(run.folder)} ID"
+        yield Line("", f"{resume} continues a paused crawl, at the next run.")
+    elif run.end is End.KILLED or has_more:
         yield Line("", "Run the same command again to continue.")
     elif first_at is not None:
         yield Line(

@@ -48,8 +48,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _print_advice(report: Report) -> None:
-    found = plural(len(report.advice), "limit") if report.advice else "no limit"
-    say(f"{report.crawl}: advice on {found}, from {period_text(report)}.")
+    found = f"{plural(len(report.advice), 'piece')} of advice" if report.advice else "no advice"
+    say(f"{report.crawl}: {found}, from {period_text(report)}.")
     print_items(advice.text for advice in report.advice)
 
 
@@ -59,7 +59,7 @@ def _print_report(report: Report) -> None:
     met = [one for one in report.hazards if one.is_met]
     if met:
         say("")
-        say("Limits and hazards: sites and URLs that met them, settings, examples", BOLD)
+        say("Limits and hazards: sites that met them first, URLs, settings, examples", BOLD)
         print_items(line for hazard in met for line in hazard_lines(hazard))
     for title, downloads in (("Status codes", report.statuses), ("Media types", report.types)):
         if downloads:

@@ -41,7 +41,7 @@ function state(found) {
   return [
     sentence(found.answer),
     tiles([
-      ["Condition", words(host.condition), host.ready_at > found.at ? `until ${moment(host.ready_at)}` : ""],
+      ["Condition", words(host.shown_condition), host.ready_at > found.at ? `until ${moment(host.ready_at)}` : ""],
       ["Queued", number(host.queued), host.seconds_left ? `about ${duration(host.seconds_left)}` : ""],
       ["Pages", number(host.pages), plural(host.visits, "request")],
       ["Received", bytes(host.received)],

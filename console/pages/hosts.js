@@ -22,7 +22,7 @@ export async function show({ params, crawl, crawls, signal, go }) {
     sorted: (name) => go({ sort: name }),
     columns: [
       { name: "Host", sort: "host", ascending: true, cell: (host) => hostLink(host.host) },
-      { name: "Condition", cell: (host) => badge(words(host.condition), KINDS[host.condition]) },
+      { name: "Condition", cell: (host) => badge(words(host.shown_condition), KINDS[host.condition]) },
       { name: "Waits", minor: true, cell: (host) => h("span", { title: waits(host) }, waits(host)) },
       { name: "Queued", sort: "queued", numeric: true, cell: (host) => number(host.queued) },
       { name: "Pages", sort: "pages", numeric: true, minor: true, cell: (host) => number(host.pages) },

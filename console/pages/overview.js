@@ -115,9 +115,13 @@ function failures({ failures: found }) {
   ];
 }
 
-function conditions({ conditions: found }) {
+/** Condition of a host when the last run ended → the word for it while no crawl runs. */
+const STOPPED_WORDS = { "checked out": "interrupted", delayed: "waiting" };
+
+function conditions({ conditions: found, is_running: isRunning }) {
+  const shown = (name) => words((isRunning === false && STOPPED_WORDS[name]) || name);
   return table("Hosts by condition", [
-    { name: "Condition", cell: ([name]) => h("a", { href: link("hosts", { condition: name, of: ALL }) }, words(name)) },
+    { name: "Condition", cell: ([name]) => h("a", { href: link("hosts", { condition: name, of: ALL }) }, shown(name)) },
     { name: "Hosts", numeric: true, cell: ([, count]) => number(count) },
   ], Object.entries(found), "No host yet.");
 }

@@ -94,7 +94,7 @@ function amount(value, unit) {
 function hosts(page) {
   return table("Hosts of the site", [
     { name: "Host", cell: (host) => hostLink(host.host) },
-    { name: "Condition", cell: (host) => badge(words(host.condition), KINDS[host.condition]) },
+    { name: "Condition", cell: (host) => badge(words(host.shown_condition), KINDS[host.condition]) },
     { name: "Queued", numeric: true, cell: (host) => number(host.queued) },
     { name: "Pages", numeric: true, cell: (host) => number(host.pages) },
   ], page.items, "No host yet.");

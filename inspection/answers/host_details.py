@@ -124,7 +124,8 @@ def explain_host(crawl: OpenCrawl, text: str, now: float | None = None) -> HostE
             host_overrides_of(crawl.log).get(host_name(key)),
         )
         inputs = read_gate_inputs(crawl, store, row, overridden, now)
-        host = host_of(row, robots, effective_override(row.site, *overridden))
+        override = effective_override(row.site, *overridden)
+        host = host_of(row, robots, override, crawl.is_stopped)
         closed = tuple(
             ClosedGate(name, plain_reason(found.reason), found.until)
             for name, found in closed_now(inputs, crawl.is_stopped)

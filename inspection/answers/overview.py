@@ -32,6 +32,7 @@ MAX_FAILURES = 5
 MIN_FAILED_SHARE = 0.2
 """Share of visits with one outcome from which it is a problem."""
 PAGE_BUDGET = "pages of the crawl"
+NOTHING_QUEUED = "Nothing is queued"
 MIN_VISITS = 50
 """Visits from which shares of failures say something."""
 
@@ -235,9 +236,9 @@ def _answer(status: CrawlStatus, workload: Workload, limit: Limit, rate: float, 
         return f"No crawl runs in this folder: {queued}. Run gossamer crawl to continue it."
     if not progress.queued and not workload.hosts:
         parked = sum(status.parked.values())
-        rest = (
-            f"Nothing but {plural(parked, 'parked URL')} is left" if parked else "Nothing is queued"
-        )
+        has_more = progress.due_count or progress.revisiting.active or any(progress.lag.values())
+        is_done = parked and not has_more
+        rest = f"Nothing but {plural(parked, 'parked URL')} is left" if is_done else NOTHING_QUEUED
         return f"{rest}: {counted}."
     remaining = f", {about(left)} left" if left else ""
     text = f"{number(rate)} pages/s, {plural(progress.queued, 'URL')} queued{remaining}."

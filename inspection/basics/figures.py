@@ -57,6 +57,12 @@ def moment(at: float, now: float) -> str:
     return shown[11:] if date_of(at) == date_of(now) else shown
 
 
+def until(at: float, now: float, word: str = "until") -> str:
+    """Return `until 08:00:00 UTC`, with another *word* before it; `due since 08:00:00 UTC` if *at*
+    is over."""
+    return f"{word} {moment(at, now)}" if at > now else f"due since {moment(at, now)}"
+
+
 def about(seconds: float) -> str:
     """Return an estimate as `about 14 min`."""
     if seconds >= 2 * DAY:

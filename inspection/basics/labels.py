@@ -169,8 +169,11 @@ TOPIC_LABELS = {
 }
 """Topic → label of its records in the live view."""
 
-INTERRUPTED = "interrupted"
-"""A host that was checked out when the last run ended."""
+STOPPED_WORDS = {
+    Condition.CHECKED_OUT: "interrupted",
+    Condition.DELAYED: "waiting",
+}
+"""Condition of a host when the last run ended → the word for it while no crawl runs."""
 
 check_complete(Outcome, OUTCOME_LABELS, "OUTCOME_LABELS")
 check_complete(Hazard, HAZARD_LABELS, "HAZARD_LABELS")
@@ -272,18 +275,20 @@ def details(hazards: Mapping[str, int]) -> Counter[str]:
 
 
 def conditions_text(
-    conditions: Mapping[str, int], are_idle_done: bool, is_running: bool = True
+    conditions: Mapping[str, int], are_idle_done: bool, is_stopped: bool = False
 ) -> str:
     """Return `2 being fetched, 4 in their delay, 5 done`; `none` without hosts.
 
-    *are_idle_done*: whether idle hosts are done, because the crawl has no revisits; *is_running*:
-    whether a crawl may be visiting hosts now.
+    *are_idle_done*: whether idle hosts are done, because the crawl has no revisits; *is_stopped*:
+    whether no crawl runs in the folder.
     """
 
     def words(condition: Condition, count: int) -> str:
+        if is_stopped and condition in STOPPED_WORDS:
+            return STOPPED_WORDS[condition]
         match condition:
             case Condition.CHECKED_OUT:
-                return "being fetched" if is_running else INTERRUPTED
+                return "being fetched"
             case Condition.DELAYED:
                 return "in its delay" if count == 1 else "in their delay"
             case Condition.IDLE:

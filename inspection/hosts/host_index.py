@@ -11,7 +11,7 @@ value changes may therefore appear twice or be missed; all others appear once.
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -25,12 +25,14 @@ from gossamer.web.url import HostKey, Site
 from inspection.crawls.crawl import open_crawl
 from inspection.hosts.hosts import (
     ALL_SITES,
+    Host,
     HostQuery,
     HostSort,
     SiteQuery,
     SiteSort,
     SiteSums,
     host_of,
+    host_reader,
     iterate_sites,
     sums_of_site,
 )
@@ -155,15 +157,20 @@ def fill_index(path: Path, data: Path | None, settings: "Settings | None") -> No
     Call it in a process of its own: the scan of a million hosts takes half a minute of CPU.
     """
     with open_crawl(settings, data) as crawl:
-        table, began = crawl.store().table(HostRow), clock.now()
-        write_index(path, table.everything(), began, iterate_sites(crawl))
+        store, began = crawl.store(), clock.now()
+        show = host_reader(crawl, store)
+        write_index(path, store.table(HostRow).everything(), began, iterate_sites(crawl), show)
 
 
 def write_index(
-    path: Path, rows: Iterable[HostRow], began: float, sites: Iterable[SiteRow] = ()
+    path: Path,
+    rows: Iterable[HostRow],
+    began: float,
+    sites: Iterable[SiteRow] = (),
+    show: Callable[[HostRow], Host] = host_of,
 ) -> None:
     """Write the index of hosts and *sites*, of a scan that *began* at this time, in place of the
-    file *path*.
+    file *path*. *show*: returns the data of a host.
 
     Readers of the file before keep it until their next search.
     """
@@ -174,7 +181,7 @@ def write_index(
         db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
         db.executescript(_STAGED)
         db.execute("BEGIN")
-        db.executemany(_INSERT, map(_values, rows))
+        db.executemany(_INSERT, (_values(show(row), row.crawls) for row in rows))
         db.executemany(_INSERT_SITE, map(_site_values, sites))
         db.execute("COMMIT")
         db.executescript(_BUILD)
@@ -186,8 +193,7 @@ def write_index(
     fresh.replace(path)
 
 
-def _values(row: HostRow) -> tuple[Any, ...]:
-    host = host_of(row)
+def _values(host: Host, crawls: Iterable[str]) -> tuple[Any, ...]:
     return (
         host.host,
         host.site,
@@ -200,7 +206,7 @@ def _values(row: HostRow) -> tuple[Any, ...]:
         host.delay,
         host.ready_at,
         host.seconds_left,
-        json.dumps([*row.crawls]),
+        json.dumps([*crawls]),
     )
 
 

@@ -18,7 +18,7 @@ from gossamer.speed import Speeds
 from gossamer.store import Store
 from gossamer.web.url import HostKey, Site, host_name, site_of
 from inspection.basics.figures import times
-from inspection.basics.labels import outcome_label, plain_reason
+from inspection.basics.labels import STOPPED_WORDS, outcome_label, plain_reason
 from inspection.crawls.crawl import OpenCrawl
 from services.frontier.partition.gates import closed_crawl_gates, stored_crawl_inputs
 from services.frontier.partition.politeness import overridden_delay
@@ -27,6 +27,7 @@ from services.frontier.tables.hosts import HostRow, RobotsRow, SigningState
 from services.frontier.tables.sites import ParkedPartsRow, SiteRow
 from services.frontier.totals.tally import PartitionTallyRow, TallyRow
 
+NO_RUN = "no crawl runs in this folder"
 EQUAL = 1e-6
 """Delays are equal if they differ by at most this many seconds."""
 
@@ -46,6 +47,9 @@ class Host(Struct, frozen=True, kw_only=True):
     """The host key: scheme, name and port."""
     site: Site
     condition: Condition
+    shown_condition: str
+    """The condition for people: of a folder where no crawl runs, `interrupted` for `checked out`
+    and `waiting` for `delayed`."""
     ready_at: float
     """The time before which the host is not visited, in epoch seconds."""
     backoff_reason: str = ""
@@ -73,10 +77,11 @@ class Host(Struct, frozen=True, kw_only=True):
     strain: int = 0
     """How many times the delay is doubled because the server seemed overloaded."""
     pace: float = 0.0
-    """Seconds between the starts of two visits."""
+    """Seconds between the starts of two visits; 0 before the first response."""
     seconds_left: float = 0.0
     """Seconds until no URL of the host is queued, if none is added; 0 if none is, and without an
-    estimate: while the host backs off, or a rule or the state of the crawl forbids visits."""
+    estimate: before the first response, while the host backs off, or while a rule or the state of
+    the crawl forbids visits."""
     order: str | None = None
     """The order that a fetcher has; null if the host is not checked out."""
     lease_until: float | None = None
@@ -84,11 +89,11 @@ class Host(Struct, frozen=True, kw_only=True):
 
     @property
     def delay_text(self) -> str:
-        """`one request each 5 s (Crawl-delay in robots.txt)`; "" before the first visit."""
+        """`5 s between requests (Crawl-delay in robots.txt)`; "" before the first visit."""
         if self.delay < EQUAL:
             return ""
         reason = f" ({self.delay_reason})" if self.delay_reason else ""
-        return f"one request each {self.delay:.3g} s{reason}"
+        return f"{self.delay:.3g} s between requests{reason}"
 
 
 class HostSort(StrEnum):
@@ -184,20 +189,26 @@ class SiteSummary(SiteSums, frozen=True, kw_only=True):
 
 
 def host_of(
-    row: HostRow, robots: RobotsRow | None = None, override: SiteOverridden | None = None
+    row: HostRow,
+    robots: RobotsRow | None = None,
+    override: SiteOverridden | None = None,
+    is_stopped: bool = False,
 ) -> Host:
     """Return the data of a host from its *row*.
 
-    *robots* and *override*, the settings that hold for the host, explain its delay.
+    *robots* and *override*, the settings that hold for the host, explain its delay. *is_stopped*:
+    whether no crawl runs in the folder.
     """
     delay = _delay(row, override)
-    pace = delay + (row.politeness.last_took or 0.0)
+    took, words = row.politeness.last_took, STOPPED_WORDS if is_stopped else {}
+    pace = 0.0 if took is None else delay + took
     is_checked_out = row.condition is Condition.CHECKED_OUT
     is_visited = row.condition is not Condition.BACKING_OFF and not (override and override.off)
     return Host(
         host=row.host,
         site=row.site,
         condition=row.condition,
+        shown_condition=words.get(row.condition, row.condition.value),
         ready_at=row.ready_at,
         backoff_reason=_backoff_reason(row),
         backoff_cause=row.backoff_cause,
@@ -269,8 +280,9 @@ def read_hosts(crawl: OpenCrawl, query: HostQuery = ALL_HOSTS, limit: int = 100)
         everything = store.table(HostRow).everything
         rows = iterate_hosts(crawl, query.site) if query.site else everything()
         chosen = (row for row in rows if is_chosen(row, query))
+        show = host_reader(crawl, store)
         value: Callable[[HostRow], Any] = lambda row: (  # noqa: E731
-            getattr(host_of(row), query.sort.value),
+            getattr(show(row), query.sort.value),
             row.host,
         )
         return _hosts_of(crawl, store, _first(limit, chosen, value, query.is_ascending))
@@ -303,36 +315,49 @@ def read_some_hosts(crawl: OpenCrawl, keys: Sequence[tuple[Site, HostKey]]) -> l
 
 def _hosts_of(crawl: OpenCrawl, store: Store, rows: list[HostRow]) -> list[Host]:
     """Return the data of the hosts in *rows*, with the rules that explain their delays."""
-    sites, of_hosts = overrides_of(crawl.log), host_overrides_of(crawl.log)
     robots = store.table(RobotsRow).get_all([(row.host, "") for row in rows])
-    rules, blocklist = {row.host: row for row in robots}, blocklist_of(crawl.log)
+    rules, show = {row.host: row for row in robots}, host_reader(crawl, store)
+    return [show(row, rules.get(row.host)) for row in rows]
+
+
+def host_reader(crawl: OpenCrawl, store: Store) -> Callable[..., Host]:
+    """Return a function that makes the data of a host from its `HostRow`, and from its `RobotsRow`
+    if that explains the delay, under the settings and the state of *crawl* now."""
+    sites, of_hosts = overrides_of(crawl.log), host_overrides_of(crawl.log)
+    blocklist, is_stopped = blocklist_of(crawl.log), crawl.is_stopped
     is_idle = _is_idle(crawl, store)
-    hosts = [
-        host_of(
-            row,
-            rules.get(row.host),
-            effective_override(row.site, sites.get(row.site), of_hosts.get(host_name(row.host))),
+
+    def show(row: HostRow, robots: RobotsRow | None = None) -> Host:
+        override = effective_override(
+            row.site, sites.get(row.site), of_hosts.get(host_name(row.host))
         )
-        for row in rows
-    ]
-    return [
-        replace(host, seconds_left=0.0) if is_idle or blocklist.of_url(f"{host.host}/") else host
-        for host in hosts
-    ]
+        host = host_of(row, robots, override, is_stopped)
+        if host.seconds_left and (is_idle or blocklist.of_url(f"{host.host}/")):
+            return replace(host, seconds_left=0.0)
+        return host
+
+    return show
 
 
 def _is_idle(crawl: OpenCrawl, store: Store) -> bool:
     """Return whether no crawl visits any host now."""
-    now, speeds = clock.now(), Speeds(speed_of(crawl.log))
-    partitions, are_paused = crawl.log.partitions, crawl.are_all_paused
-    return crawl.is_stopped or all(
-        any(
-            closed_crawl_gates(
-                stored_crawl_inputs(store, name, partitions, one, speeds, now, are_paused)
-            )
-        )
-        for name, one in crawl.crawls().items()
+    now = clock.now()
+    return all(find_idle_reason(crawl, store, name, now) for name in crawl.crawls())
+
+
+def find_idle_reason(crawl: OpenCrawl, store: Store, name: str, now: float) -> str:
+    """Return why the crawl *name* visits no host *now*; "" if it may visit some."""
+    inputs = stored_crawl_inputs(
+        store,
+        name,
+        crawl.log.partitions,
+        crawl.crawls().get(name),
+        Speeds(speed_of(crawl.log)),
+        now,
+        crawl.are_all_paused,
     )
+    reason = next((closed.reason for _, closed in closed_crawl_gates(inputs)), "")
+    return reason or (NO_RUN if crawl.is_stopped else "")
 
 
 def read_sites(

@@ -327,7 +327,7 @@ def _hazards(
     found = list[HazardReport]()
     for hazard, counting in HAZARDS.items():
         met = row.hazards.get(hazard, HazardCount())
-        of_urls = decided if "frontier" in counting.services else row.visits
+        of_urls = decided if _counts_urls(hazard) else row.visits
         found.append(
             HazardReport(
                 hazard=hazard,
@@ -348,6 +348,11 @@ def _hazards(
             )
         )
     return tuple(sorted(found, key=lambda one: (-one.urls - one.parked_links, one.hazard)))
+
+
+def _counts_urls(hazard: Hazard) -> bool:
+    """Return whether *hazard* is a share of admitted and refused URLs; of visits otherwise."""
+    return "frontier" in HAZARDS[hazard].services
 
 
 def _share(part: float, whole: float) -> float:
@@ -423,7 +428,8 @@ def _find_costly_limits(report: Report) -> Iterator[Finding]:
                 one.settings,
                 f"{one.label}: {honest:,} of {plural(stopped, what)} ({percent(share)}) "
                 f"are of sites whose last pages were mostly new{some}. "
-                f"It met {plural(one.sites, 'site')} ({percent(one.site_share)}). "
+                f"It met {plural(one.sites, 'site')} for the first time "
+                f"({percent(one.site_share)} of the new sites). "
                 f"Raise {_names(one.settings)}, unless the examples are a trap.",
             )
 
@@ -433,9 +439,10 @@ def _find_parked_parts(report: Report) -> Iterator[Finding]:
         if one.hazard in JUDGED_BY_PART and one.urls:
             yield Finding(
                 one.settings,
-                f"{one.label}: {plural(one.urls, 'URL')} of {plural(one.sites, 'site')} "
-                f"({percent(one.site_share)}) are parked. gossamer sites SITE shows the parts. "
-                "If the examples are honest pages, gossamer release SITE visits them.",
+                f"{one.label}: {plural(one.urls, 'URL')}; {plural(one.sites, 'site')} for the "
+                f"first time ({percent(one.site_share)} of the new sites). gossamer sites SITE "
+                "shows what is still parked. If the examples are honest pages, gossamer release "
+                "SITE visits them.",
             )
 
 
@@ -466,10 +473,11 @@ def _find_unwanted_documents(report: Report) -> Iterator[Finding]:
 def _find_unused_limits(report: Report) -> Iterator[Finding]:
     for one in _site_limits(report):
         stopped = one.urls + one.refused + one.parked_links
+        counted = "URLs" if _counts_urls(Hazard(one.hazard)) else "visits"
         if not stopped and one.of_urls >= MIN_URLS:
             yield Finding(
                 one.settings,
-                f"{one.label}: none of {one.of_urls:,} URLs. "
+                f"{one.label}: none of {one.of_urls:,} {counted}. "
                 f"{_names(one.settings)} may be lower, to stop a trap sooner.",
             )
 

@@ -51,8 +51,12 @@ class Workload(Struct, frozen=True):
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until the last of `hosts` has no queued URL, if none is added."""
-        return max((host.seconds_left for host in self.hosts), default=0.0)
+        """Seconds until the last of `hosts` has no queued URL, if none is added; 0 before the first
+        response. A host without a response counts as slow as the others on average."""
+        paces = [host.pace for host in self.hosts if host.pace]
+        mean = sum(paces) / len(paces) if paces else 0.0
+        times = (host.seconds_left if host.pace else host.queued * mean for host in self.hosts)
+        return max(times, default=0.0)
 
     @property
     def is_waiting_for_delays(self) -> bool:

@@ -18,7 +18,7 @@ from gossamer.store.claims import ClaimRow
 from gossamer.web.url import fingerprint, host_key, host_name, site_of
 from gossamer.web.validators import Trust
 from inspection.crawls.crawl import OpenCrawl
-from inspection.hosts.hosts import effective_override
+from inspection.hosts.hosts import NO_RUN, effective_override, find_idle_reason
 from services.archive.rows import CaptureRow
 from services.dedup.rows import DocumentRow
 from services.dedup.seen import SeenRow, SeenTable
@@ -91,6 +91,8 @@ class UrlFacts:
     are_all_paused: bool = False
     is_stopped: bool = False
     """Whether no crawl runs in the folder."""
+    why_idle: str = ""
+    """Why the crawl visits no host now; "" if it may visit some."""
     blocklist: Blocklist = field(default_factory=Blocklist)
     site_override: SiteOverridden | None = None
     """The settings of `gossamer site` for its site."""
@@ -239,6 +241,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
         definition=crawl.definition(),
         are_all_paused=crawl.are_all_paused,
         is_stopped=crawl.is_stopped,
+        why_idle=find_idle_reason(crawl, store, crawl.id, now),
         blocklist=blocklist_of(crawl.log),
         site_override=overridden[0],
         host_override=overridden[1],
@@ -289,8 +292,10 @@ def closed_now(inputs: GateInputs, is_stopped: bool) -> list[tuple[str, Closure]
     closed = [(gate.name, found) for gate, found in closed_gates(inputs)]
     if not is_stopped:
         return closed
-    stopped = (STOPPED_GATE, Closure(None, "no crawl runs in this folder"))
-    return [*(one for one in closed if one[0] not in BRIEF_GATES), stopped]
+    now, stopped = inputs.host.now, (STOPPED_GATE, Closure(None, NO_RUN))
+    # A backoff lasts in the row until the next run.
+    lasting = (one for one in closed if one[1].until is None or one[1].until > now)
+    return [*(one for one in lasting if one[0] not in BRIEF_GATES), stopped]
 
 
 def read_gate_inputs(

@@ -322,7 +322,7 @@ def explain(
         usage=_usage(facts),
         crawl_delay=robots.rules.crawl_delay if robots else 0.0,
         host_key=facts.host_key,
-        host=host_of(facts.host, robots, facts.override) if facts.host else None,
+        host=host_of(facts.host, robots, facts.override, facts.is_stopped) if facts.host else None,
         queued=_queued(facts),
     )
 
@@ -422,7 +422,7 @@ def _document(row: DocumentRow) -> DocumentFact:
 
 def _next_visit(facts: UrlFacts, plan: PlanRow, now: float) -> NextVisit:
     is_due = plan.at is not None and plan.at <= now and facts.ahead is None
-    budget = facts.states.crawl.budget if is_due else 0.0
+    budget = _awaited_budget(facts) if is_due else 0.0
     return NextVisit(plan.at, plan.policy, plan.reason, plan.is_retry, budget)
 
 
@@ -530,6 +530,8 @@ def _queued_answer(facts: UrlFacts, queued: Queued, now: float) -> str:
     purpose = f"urgent, {purpose}" if is_urgent else purpose
     rank = f", rank {queued.rank}" if queued.rank and not is_urgent else ""
     text = f"Queued, {purpose}: {place}{rank}{estimate}."
+    if queued.fate and queued.fate.name == "excluded":
+        return f"{text} Not visited while it is excluded: {queued.fate.detail}."
     if not queued.closed_gates:
         return text
     gate = queued.closed_gates[0]
@@ -594,12 +596,29 @@ def _publication(facts: UrlFacts) -> str:
 def _next_answer(facts: UrlFacts, plan: PlanRow | None, now: float) -> str:
     if plan is None:
         return ""
+    definition = facts.definition
+    if definition and definition.removed:
+        return "Will not be fetched again: the crawl is removed."
+    if plan.at is not None and (rule := facts.blocklist.of_url(facts.url)):
+        return f"Not fetched again while the blocklist forbids it, by {rule}."
+    policy = definition.revisit if definition and not plan.is_retry else plan.policy
+    if policy == NEVER and (plan.at is None or plan.policy != NEVER):
+        return "Will not be fetched again: --revisit none."
+    if policy != plan.policy:
+        return f"Its next visit will be planned again: --revisit {policy}."
     if plan.at is None:
-        if plan.policy == NEVER:
-            return "Will not be fetched again: --revisit none."
         return f"Will not be fetched again: {plan.reason}."
+    reason, at = plain_reason(plan.reason), moment(plan.at, now)
+    if facts.why_idle:
+        return f"Next visit planned for {at}: {reason}. Nothing is visited now: {facts.why_idle}."
     if plan.at > now:
-        return f"Next visit {moment(plan.at, now)}: {plain_reason(plan.reason)}."
-    budget = facts.states.crawl.budget
+        return f"Next visit {at}: {reason}."
+    budget = _awaited_budget(facts)
     waits = f", waiting for the budget of {number(budget)} visits a day" if budget else ""
-    return f"Next visit due since {moment(plan.at, now)}{waits}: {plain_reason(plan.reason)}."
+    return f"Next visit due since {at}{waits}: {reason}."
+
+
+def _awaited_budget(facts: UrlFacts) -> float:
+    """Return the budget of visits a day that a due visit waits for; 0 without one."""
+    is_limited = facts.definition is not None and not facts.why_idle
+    return facts.definition.budget if facts.definition and is_limited else 0.0

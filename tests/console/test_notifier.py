@@ -266,12 +266,12 @@ async def test_report_is_sent_once_with_text_and_html(crawl: Crawl) -> None:
     assert message["Subject"].startswith("Gossamer: report of 2026-11-26")
     text = message.get_body(("plain",))
     html = message.get_body(("html",))
-    assert text and "2 pages of 1 site" in text.get_content()
-    assert html and "2 pages of 1 site" in html.get_content()
+    assert text and "2 pages, 1 new site" in text.get_content()
+    assert html and "2 pages, 1 new site" in html.get_content()
     [attached] = message.iter_attachments()
     assert attached.get_filename() == "gossamer-report-2026-11-26.html"
     [(body, _)] = hooks.received
-    assert "2 pages of 1 site" in json.loads(body)["text"]
+    assert "2 pages, 1 new site" in json.loads(body)["text"]
 
 
 async def test_one_of_two_notifiers_sends(crawl: Crawl) -> None:

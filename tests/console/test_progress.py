@@ -339,7 +339,7 @@ def busy_host(host: HostKey, queued: int, delay: float, condition: Condition) ->
         host,
         condition,
         crawls={DEFAULT_CRAWL: HostCrawl(NewQueues(queued=queued))},
-        politeness=Politeness(delay=delay),
+        politeness=Politeness(delay=delay, last_took=0.0),
     )
     return host_of(row)
 

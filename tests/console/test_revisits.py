@@ -62,6 +62,7 @@ def page_facts(policy: str, *changes: bool, every: float = DAY, budget: float = 
     return UrlFacts(
         url=URL,
         plan=row,
+        definition=CrawlDefined(at=1.0, scope="any()", max_depth=3, revisit=policy, budget=budget),
         site=SiteRow(SITE, crawls={DEFAULT_CRAWL: SiteCrawl(statistics=pack(states.site))}),
         shared=PartitionPlansRow(DEFAULT_CRAWL, "0", statistics=pack(states.crawl)),
         is_seen=True,

@@ -238,7 +238,11 @@ def test_answer_for_a_url_that_was_not_fetched_has_the_rule(why: Why) -> None:
 
 
 def test_answer_for_a_queued_url_has_its_position_and_the_closed_gate(why: Why) -> None:
-    delayed = host(condition=Condition.DELAYED, ready_at=NOW + 5, politeness=Politeness(delay=5.0))
+    delayed = host(
+        condition=Condition.DELAYED,
+        ready_at=NOW + 5,
+        politeness=Politeness(delay=5.0, last_took=0.0),
+    )
     facts: dict[str, Any] = {
         "host": delayed,
         "queued": behind(12),
@@ -257,17 +261,17 @@ def test_answer_for_a_queued_url_has_its_position_and_the_closed_gate(why: Why) 
 def test_pace_of_a_host_names_the_crawl_delay(why: Why) -> None:
     rules = parse_robots(b"User-agent: *\nCrawl-delay: 5\n", "gossamer", 1.0, 60.0).rules
     robots = RobotsRow(host=HOST, rules=rules)
-    visited = host(politeness=Politeness(delay=5.0))
-    slow = host(politeness=Politeness(delay=20.0, strain=2))
+    visited = host(politeness=Politeness(delay=5.0, last_took=0.0))
+    slow = host(politeness=Politeness(delay=20.0, last_took=0.0, strain=2))
     why("with a Crawl-delay", False, host=visited, robots=robots)
     why("with an overloaded server", False, host=slow, robots=robots)
     override = SiteOverridden(at=NOW, site=Site("a.example"), delay=5.0)
     why("with a delay of the operator", host=visited, site_override=override)
-    why("with the usual delay", False, host=host(politeness=Politeness(delay=1.0)))
+    why("with the usual delay", False, host=host(politeness=Politeness(delay=1.0, last_took=0.0)))
 
 
 def test_new_setting_is_the_pace_before_the_next_visit(why: Why) -> None:
-    quick = host(politeness=Politeness(delay=0.3))
+    quick = host(politeness=Politeness(delay=0.3, last_took=0.0))
     slower = SiteOverridden(at=NOW, site=Site("a.example"), delay=5.0)
     why("a longer delay", host=quick, queued=behind(12), site_override=slower)
     faster = replace(slower, delay=0.1)

@@ -50,7 +50,7 @@ def host(
         backoff_cause="host_down" if condition is BACKING_OFF else None,
         crawls=dict.fromkeys(crawls, HostCrawl(NewQueues(queued=queued))),
         totals=HostTotals(pages=pages, visits=2 * pages),
-        politeness=Politeness(delay=1.0 + pages),
+        politeness=Politeness(delay=1.0 + pages, last_took=0.0),
     )
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from gossamer.events import DEFAULT_CRAWL, Speed, SpeedSet
 from gossamer.log import key_group_of
@@ -64,6 +65,14 @@ def test_workload_has_the_host_with_the_longest_queue_first(opened: Opened) -> N
     assert workload.is_waiting_for_delays
     store_hosts(opened, busy("ready", 1, Condition.READY))
     assert not read_workload(opened, NOW).is_waiting_for_delays
+
+
+def test_host_without_a_response_counts_as_slow_as_the_others(opened: Opened) -> None:
+    quick, unvisited = busy("quick", 2), busy("unvisited", 1000)
+    store_hosts(opened, quick, replace(unvisited, politeness=Politeness()))
+    assert read_workload(opened, NOW).seconds_left == 2500.0
+    store_hosts(opened, replace(quick, politeness=Politeness()))
+    assert read_workload(opened, NOW).seconds_left == 0.0
 
 
 def test_workload_has_no_idle_hosts_and_no_stale_entries(opened: Opened) -> None:
