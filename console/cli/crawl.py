@@ -226,6 +226,7 @@ def run(options: argparse.Namespace) -> int:
             has_seed_page,
             read_parked(opened.store, *progress.crawls),
             read_replicas(opened.store, progress),
+            keeps_limit=request is None or request.max_pages is None,
         )
         say(*summary(ended))
         print_lines(report(ended))

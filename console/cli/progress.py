@@ -138,6 +138,8 @@ class Ended:
     """Site → its parked URLs: of parts with hardly any new text, or over a budget."""
     replicas: Mapping[str, str] = field(default_factory=dict)
     """Host → the host at which its URLs are visited, because it mirrors that host."""
+    keeps_limit: bool = False
+    """Whether the command, run again, keeps the page limit of the crawl instead of adding to it."""
 
 
 def report(run: Ended) -> Iterator[Line]:
@@ -397,6 +399,8 @@ def _remaining(run: Ended) -> Iterator[Line]:
     if run.end is End.PAUSED:
         resume = f"{_command()} crawls resume{_data(run.folder)} ID"
         yield Line("", f"{resume} continues a paused crawl, at the next run.")
+    elif run.end is End.PAGES and run.keeps_limit:
+        yield Line("", "The same command keeps the page limit: a larger max_pages continues.")
     elif run.end is End.KILLED or has_more:
         yield Line("", "Run the same command again to continue.")
     elif first_at is not None:

@@ -544,12 +544,15 @@ def _queued_answer(facts: UrlFacts, queued: Queued, now: float) -> str:
 def _visit_answer(facts: UrlFacts, visit: UrlRow, now: float) -> tuple[UrlState, str]:
     at, next_visit = moment(visit.at, now), _next_answer(facts, facts.plan, now)
     if not _was_visited(facts, visit):
-        reason = visit.reason
+        reason, allowed = visit.reason, ""
         if visit.outcome == Outcome.ROBOTS_EXCLUDED and facts.robots:
-            reason = facts.robots.rules.explain(facts.url)
+            if facts.robots.rules.allows(facts.url):
+                allowed = f" {at}; robots.txt allows it now"
+            else:
+                reason = facts.robots.rules.explain(facts.url)
         shown = outcome_text(visit.outcome, 0, reason)
         state = UrlState.PARKED if visit.outcome in PARKING_RULES else UrlState.REFUSED
-        return state, f"Not fetched: {shown}."
+        return state, f"Not fetched: {shown}{allowed}."
     if visit.outcome in FETCHED:
         shared = visit.reason if visit.reason.startswith(TAKEN) else ""
         parts = [f"Fetched {at} ({visit.status})", shared, _publication(facts)]

@@ -40,6 +40,7 @@ from gossamer.events.public import Gone
 from gossamer.log.codec import encode
 from gossamer.policies import GOOD_SCORE, NEVER
 from gossamer.store import Row
+from gossamer.web.robots import RobotsRules
 from gossamer.web.robots.reader import parse_robots
 from gossamer.web.url import HostKey, Site
 from inspection.answers.host_details import explain_host
@@ -57,7 +58,7 @@ from inspection.urls.url_rows import read_facts
 from inspection.urls.urls import explain
 from services.dedup.rows import DocumentRow
 from services.frontier.partition.parked import PARKING_RULES
-from services.frontier.tables.hosts import HostRow
+from services.frontier.tables.hosts import HostRow, RobotsRow
 from services.frontier.tables.sites import ParkedPart, ParkedPartsRow
 from services.frontier.tables.urls import UrlRow, VerdictRow
 from tests.frontier.simulation import START, Answer, Simulation, page
@@ -134,6 +135,8 @@ class State:
     """How long after its end it is looked at."""
     end: End | None = None
     """Why the run has ended, if its last lines are printed."""
+    keeps_limit: bool = False
+    """Whether the next run has the page limit of this one."""
     is_running: bool | None = True
     is_defined: bool = True
 
@@ -197,6 +200,9 @@ STATES = {
     "killed during a visit": State(answer=slow, seconds=1.0, is_running=False, end=End.KILLED),
     "paused, and ended": State(definition={"paused": True}, is_running=False, end=End.PAUSED),
     "ended at the page limit": State(definition={"max_pages": 1}, is_running=False, end=End.PAGES),
+    "ended at a page limit that the next run keeps": State(
+        definition={"max_pages": 1}, is_running=False, end=End.PAGES, keeps_limit=True
+    ),
     "parked, and ended": State(seconds=60.0, rows=PARKED, is_running=False, end=End.DONE),
     "removed": State(definition={"removed": True}),
     "finished": State(seconds=60.0),
@@ -256,6 +262,12 @@ STATES = {
         rows=(ErasureRow("-", "1", "frontier", DEEP, 0, START, "ann", 0, True, {}),),
     ),
     "robots.txt": State(answer=robots, seconds=60.0, records=(admitted(DEEP),)),
+    "robots.txt allows it again": State(
+        answer=robots,
+        seconds=60.0,
+        records=(admitted(DEEP),),
+        rows=(RobotsRow(HOST, RobotsRules()),),
+    ),
     "missing": State(answer=missing, seconds=60.0),
     "waiting for a retry": State(answer=cut, seconds=30.0),
     "waiting for a retry, and stopped": State(
@@ -371,7 +383,7 @@ def _report(crawl: OpenCrawl, now: float) -> Iterable[str]:
         yield from (advice.text for advice in found.advice)
 
 
-def _ended(crawl: OpenCrawl, now: float, end: End) -> Iterable[str]:
+def _ended(crawl: OpenCrawl, now: float, end: End, keeps_limit: bool) -> Iterable[str]:
     found = read_status(crawl)
     run = Ended(
         end,
@@ -383,6 +395,7 @@ def _ended(crawl: OpenCrawl, now: float, end: End) -> Iterable[str]:
         found.failures,
         {},
         parked=found.parked,
+        keeps_limit=keeps_limit,
     )
     yield last_lines.summary(run)[0]
     yield from (f"{line.title}: {line.text}" for line in last_lines.report(run))
@@ -444,13 +457,16 @@ CLAIMS: dict[str, Callable[[State], bool]] = {
     r"first response of 1 host": lambda state: state.seconds <= 1.0,
     r"response times of 4 s": lambda state: state.answer is slow and state.seconds > 4.0,
     r"of them good": lambda state: (state.score or 0.0) >= GOOD_SCORE,
-    r"new pages": lambda state: False,
+    r"new pages|no rule of robots": lambda state: False,
+    r"excluded by robots.txt \(line[^;]*$": lambda state: state.answer is robots and not state.rows,
+    r"robots.txt allows it now": lambda state: state.answer is robots and bool(state.rows),
     r"[Nn]othing but": lambda state: state.rows == PARKED and state.answer is not cut,
     r"nothing is left": lambda state: state.end is End.DONE and state.rows != PARKED,
     r"time limit is reached": lambda state: state.end is End.TIME,
     r"Run the same command again to": lambda state: (
-        state.end in (End.TIME, End.INTERRUPTED, End.KILLED, End.PAGES)
+        state.end in (End.TIME, End.INTERRUPTED, End.KILLED, End.PAGES) and not state.keeps_limit
     ),
+    r"keeps the page limit": lambda state: state.keeps_limit,
     r"a paused crawl": lambda state: "paused" in state.definition and state.end is not None,
     r"Nothing is due before": lambda state: state.end is End.WAITING,
     r"in its delay|^delayed": lambda state: state.is_running is not False,
@@ -487,7 +503,11 @@ CLAIMS: dict[str, Callable[[State], bool]] = {
     r"parked: gossamer|parked URL": lambda state: state.rows == PARKED,
 }
 """Phrase → whether it is true in a state."""
-UNTRUE = {"new pages", "one request each", "waiting for the budget of 0"}
+UNTRUE = {
+    "new pages|no rule of robots",
+    "one request each",
+    "waiting for the budget of 0",
+}
 """Claims that are true in no state, so that none makes them."""
 
 
@@ -537,4 +557,6 @@ def _say(state: State, crawl: OpenCrawl, now: float) -> Iterable[tuple[str, str]
         for command, say in SENTENCES.items():
             yield from ((command, sentence) for sentence in say(crawl, now))
         if state.end:
-            yield from (("crawl", sentence) for sentence in _ended(crawl, now, state.end))
+            yield from (
+                ("crawl", sentence) for sentence in _ended(crawl, now, state.end, state.keeps_limit)
+            )
