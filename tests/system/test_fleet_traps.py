@@ -86,7 +86,7 @@ def check_parts(operator: Operator) -> dict[str, int]:
 def check_report(operator: Operator) -> None:
     """Check the report and its advice."""
     report = operator.shown("report")
-    assert "of 4 sites, " in report and "parked, little new there" in report
+    assert ", 4 new sites, " in report and "parked, little new there" in report
     assert f"http://{SITE}" in report and "200 OK" in report
     advice = operator.shown("report", "--advice")
     assert "worth_parking" not in advice
