@@ -28,7 +28,10 @@ LATE_PRESCAN_SIZE = 1 << 16
 """Bytes that are searched for a late meta element if nothing else declares an encoding."""
 DEFAULT_ENCODING = "windows-1252"
 META_REPLACEMENTS = {"utf-16be": "utf-8", "utf-16le": "utf-8", "x-user-defined": DEFAULT_ENCODING}
-"""Encodings in which a meta element could not be read, and the encodings that it means instead."""
+"""Encodings in which a meta element or an XML declaration could not be read, and the encodings that
+it means instead."""
+WIDE_XML = {b"<\0?\0x\0": "utf-16le", b"\0<\0?\0x": "utf-16be"}
+"""The first bytes of an XML declaration in UTF-16 without a byte order mark."""
 C1_CONTROLS = range(0x80, 0xA0)
 BOMS = {b"\xef\xbb\xbf": "utf-8", b"\xfe\xff": "utf-16be", b"\xff\xfe": "utf-16le"}
 
@@ -80,13 +83,27 @@ def decode_text(body: bytes, content_type: str, is_html: bool) -> DecodedText:
     sources = {CharsetSource.BOM: bom, CharsetSource.HEADER: header, CharsetSource.META: meta}
     declared = {source: name for source, name in sources.items() if name}
     source, encoding = next(iter(declared.items()), None) or _find_undeclared(body, is_html)
+    misnamed = source is not CharsetSource.BOM and _is_misnamed_utf_16(body, encoding)
+    encoding = "utf-8" if misnamed else encoding
     text = _decode_strictly(body, encoding)
-    conflict = len(set(declared.values())) > 1 or (
-        bool(declared) and _contradicts_bytes(body, encoding, text)
+    conflict = (
+        misnamed
+        or len(set(declared.values())) > 1
+        or (bool(declared) and _contradicts_bytes(body, encoding, text))
     )
     if text is None:
         text = body.decode(codec_of(encoding), "control or replacement")
     return DecodedText(text.removeprefix("\ufeff"), encoding, source, conflict)
+
+
+def _is_misnamed_utf_16(body: bytes, encoding: str) -> bool:
+    """Return whether *body* is UTF-8 although UTF-16 is declared.
+
+    Markup and digits in UTF-16 have zero bytes, and other text in UTF-16 is hardly valid UTF-8.
+    """
+    if not encoding.startswith("utf-16") or b"\0" in body:
+        return False
+    return _decode_strictly(body, "utf-8") is not None
 
 
 def _contradicts_bytes(body: bytes, encoding: str, text: str | None) -> bool:
@@ -147,8 +164,11 @@ def declared_encoding(head: bytes) -> str:
         position = _tag_end(head, tag)
         if tag[2] and (encoding := _meta_encoding(head, tag.end())):
             return META_REPLACEMENTS.get(encoding, encoding)
-    xml = _xml.match(head)
-    return encoding_of(xml[1].decode("latin-1")) if xml else ""
+    if wide := next((name for start, name in WIDE_XML.items() if head.startswith(start)), ""):
+        return wide
+    xml = _xml.search(head)
+    encoding = encoding_of(xml[1].decode("latin-1")) if xml else ""
+    return META_REPLACEMENTS.get(encoding, encoding)
 
 
 def _tag_end(head: bytes, tag: re.Match[bytes]) -> int:

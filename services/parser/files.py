@@ -25,11 +25,12 @@ from pypdfium2 import raw
 from gossamer.events import PageParsed
 from gossamer.events.pages import Source
 from gossamer.text.blocks import fold_whitespace
+from services.parser.charset import decode_text
 from services.parser.dates import parse_date, parse_pdf_date
 from services.parser.html.document import MAX_DESCRIPTION_LENGTH, MAX_TITLE_LENGTH
 from services.parser.received import ReceivedDocument, add_links, add_text
 from services.parser.text import detect_language
-from services.parser.xml import SAFE_OPTIONS, Element, local_name, text_of
+from services.parser.xml import Element, local_name, read_document, text_of
 
 MAX_TEXT_LENGTH = 1_000_000
 """Maximum characters of text that are read."""
@@ -174,8 +175,8 @@ def read_office(received: ReceivedDocument) -> PageParsed:
 
 def _office_metadata(body: bytes) -> Iterator[Element]:
     try:
-        parser = etree.XMLParser(recover=True, **SAFE_OPTIONS)
-        root = etree.fromstring(_unpack_metadata(body), parser)
+        decoded = decode_text(_unpack_metadata(body), "", is_html=True)
+        root = read_document(decoded.text).tree()
     except (*ARCHIVE_ERRORS, etree.LxmlError):
         return
     if root is not None:

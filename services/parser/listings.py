@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from gossamer.events import Entry, Link, Listing, PageParsed
 from gossamer.events.hazards import Hazard
 from gossamer.text.blocks import fold_whitespace
+from gossamer.web.markup import REPLACEMENT
 from services.parser.dates import parse_date
 from services.parser.html.document import MAX_DESCRIPTION_LENGTH, MAX_TITLE_LENGTH
 from services.parser.links import Resolver
@@ -32,10 +33,13 @@ from services.parser.result import add_hazards
 from services.parser.text import detect_language, digest_of
 from services.parser.xml import (
     Element,
+    XmlDocument,
+    attribute,
     child_texts,
     children,
     first_text,
-    iterate_elements,
+    local_name,
+    target_of,
     text_of,
 )
 
@@ -53,11 +57,9 @@ CHANGEFREQ_SECONDS = {
 }
 """Values of changefreq in seconds. `always` and `never` are ignored: they are never true."""
 SITEMAP_ROOTS = {"urlset": Listing.SITEMAP, "sitemapindex": Listing.SITEMAP_INDEX}
-FEED_ROOTS = frozenset({"rss", "RDF", "feed"})
+FEED_ROOTS = frozenset({"rss", "rdf", "feed"})
 FEED_RELATIONS = ("alternate", "next", "previous", "prev-archive", "next-archive")
 """Relations of the links of a feed itself: its site, and its other pages."""
-LANGUAGE_ATTRIBUTE = "{http://www.w3.org/XML/1998/namespace}lang"
-ABOUT_ATTRIBUTE = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 
 _absolute_url = re.compile(r"https?://\S+", re.IGNORECASE)
 JSON_FEED_PREFIX = "https://jsonfeed.org/version/"
@@ -102,9 +104,13 @@ class EntryCollector:
     def resolve(self, target: str, base: str | None = None) -> str:
         """Return *target* as a canonical URL; "" if it is not a URL that can be visited.
 
-        *target* is relative to *base*, and *base* to the URL of the listing.
+        A target with an unreadable character is not what its author wrote. *target* is relative to
+        *base*, and *base* to the URL of the listing.
         """
         url = self._parsed.visit.url
+        if REPLACEMENT in target:
+            self._hazards.add(Hazard.MALFORMED_URL)
+            return ""
         if base:
             url = self._resolve(base, url) or url
         return self._resolve(target, url) if target else ""
@@ -132,26 +138,27 @@ class EntryCollector:
         )
 
 
-def read_sitemap(parsed: PageParsed, body: bytes, root: str, options: Options) -> PageParsed:
-    """Return the entries of a sitemap or an index, by its *root*. *body* is XML in UTF-8."""
+def read_sitemap(parsed: PageParsed, xml: XmlDocument, options: Options) -> PageParsed:
+    """Return the entries of a sitemap or an index."""
     entries = EntryCollector(parsed, options)
-    for element in iterate_elements(body, "url", "sitemap"):
+    for element in xml.iterate_elements("url", "sitemap"):
         _add_element(entries, element)
         if entries.is_full:
             break
-    return entries.finish(SITEMAP_ROOTS[root])
+    return entries.finish(SITEMAP_ROOTS[xml.root])
 
 
 def _add_element(entries: EntryCollector, element: Element) -> None:
     texts = child_texts(element)
-    target = texts.get("loc") or ("" if len(element) else text_of(element))
+    located = [*children(element, "loc")] or ([] if len(element) else [element])
+    target = next(filter(None, map(target_of, located)), "")
     changed_at = parse_date(texts.get("lastmod", ""))
     interval = CHANGEFREQ_SECONDS.get(texts.get("changefreq", "").lower(), 0.0)
     priority = _parse_priority(texts.get("priority", ""))
     entries.add(entries.resolve(target), changed_at, interval, priority)
     for link in children(element, "link") if "link" in texts else ():
-        if link.get("hreflang"):
-            entries.add(entries.resolve(link.get("href", "")), 0.0, 0.0, priority)
+        if attribute(link, "hreflang"):
+            entries.add(entries.resolve(attribute(link, "href")), 0.0, 0.0, priority)
 
 
 def _parse_priority(text: str) -> float:
@@ -173,12 +180,12 @@ def read_text_sitemap(parsed: PageParsed, text: str, options: Options) -> PagePa
     return entries.finish(Listing.SITEMAP)
 
 
-def read_feed(parsed: PageParsed, body: bytes, options: Options) -> PageParsed:
-    """Return the entries of RSS or Atom. *body* is XML in UTF-8."""
+def read_feed(parsed: PageParsed, xml: XmlDocument, options: Options) -> PageParsed:
+    """Return the entries of RSS or Atom."""
     entries, links = EntryCollector(parsed, options), list[str]()
-    for element in iterate_elements(body, "item", "entry", "channel", "feed"):
-        if element.tag.rpartition("}")[2] in ("item", "entry"):
-            changed_at = _first_date(element, "updated", "modified", "date", "pubDate", "published")
+    for element in xml.iterate_elements("item", "entry", "channel", "feed"):
+        if local_name(element) in ("item", "entry"):
+            changed_at = _first_date(element, "updated", "modified", "date", "pubdate", "published")
             for target in _feed_targets(element, ("alternate",)):
                 entries.add(entries.resolve(target, element.base), changed_at)
         else:
@@ -192,12 +199,16 @@ def read_feed(parsed: PageParsed, body: bytes, options: Options) -> PageParsed:
 
 def _feed_targets(element: Element, relations: tuple[str, ...]) -> Iterator[str]:
     links = [*children(element, "link")]
-    targets = [text_of(link) for link in links if text_of(link)]
-    targets += [link.get("href", "") for link in links if link.get("rel", "alternate") in relations]
+    targets = [target for target in map(target_of, links) if target]
+    targets += [
+        attribute(link, "href")
+        for link in links
+        if (attribute(link, "rel") or "alternate").lower() in relations
+    ]
     if not any(targets):
         # A guid is a link unless isPermaLink is false. Some feeds set that for real links.
-        guid = first_text(element, "guid")
-        targets = [element.get(ABOUT_ATTRIBUTE, "") or (guid if "://" in guid else "")]
+        guid = next(map(target_of, children(element, "guid")), "")
+        targets = [attribute(element, "about") or (guid if "://" in guid else "")]
     return filter(None, targets)
 
 
@@ -207,7 +218,7 @@ def _first_date(element: Element, *names: str) -> float:
 
 
 def _add_header(parsed: PageParsed, header: Element) -> PageParsed:
-    language = first_text(header, "language") or header.get(LANGUAGE_ATTRIBUTE, "")
+    language = first_text(header, "language") or attribute(header, "lang")
     description = first_text(header, "description", "subtitle")
     return replace(
         parsed,

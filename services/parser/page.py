@@ -48,7 +48,7 @@ from services.parser.options import Options
 from services.parser.received import ReceivedDocument, add_text
 from services.parser.result import add_hazards, start_result
 from services.parser.text import digest_of
-from services.parser.xml import decode_to_utf_8, root_name
+from services.parser.xml import XmlDocument, decode_markup, read_document
 
 Reader = Callable[[ReceivedDocument], PageParsed]
 
@@ -160,11 +160,11 @@ def read_xml(received: ReceivedDocument) -> PageParsed:
 
     Other XML is not read. The media type is ignored: all of these are served as any XML type.
     """
-    parsed, body = decode_to_utf_8(received)
-    root = root_name(body)
-    if root == "html":
+    parsed, text = decode_markup(received)
+    xml = read_document(text)
+    if xml.root == "html":
         return document.read_xhtml(received)
-    return _read_listing(parsed, body, root, received) or parsed
+    return _read_listing(parsed, xml, received) or parsed
 
 
 def read_sitemap(received: ReceivedDocument) -> PageParsed:
@@ -174,25 +174,26 @@ def read_sitemap(received: ReceivedDocument) -> PageParsed:
     usually says that there is no sitemap), or else text.
     """
     received = _unpack(received)
-    parsed, body = decode_to_utf_8(received)
-    root = root_name(body)
-    if listing := _read_listing(parsed, body, root, received):
+    parsed, text = decode_markup(received)
+    xml = read_document(text)
+    if listing := _read_listing(parsed, xml, received):
         return listing
     if received.parsed.visit.purpose is not Purpose.SITEMAP:
         return received.parsed
-    if root.lower() == "html" or parsed.content_type in HTML:
+    if xml.root == "html" or parsed.content_type in HTML:
         return document.read_html(received)
-    return listings.read_text_sitemap(parsed, body.decode(), received.options)
+    return listings.read_text_sitemap(parsed, text, received.options)
 
 
 def _read_listing(
-    parsed: PageParsed, body: bytes, root: str, received: ReceivedDocument
+    parsed: PageParsed, xml: XmlDocument, received: ReceivedDocument
 ) -> PageParsed | None:
-    """Return the entries of *body*, in UTF-8; None if *root* is not the root of a listing."""
-    if root in listings.SITEMAP_ROOTS:
-        return listings.read_sitemap(parsed, body, root, received.options)
-    if root in listings.FEED_ROOTS:
-        return listings.read_feed(parsed, body, received.options)
+    """Return the entries of *xml*; None if its root is not the root of a listing."""
+    parsed = add_hazards(parsed, [Hazard.MALFORMED_XML] * xml.is_repaired)
+    if xml.root in listings.SITEMAP_ROOTS:
+        return listings.read_sitemap(parsed, xml, received.options)
+    if xml.root in listings.FEED_ROOTS:
+        return listings.read_feed(parsed, xml, received.options)
     return None
 
 

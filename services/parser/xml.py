@@ -1,17 +1,23 @@
 """XML from the Web, without entities, external documents or deep trees.
 
-libxml2 repairs errors (`recover`), and stops at 256 nested elements and 10 MB of text in one node.
-Entities are never expanded, whether they are internal or external.
+Errors are repaired before libxml2 reads a document (`gossamer.web.markup`), because libxml2's own
+repairs change URLs. It stops at 256 nested elements and 10 MB of text in one node. A document type
+is dropped, so entities are never expanded, whether they are internal or external.
+
+Names of elements and attributes are compared in lower case and without their namespaces and
+prefixes, which are often wrong.
 """
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from io import BytesIO
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from lxml import etree
 
 from gossamer.events import PageParsed
+from gossamer.web.markup import REPLACEMENT, repair_markup, without_hidden
 from services.parser.received import ReceivedDocument
 
 SAFE_OPTIONS: dict[str, Any] = {
@@ -21,39 +27,67 @@ SAFE_OPTIONS: dict[str, Any] = {
     "huge_tree": False,
     "encoding": "utf-8",
 }
-PROLOG_SIZE = 1 << 16
-"""Bytes in which the root element must begin."""
+
+_following = (
+    "url loc lastmod changefreq priority sitemap channel item entry link title description guid "
+    "id pubdate date published updated author category content summary source comments"
+)
+FOLLOWING_NAMES = frozenset(_following.split())
+"""Names of elements that may follow the URL of an entry."""
 
 Element: TypeAlias = Any
 
 
-def decode_to_utf_8(received: ReceivedDocument) -> tuple[PageParsed, bytes]:
-    """Return the result with the encoding, and the body in UTF-8 without leading white space."""
+class XmlDocument(NamedTuple):
+    """A repaired document."""
+
+    root: str
+    """The local name of the root element, in lower case; "" if there is none."""
+    text: str
+    """The document from its root element on."""
+    is_repaired: bool
+    """Whether the document had errors."""
+
+    def without_torn_entry(self, *names: str) -> "XmlDocument":
+        """Return the document up to the end of its last whole element with one of *names*.
+
+        A document with the end of its root is returned as it is. One that has no such element ends
+        behind its last tag.
+        """
+        seen = without_hidden(self.text)
+        if re.search(rf"</(?:[^\s/<>:]*:)?{re.escape(self.root)}\s*>", seen):
+            return self
+        ends = [*re.finditer(rf"</(?:[^\s/<>:]*:)?(?:{'|'.join(names)})\s*>", seen)]
+        end = ends[-1].end() if ends else seen.rfind(">") + 1
+        return self._replace(text=self.text[:end])
+
+    def iterate_elements(self, *names: str) -> Iterator[Element]:
+        """Yield each element with one of the local *names*, and clear it afterwards."""
+        source = BytesIO(self.text.encode(errors="replace"))
+        try:
+            for _, element in etree.iterparse(source, recover=True, **SAFE_OPTIONS):
+                if local_name(element) in names:
+                    yield element
+                    element.clear(keep_tail=False)
+        except etree.LxmlError:
+            return  # The document, or the rest of it, is not XML.
+
+    def tree(self) -> Element | None:
+        """Return the root element; None if the document is not XML."""
+        parser = etree.XMLParser(recover=True, **SAFE_OPTIONS)
+        return etree.fromstring(self.text.encode(errors="replace"), parser) if self.text else None
+
+
+def decode_markup(received: ReceivedDocument) -> tuple[PageParsed, str]:
+    """Return the result with the encoding, and the decoded text without leading white space."""
     parsed, decoded = received.decode(is_html=True)
-    return parsed, decoded.text.lstrip("\ufeff \t\r\n").encode(errors="replace")
+    return parsed, decoded.text.lstrip("\ufeff \t\r\n")
 
 
-def root_name(body: bytes) -> str:
-    """Return the local name of the root element of *body*; "" if there is none."""
-    for element in _iterate_events(body[:PROLOG_SIZE], events=("start",)):
-        return local_name(element)
-    return ""
-
-
-def iterate_elements(body: bytes, *names: str) -> Iterator[Element]:
-    """Yield each element with one of the local *names*, and clear it afterwards."""
-    tags = ["{*}" + name for name in names]
-    for element in _iterate_events(body, events=("end",), tag=tags):
-        yield element
-        element.clear(keep_tail=False)
-
-
-def _iterate_events(body: bytes, **selection: Any) -> Iterator[Element]:
-    try:
-        for _, element in etree.iterparse(BytesIO(body), recover=True, **SAFE_OPTIONS, **selection):
-            yield element
-    except etree.LxmlError:
-        return  # The document, or the rest of it, is not XML.
+def read_document(text: str) -> XmlDocument:
+    """Return the document in *text*, repaired."""
+    repaired = repair_markup(text)
+    return XmlDocument(repaired.root, repaired.text, repaired.is_repaired)
 
 
 def local_name(element: Element) -> str:
@@ -63,7 +97,13 @@ def local_name(element: Element) -> str:
 
 @lru_cache(maxsize=1000)
 def _strip_namespace(tag: object) -> str:
-    return tag.rpartition("}")[2].rpartition(":")[2] if isinstance(tag, str) else ""
+    return tag.rpartition("}")[2].rpartition(":")[2].lower() if isinstance(tag, str) else ""
+
+
+def attribute(element: Element, name: str) -> str:
+    """Return the value of the attribute of *element* with a local *name*; "" if there is none."""
+    found = (value for key, value in element.items() if _strip_namespace(key) == name)
+    return str(next(found, "")).strip()
 
 
 def text_of(element: Element) -> str:
@@ -71,6 +111,19 @@ def text_of(element: Element) -> str:
     if not len(element):
         return (element.text or "").strip()
     return "".join(map(str, element.itertext())).strip()
+
+
+def target_of(element: Element) -> str:
+    """Return the URL that is the text of *element*; U+FFFD if elements divide the text.
+
+    An element without its end contains the elements that follow it: its own text is the URL.
+    """
+    names = {name for child in element if (name := local_name(child))}
+    own = "".join(map(str, [element.text or "", *(child.tail or "" for child in element)])).strip()
+    if not names or (own and names <= FOLLOWING_NAMES):
+        return own
+    pieces = list(filter(None, map(str.strip, map(str, element.itertext()))))
+    return "".join(pieces) if len(pieces) < 2 and not own else REPLACEMENT
 
 
 def child_texts(element: Element) -> dict[str, str]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 from xml.parsers import expat
 
+from gossamer.web.markup import repair_references
 from gossamer.web.url import BadUrl, canonicalize, host_key
 from gossamer.web.usage.files import MAX_PATTERN_LENGTH, MAX_STATEMENTS, FileStatement, Malformed
 from gossamer.web.usage.statements import MAX_TEXT_LENGTH, Category, License, Source, Statement
@@ -107,6 +108,14 @@ def read_rsl(body: bytes, url: str, host: str) -> tuple[FileStatement, ...]:
     return tuple(found[:MAX_STATEMENTS])
 
 
+def _repaired(body: bytes) -> bytes:
+    """Return *body* with repaired references if it is UTF-8; other encodings are left to expat."""
+    try:
+        return repair_references(body.decode("utf-8-sig").lstrip()).encode()
+    except UnicodeDecodeError:
+        return body.lstrip()
+
+
 def _statements(content: _Content, before: int, url: str) -> Iterator[Statement]:
     """Yield a statement for each license of *content*; *before*: licenses earlier in the file."""
     terms = content.licenses
@@ -190,7 +199,7 @@ class _Reader:
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._add_text
         try:
-            parser.Parse(body.lstrip(), True)
+            parser.Parse(_repaired(body), True)
         except (expat.ExpatError, ValueError) as error:
             raise Malformed(f"it is not XML: {error}"[:MAX_TEXT_LENGTH]) from error
 
