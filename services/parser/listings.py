@@ -56,6 +56,8 @@ CHANGEFREQ_SECONDS = {
     "yearly": 365 * DAY,
 }
 """Values of changefreq in seconds. `always` and `never` are ignored: they are never true."""
+SITEMAP_ENTRIES, FEED_ENTRIES = ("url", "sitemap"), ("item", "entry")
+"""Names of the elements of entries."""
 SITEMAP_ROOTS = {"urlset": Listing.SITEMAP, "sitemapindex": Listing.SITEMAP_INDEX}
 FEED_ROOTS = frozenset({"rss", "rdf", "feed"})
 FEED_RELATIONS = ("alternate", "next", "previous", "prev-archive", "next-archive")
@@ -141,7 +143,7 @@ class EntryCollector:
 def read_sitemap(parsed: PageParsed, xml: XmlDocument, options: Options) -> PageParsed:
     """Return the entries of a sitemap or an index."""
     entries = EntryCollector(parsed, options)
-    for element in xml.iterate_elements("url", "sitemap"):
+    for element in xml.iterate_elements(*SITEMAP_ENTRIES):
         _add_element(entries, element)
         if entries.is_full:
             break
@@ -170,9 +172,11 @@ def _parse_priority(text: str) -> float:
 
 
 def read_text_sitemap(parsed: PageParsed, text: str, options: Options) -> PageParsed:
-    """Return the URLs in *text*, one per line; skip other lines."""
-    entries = EntryCollector(parsed, options)
-    for line in text.splitlines():
+    """Return the URLs in *text*, one per line; skip other lines, and the last one of a cut text."""
+    entries, lines = EntryCollector(parsed, options), text.splitlines(keepends=True)
+    if parsed.truncated and lines and not lines[-1].endswith(("\n", "\r")):
+        lines.pop()
+    for line in lines:
         if _absolute_url.fullmatch(line.strip()):
             entries.add(entries.resolve(line.strip()), 0.0)
         if entries.is_full:
@@ -183,8 +187,8 @@ def read_text_sitemap(parsed: PageParsed, text: str, options: Options) -> PagePa
 def read_feed(parsed: PageParsed, xml: XmlDocument, options: Options) -> PageParsed:
     """Return the entries of RSS or Atom."""
     entries, links = EntryCollector(parsed, options), list[str]()
-    for element in xml.iterate_elements("item", "entry", "channel", "feed"):
-        if local_name(element) in ("item", "entry"):
+    for element in xml.iterate_elements(*FEED_ENTRIES, "channel", "feed"):
+        if local_name(element) in FEED_ENTRIES:
             changed_at = _first_date(element, "updated", "modified", "date", "pubdate", "published")
             for target in _feed_targets(element, ("alternate",)):
                 entries.add(entries.resolve(target, element.base), changed_at)

@@ -189,12 +189,17 @@ def _read_listing(
     parsed: PageParsed, xml: XmlDocument, received: ReceivedDocument
 ) -> PageParsed | None:
     """Return the entries of *xml*; None if its root is not the root of a listing."""
-    parsed = add_hazards(parsed, [Hazard.MALFORMED_XML] * xml.is_repaired)
-    if xml.root in listings.SITEMAP_ROOTS:
-        return listings.read_sitemap(parsed, xml, received.options)
-    if xml.root in listings.FEED_ROOTS:
-        return listings.read_feed(parsed, xml, received.options)
-    return None
+    is_sitemap = xml.root in listings.SITEMAP_ROOTS
+    if not is_sitemap and xml.root not in listings.FEED_ROOTS:
+        return None
+    names, read = (
+        (listings.SITEMAP_ENTRIES, listings.read_sitemap)
+        if is_sitemap
+        else (listings.FEED_ENTRIES, listings.read_feed)
+    )
+    whole = xml.without_torn_entry(*names)
+    parsed = add_hazards(parsed, [Hazard.MALFORMED_XML] * whole.is_repaired)
+    return read(parsed, whole, received.options)
 
 
 def _unpack(received: ReceivedDocument) -> ReceivedDocument:

@@ -55,11 +55,12 @@ class XmlDocument(NamedTuple):
         behind its last tag.
         """
         seen = without_hidden(self.text)
-        if re.search(rf"</(?:[^\s/<>:]*:)?{re.escape(self.root)}\s*>", seen):
+        root = rf"</(?:[^\s/<>:]*:)?{re.escape(self.root)}\s*>|\A<[^<>]*/>\s*\Z"
+        if re.search(root, seen):
             return self
         ends = [*re.finditer(rf"</(?:[^\s/<>:]*:)?(?:{'|'.join(names)})\s*>", seen)]
         end = ends[-1].end() if ends else seen.rfind(">") + 1
-        return self._replace(text=self.text[:end])
+        return self._replace(text=self.text[:end], is_repaired=True)
 
     def iterate_elements(self, *names: str) -> Iterator[Element]:
         """Yield each element with one of the local *names*, and clear it afterwards."""

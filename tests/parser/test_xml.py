@@ -3,6 +3,7 @@
 The situations are those of `tests/reports/README.md`.
 """
 
+import re
 from io import BytesIO
 from zipfile import ZipFile
 
@@ -13,7 +14,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from gossamer.events import Listing, PageParsed, Purpose
 from gossamer.events.hazards import Hazard
-from gossamer.web.url import canonicalize
+from gossamer.web.url import BadUrl, canonicalize
 from gossamer.web.usage.rsl import read_rsl
 from services.parser.page import parse
 from tests.parser.pages import NOW, OPTIONS, page_response
@@ -115,11 +116,18 @@ REFERENCES = """
 """.strip().splitlines()
 
 
+_unreadable = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ufffd-\uffff]")
+"""Characters that XML cannot contain, and the one in place of others."""
+
+
 def as_browsers_read(target: str) -> list[str]:
     """Return the URL of a link to *target* in HTML; nothing if a character of it is unreadable."""
     link = LexborHTMLParser(f'<a href="{target}">x</a>').css_first("a")
-    href = (link.attributes["href"] or "").strip() if link else ""
-    return [] if "\ufffd" in href else [canonicalize(href, MAP)]
+    href = (link.attributes["href"] or "") if link else ""
+    try:
+        return [] if _unreadable.search(href) else [canonicalize(href.strip(), MAP)]
+    except BadUrl:
+        return []
 
 
 @pytest.mark.parametrize("writer", WRITERS)
@@ -141,12 +149,8 @@ def test_any_text_is_read_as_browsers_read_it(text: str, writer: str) -> None:
     target = "/" + "".join(
         one for at, one in enumerate(text) if one != "<" or text[at + 1 : at + 2] in ("=", "1", "%")
     )
-    if any(control in target for control in ("\x01", "\ufffe", "&#1;")):
-        expected = list[str]()
-    else:
-        expected = as_browsers_read(target)
     if "&#55357;" not in target:
-        assert urls(read(WRITERS[writer](target))) == expected
+        assert urls(read(WRITERS[writer](target))) == as_browsers_read(target)
 
 
 @pytest.mark.parametrize(
