@@ -12,6 +12,8 @@ Differences from the standard:
 - The signatures of BMP and ID3 are longer than in the standard, because texts may begin with their
   two or three letters.
 - A UTF-8 BOM may precede markup.
+- A listing, such as a feed, is recognised by its first element in any text, because servers give
+  feeds and sitemaps all sorts of types.
 - `nosniff` is obeyed: the declared type is then the type.
 - The first bytes of a gzip file are unpacked, because sitemaps are sent like this.
 """
@@ -90,10 +92,16 @@ _begins_markup = re.compile(rb"(?:\xef\xbb\xbf)?[\t\n\f\r ]*" + _any_of(MARKUP),
 _begins_format = re.compile(_any_of(FORMATS), re.DOTALL)
 _feed = re.compile(
     rb"(?:\xef\xbb\xbf)?(?>(?:[\t\n\f\r ]*<(?>!--.*?-->|!(?!--)[^>]*>|\?.*?\?>))*)[\t\n\f\r ]*"
-    rb"<(?:(rss)|(feed)|rdf:RDF(?=.*http://purl\.org/rss/1\.0/)"
+    rb"<(?:(?:[a-z][\w.-]*:)?(?:(rss)|(feed)|(urlset|sitemapindex))(?=[\t\n\f\r />])"
+    rb"|rdf:RDF(?=.*http://purl\.org/rss/1\.0/)"
     rb"(?=.*http://www\.w3\.org/1999/02/22-rdf-syntax-ns#))",
-    re.DOTALL,
+    re.DOTALL | re.IGNORECASE,
 )
+_xml_type = re.compile(r".*[/+-](?:xml|rss|atom|rdf)")
+READ_BY_ROOT = frozenset(
+    f"application/{name}" for name in ("xml", "rdf+xml", "rss+xml", "atom+xml", "xhtml+xml")
+) | {"text/xml"}
+"""Types under which the root element decides."""
 BOMS = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
 _xml = re.compile(
     rb"(?:\xef\xbb\xbf)?[\t\n\r ]*<(?:\?xml|(?:urlset|sitemapindex|rss|feed)[\t\n\r />])"
@@ -103,8 +111,13 @@ _binary = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 def is_textual(kind: str) -> bool:
     """Return whether a document of this type can be parsed without its end."""
-    is_structured = kind in ("application/json", "application/xml")
-    return is_structured or kind.startswith("text/") or kind.endswith(("+xml", "+json"))
+    is_structured = kind == "application/json" or kind.endswith("+json") or is_xml(kind)
+    return is_structured or kind.startswith("text/")
+
+
+def is_xml(kind: str) -> bool:
+    """Return whether a type is of XML, also if it is not registered, such as `application/rss`."""
+    return _xml_type.fullmatch(kind) is not None
 
 
 class Declared(NamedTuple):
@@ -137,7 +150,9 @@ class Declared(NamedTuple):
             found = _sniff_unknown(body, markup=not self.nosniff)
             return BINARY if self.kind and found == TEXT else found
         if self.kind == "text/html":
-            return _format(body) or _feed_or_html(body)
+            return _format(body) or _listing(body) or self.kind
+        if self.kind not in READ_BY_ROOT and (listing := _listing(body)):
+            return listing
         return _format(body) or (_text_or_binary(body) if self.by_default else self.kind)
 
 
@@ -162,7 +177,8 @@ def _nosniff(headers: Headers) -> bool:
 def _sniff_unknown(body: bytes, markup: bool) -> str:
     """Section 7.1; *markup* is its sniff-scriptable flag."""
     begins = _begins_markup.match(body) if markup else None
-    return _row(MARKUP, begins) or _format(body) or _text_or_binary(body)
+    found = _row(MARKUP, begins) or (_listing(body) if markup else "")
+    return found or _format(body) or _text_or_binary(body)
 
 
 def _sniff_gzip(kind: str, body: bytes) -> str:
@@ -183,11 +199,13 @@ def _text_or_binary(body: bytes) -> str:
     )
 
 
-def _feed_or_html(body: bytes) -> str:
-    """Section 7.3."""
+def _listing(body: bytes) -> str:
+    """Return the type of a feed or sitemap; "" for another text (section 7.3)."""
     found = _feed.match(body, 0, RESOURCE_HEADER_BYTES)
     if not found:
-        return "text/html"
+        return ""
+    if found[3]:
+        return "application/xml"
     return "application/atom+xml" if found[2] else "application/rss+xml"
 
 

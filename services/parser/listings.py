@@ -171,6 +171,12 @@ def _parse_priority(text: str) -> float:
         return DEFAULT_PRIORITY
 
 
+def is_text_sitemap(text: str) -> bool:
+    """Return whether *text* begins with a URL in a line of its own, apart from comments."""
+    lines = (line for line in map(str.strip, text.splitlines()) if line and line[0] != "#")
+    return _absolute_url.fullmatch(next(lines, "")) is not None
+
+
 def read_text_sitemap(parsed: PageParsed, text: str, options: Options) -> PageParsed:
     """Return the URLs in *text*, one per line; skip other lines, and the last one of a cut text."""
     entries, lines = EntryCollector(parsed, options), text.splitlines(keepends=True)

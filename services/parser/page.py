@@ -4,6 +4,7 @@ A reader is a function from `ReceivedDocument` to `PageParsed`. The result for a
 reader contains only the headers, the size and the digest.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from math import inf
 
@@ -35,6 +36,7 @@ from gossamer.web.sniffing import (
     PDF,
     STYLE,
     UNCUTTABLE_TYPES,
+    is_xml,
     media_type,
     whole_type,
 )
@@ -50,6 +52,12 @@ from services.parser.result import add_hazards, start_result
 from services.parser.text import digest_of
 from services.parser.xml import XmlDocument, decode_markup, read_document
 
+MESSAGE_SIZE = 500
+"""Bytes in which the first message of a server begins."""
+_message = re.compile(
+    rb"<b>(?:Notice|Warning|Deprecated|Strict Standards)</b>:|class=['\"]xdebug-error"
+)
+"""The beginning of a message of PHP, and of its debugger."""
 Reader = Callable[[ReceivedDocument], PageParsed]
 
 
@@ -145,8 +153,29 @@ def read_by_type(received: ReceivedDocument) -> PageParsed:
     parsed = received.parsed
     if parsed.visit.purpose is Purpose.SITEMAP:
         return read_sitemap(received)
-    reader = READERS.get(parsed.content_type)
+    kind = parsed.content_type
+    reader = READERS.get(kind) or (read_xml if is_xml(kind) else None)
     return reader(received) if reader else parsed
+
+
+def read_html(received: ReceivedDocument) -> PageParsed:
+    """Return the contents of HTML, or the entries of a feed behind a message of the server.
+
+    A message that PHP prints before the headers gives a feed the type of HTML.
+    """
+    begins_with_message = _message.search(received.body, 0, MESSAGE_SIZE)
+    listing = _find_listing(received) if begins_with_message else None
+    return listing or document.read_html(received)
+
+
+def read_xhtml(received: ReceivedDocument) -> PageParsed:
+    """Return the contents of XHTML, or the entries of a feed of this type."""
+    return _find_listing(received) or document.read_xhtml(received)
+
+
+def _find_listing(received: ReceivedDocument) -> PageParsed | None:
+    parsed, text = decode_markup(received)
+    return _read_listing(parsed, read_document(text), received)
 
 
 def read_plain_text(received: ReceivedDocument) -> PageParsed:
@@ -170,8 +199,8 @@ def read_xml(received: ReceivedDocument) -> PageParsed:
 def read_sitemap(received: ReceivedDocument) -> PageParsed:
     """Return the entries of a sitemap that a robots.txt or an index names, or of XML in gzip.
 
-    Servers give sitemaps all sorts of types, so the content decides: XML, a page of HTML (which
-    usually says that there is no sitemap), or else text.
+    Servers give sitemaps all sorts of types, so the content decides: XML, URLs line by line, a page
+    of HTML (which usually says that there is no sitemap), or else text.
     """
     received = _unpack(received)
     parsed, text = decode_markup(received)
@@ -180,7 +209,8 @@ def read_sitemap(received: ReceivedDocument) -> PageParsed:
         return listing
     if received.parsed.visit.purpose is not Purpose.SITEMAP:
         return received.parsed
-    if xml.root == "html" or parsed.content_type in HTML:
+    is_page = parsed.content_type in HTML and not listings.is_text_sitemap(text)
+    if xml.root == "html" or is_page:
         return document.read_html(received)
     return listings.read_text_sitemap(parsed, text, received.options)
 
@@ -214,8 +244,8 @@ def _unpack(received: ReceivedDocument) -> ReceivedDocument:
 
 
 READERS: Mapping[str, Reader] = {
-    "text/html": document.read_html,
-    "application/xhtml+xml": document.read_xhtml,
+    "text/html": read_html,
+    "application/xhtml+xml": read_xhtml,
     "text/plain": read_plain_text,
     "text/xml": read_xml,
     "application/xml": read_xml,
