@@ -1,23 +1,35 @@
-"""Dates as epoch seconds: exact dates in sitemaps, feeds and files, and loose dates in pages.
+"""Dates as epoch seconds, in all forms that are common in sitemaps, feeds, files and pages.
 
-Loose dates are written for people or by habit. Only unambiguous forms are read.
+Dates follow a standard (W3C's profile of ISO 8601, RFC 822), the habit of a programming language,
+or are written for people. `parse_date` reads all of these, and only unambiguous ones: `3/4/2024` is
+a day in March or in April. A date without a zone is in UTC.
 """
 
 import re
 from calendar import timegm
 from datetime import UTC, datetime, timedelta, timezone
-from email.utils import parsedate_to_datetime
 
 MAX_DATE_LENGTH = 64
-"""Most characters of an exact date."""
-MAX_LOOSE_DATE_LENGTH = 50
-"""Most characters of a loose date."""
+"""Most characters of a date that are read."""
 WEB_BEGAN_AT = float(timegm((1993, 1, 1, 0, 0, 0)))
 """Earlier dates are mistakes (Castillo, *Practical issues of crawling large Web collections*, 5.5).
 """
 MAX_CLOCK_SKEW = 86400.0
 """Seconds by which a clock or a time zone may be ahead of ours."""
+DAY = 86400.0
 MONTHS = "janfebmaraprmayjunjulaugsepoctnovdec"
+LAST_MONTH = 12
+LAST_SHORT_YEAR_OF_2000S = 68
+"""Years of two digits up to this one are after 2000 (POSIX, strptime)."""
+ZONES = {
+    **dict.fromkeys(("Z", "UTC", "GMT", "UT", "WET"), 0),
+    **dict.fromkeys(("CET", "WEST", "BST"), 1),
+    **dict.fromkeys(("CEST", "EET", "SAST"), 2),
+    **dict.fromkeys(("EEST", "MSK"), 3),
+    **{"SGT": 8, "HKT": 8, "JST": 9, "KST": 9, "AEST": 10, "AEDT": 11},
+    **{"EDT": -4, "EST": -5, "CDT": -5, "CST": -6, "MDT": -6, "MST": -7, "PDT": -7, "PST": -8},
+}
+"""Hours of common names of zones. The meaning of other names depends on the place."""
 
 _w3c = re.compile(
     r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[Tt ]+(\d\d):(\d\d)(?::(\d\d)(?:[.,]\d*)?)?"
@@ -28,28 +40,84 @@ _pdf = re.compile(
     r"(?:D:)?(\d{4})(?:(\d\d)(?:(\d\d)(?:(\d\d)(\d\d)?(\d\d)?(?:([Zz]|[+-]\d\d(?:'?\d\d)?).*)?)?)?)?",
     re.ASCII,
 )
-_utc = re.compile(r"\s*(?:UTC|GMT)$", re.IGNORECASE)
-_numbers = re.compile(r"((?:19|20)\d\d)[-/.]?(\d\d?)[-/.]?(\d\d?)(?!\d)")
-_day_first = re.compile(r"(\d\d?)\.?\s+([A-Za-z]{3})[a-z]*\.?,?\s+((?:19|20)\d\d)")
-_month_first = re.compile(r"([A-Za-z]{3})[a-z]*\.?\s+(\d\d?)(?:st|nd|rd|th)?,?\s+((?:19|20)\d\d)")
+_year = r"(?P<year>(?:19|20)\d\d)(?!\d)"
+_name = r"(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?,?"
+_day = r"(?<!\d)(?P<day>\d\d?)(?:st|nd|rd|th)?"
+_dates = tuple(
+    re.compile(form, re.ASCII | re.IGNORECASE)
+    for form in (
+        r"(?<!\d)(?P<year>(?:19|20)\d\d)([-/.])(?P<month>\d\d?)\2(?P<day>\d\d?)(?!\d)",
+        r"(?<!\d)(?P<year>(?:19|20)\d\d)(?P<month>\d\d)(?P<day>\d\d)(?=(?:\d{4}|\d{6})?(?!\d))",
+        rf"{_day}[.,]?[\s/-]*{_name}[\s/-]*(?:{_year}|(?P<short>\d\d)(?![\d:]))",
+        rf"{_name}\s*{_day},?\s+{_year}",
+        rf"{_name}\s*{_day},?\s+(?=\d\d?:\d\d)(?:.*?(?<!\d){_year})",
+        rf"{_day}\.\s?(?P<month>\d\d?)\.\s?{_year}",
+        rf"(?<!\d)(?P<first>\d\d?)([-/])(?P<second>\d\d?)\2{_year}",
+    )
+)
+"""The forms of a day, those with the year first before others."""
+_time = re.compile(
+    r"(?<![\d:.])(\d\d?):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?(?!\d)(?:\s*([ap])\.?m\b\.?)?"
+    r"(?:\s*(?:(?:utc|gmt|z)?\s*([+-]\d\d(?::?\d\d)?)(?!\d)|([a-z]{1,4})\b))?",
+    re.ASCII | re.IGNORECASE,
+)
+_compact_time = re.compile(r"T?(\d\d)(\d\d)(\d\d)?()(?:\s*([+-]\d\d:?\d\d)|(Z))?", re.ASCII)
 _in_url = re.compile(
     r"/((?:19|20)\d\d)[/-](0?[1-9]|1[0-2]|[a-z]{3})[/-](0?[1-9]|[12]\d|3[01])(?=[/_.-]|$)"
 )
 
 
 def parse_date(text: str) -> float:
-    """Return the time of a date in W3C's profile of ISO 8601, or in RFC 822; 0 if it is invalid.
+    """Return the time of a date in any common form; 0 if there is none, or if it is ambiguous.
 
-    Missing parts are the earliest possible, in UTC.
+    Missing parts are the earliest possible. The time of a day that is invalid is its start.
     """
-    text = text.strip()[:MAX_DATE_LENGTH]
-    if match := _w3c.fullmatch(text):
-        return _to_epoch(match)
-    try:
-        date = parsedate_to_datetime(text)
-        return _timestamp(date if date.tzinfo else date.replace(tzinfo=UTC))
-    except (ValueError, TypeError, OverflowError, IndexError):
+    text = " ".join(text[: 2 * MAX_DATE_LENGTH].split())[:MAX_DATE_LENGTH]
+    if (match := _w3c.fullmatch(text)) and (exact := _to_epoch(match)):
+        return exact
+    if found := next(filter(None, (form.search(text) for form in _dates)), None):
+        day = _day_of(found)
+        return max(0.0, day + _time_of_day(text, found)) if day else 0.0
+    return _parse_epoch(text)
+
+
+def parse_web_date(text: str, now: float) -> float:
+    """Return the time of *text*; 0 if it is invalid, before the Web or after *now*."""
+    time = parse_date(text)
+    return time if WEB_BEGAN_AT <= time <= now + MAX_CLOCK_SKEW else 0.0
+
+
+def _day_of(found: re.Match[str]) -> float:
+    """Return the start of the day in *found*; 0 if it is invalid or ambiguous."""
+    parts = found.groupdict()
+    year, month, day = parts["year"], parts.get("month"), parts.get("day")
+    if year is None:
+        short = int(parts["short"])
+        year = str(short + (2000 if short <= LAST_SHORT_YEAR_OF_2000S else 1900))
+    if month is None or day is None:
+        first, second = int(parts["first"]), int(parts["second"])
+        if first <= LAST_MONTH and second <= LAST_MONTH and first != second:
+            return 0.0
+        day, month = map(str, (first, second) if second <= LAST_MONTH else (second, first))
+    return _day_start(int(year), month, int(day))
+
+
+def _time_of_day(text: str, day: re.Match[str]) -> float:
+    """Return the seconds from the start of *day* to the time in *text*; 0 if there is none."""
+    behind = text[day.end() :].lstrip("T:,- ")
+    time = _compact_time.fullmatch(behind) or _time.search(behind) or _time.search(text)
+    if not time:
         return 0.0
+    hour, minute, second = (int(time[at] or 0) for at in (1, 2, 3))
+    if time[4]:
+        hour = hour % 12 + (12 if time[4] in "pP" else 0)
+    zone = timedelta(hours=ZONES.get((time[6] or "Z").upper(), 0))
+    try:
+        offset = (_offset(time[5]).utcoffset(None) or zone) if time[5] else zone
+    except ValueError:
+        offset = timedelta()
+    seconds = hour * 3600.0 + minute * 60 + min(second, 59)
+    return seconds - offset.total_seconds() if seconds <= DAY else 0.0
 
 
 def parse_pdf_date(text: str) -> float:
@@ -81,17 +149,6 @@ def _timestamp(date: datetime) -> float:
     return max(0.0, date.timestamp())
 
 
-def parse_loose_date(text: str, now: float) -> float:
-    """Return the time of *text*, in UTC if it has no zone; 0 if it is invalid.
-
-    Times before the Web or after *now* are invalid.
-    """
-    text = text.strip()[:MAX_LOOSE_DATE_LENGTH]
-    exact = parse_date(text) or parse_date(_utc.sub("Z", text))
-    time = exact or _parse_epoch(text) or _parse_words(text)
-    return time if WEB_BEGAN_AT <= time <= now + MAX_CLOCK_SKEW else 0.0
-
-
 def parse_url_date(url: str, now: float) -> float:
     """Return the start of the day in a URL's path, such as `/2026/11/23/`; 0 if there is none."""
     match = _in_url.search(url)
@@ -103,16 +160,6 @@ def _parse_epoch(text: str) -> float:
     if not text.isdecimal() or len(text) not in (10, 13):
         return 0.0
     return int(text) / (1000 if len(text) == 13 else 1)
-
-
-def _parse_words(text: str) -> float:
-    if match := _numbers.search(text):
-        return _day_start(int(match[1]), match[2], int(match[3]))
-    if match := _day_first.search(text):
-        return _day_start(int(match[3]), match[2], int(match[1]))
-    if match := _month_first.search(text):
-        return _day_start(int(match[3]), match[1], int(match[2]))
-    return 0.0
 
 
 def _day_start(year: int, month: str, day: int) -> float:

@@ -43,7 +43,7 @@ from gossamer.web.sniffing import (
 from gossamer.web.usage import is_reserved
 from gossamer.web.validators import validators_after_304, validators_of
 from services.parser import files, listings, styles
-from services.parser.dates import parse_loose_date
+from services.parser.dates import parse_web_date
 from services.parser.html import document
 from services.parser.links import find_header_links
 from services.parser.options import Options
@@ -135,7 +135,7 @@ def _add_header_links(parsed: PageParsed, page: PageFetched) -> PageParsed:
 
 def _apply_directives(parsed: PageParsed, options: Options) -> PageParsed:
     """Return *parsed* with noindex and nofollow, by its robots directives and the settings."""
-    after = parse_loose_date(directive_value(UNAVAILABLE_AFTER, parsed.directives), inf)
+    after = parse_web_date(directive_value(UNAVAILABLE_AFTER, parsed.directives), inf)
     reserved = is_reserved(parsed.usage_statements)
     given = find_signals(parsed.directives, reserved, 0.0 < after <= parsed.fetched_at)
     noindex = not given.isdisjoint(options.not_indexed)

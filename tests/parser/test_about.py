@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gossamer.events import PageParsed
-from services.parser.dates import WEB_BEGAN_AT, parse_loose_date
+from services.parser.dates import WEB_BEGAN_AT, parse_web_date
 from services.parser.page import parse
 from tests.parser.articles import ARTICLES
 from tests.parser.pages import NOW, OPTIONS, URL, page_response
@@ -96,7 +96,7 @@ def test_modification_time_and_its_source(markup: str, by: str) -> None:
 
 @given(st.text(max_size=60) | st.from_regex(r"[0-9 T:/.+-]{4,30}"))
 def test_any_text_parses_to_plausible_time_or_zero(text: str) -> None:
-    results = parse_loose_date(text, READ_AT)
+    results = parse_web_date(text, READ_AT)
     assert results == 0.0 or WEB_BEGAN_AT <= results <= READ_AT + 86400
 
 
@@ -105,9 +105,9 @@ def test_usual_time_formats_are_parsed(when: datetime) -> None:
     exact = when.replace(microsecond=0, tzinfo=UTC)
     day = exact.replace(hour=0, minute=0, second=0)
     for form in ("%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S", "%a, %d %b %Y %H:%M:%S GMT"):
-        assert parse_loose_date(exact.strftime(form), READ_AT) == exact.timestamp()
+        assert parse_web_date(exact.strftime(form), READ_AT) == exact.timestamp()
     for form in ("%Y%m%d", "%Y/%m/%d", "%d %B %Y", "%B %d, %Y"):
-        assert parse_loose_date(day.strftime(form), READ_AT) == day.timestamp()
+        assert parse_web_date(day.strftime(form), READ_AT) == day.timestamp()
 
 
 @pytest.mark.parametrize(

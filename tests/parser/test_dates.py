@@ -1,4 +1,4 @@
-"""Exact dates in sitemaps, feeds and PDFs."""
+"""Dates in sitemaps, feeds, pages and PDFs."""
 
 from datetime import UTC, datetime
 
@@ -58,3 +58,80 @@ def test_pdf_date_is_parsed(text: str, hours: float) -> None:
 @given(st.text() | st.from_regex(r"D?:?\d{4}-?\d\d-?\d\d[T ]?\d\d:?\d\d:?\d\d[+-]\d\d:?\d\d"))
 def test_any_text_is_accepted_as_date(text: str) -> None:
     assert parse_date(text) >= 0.0 and parse_pdf_date(text) >= 0.0
+
+
+AT = datetime(2024, 5, 8, 8, 53, 11, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    ("text", "hours"),
+    [
+        ("2024-05-08 08:53:11 AM", 0),
+        ("2024-05-08 08:53:11 PM", 12),
+        ("2024-05-08 08:53:11 p.m.", 12),
+        ("2024-5-8 8:53:11", 0),
+        ("2024/05/08 08:53:11", 0),
+        ("2024.05.08 08:53:11", 0),
+        ("2024-05-08T08:53:11.9800168Z", 0),
+        ("2024-05-08T08:53:11.980016+02:00", -2),
+        ("2024-05-08 08:53:11 UTC", 0),
+        ("2024-05-08 08:53:11 +0200 CEST", -2),
+        ("2024-05-08T08:53:11 GMT", 0),
+        ("20240508T085311Z", 0),
+        ("20240508085311", 0),
+        ("2024-05-08T08:53:11Z 2023-06-15T15:33:55Z", 0),
+        ("Wed, 08 May 2024 08:53:11 GMT", 0),
+        ("WED,08 MAY 2024 08:53:11", 0),
+        ("Wed, 08 May 2024 08:53:11 +02:00", -2),
+        ("Wed, 8 May 2024 8:53:11 Z", 0),
+        ("Wed, 08 May 24 08:53:11 EST", 5),
+        ("Wed, May 8 2024 08:53:11 MST", 7),
+        ("Wed, May 08 2024 08:53:11 +0000", 0),
+        ("Wednesday, 08-May-24 08:53:11 GMT", 0),
+        ("Wed May  8 08:53:11 2024", 0),
+        ("Wed May 08 08:53:11 UTC 2024", 0),
+        ("Wed May 08 08:53:11 CEST 2024", -2),
+        ("Wed May 08 2024 08:53:11 GMT+0200 (Central European Summer Time)", -2),
+        ("May 8, 2024, 8:53:11 AM", 0),
+        ("8 May 2024, 08:53:11", 0),
+        ("8th May 2024 08:53:11", 0),
+        ("08/May/2024:08:53:11 +0200", -2),
+        ("08.05.2024 08:53:11", 0),
+        ("13/05/2024 08:53:11", 120),
+        ("05/13/2024 08:53:11", 120),
+        ("05/05/2024 08:53:11", -72),
+        ("1715158391", 0),
+        ("1715158391000", 0),
+        ("\n  2024-05-08T08:53:11Z\n ", 0),
+    ],
+)
+def test_common_form_of_time_is_parsed(text: str, hours: float) -> None:
+    """ultimate-sitemap-parser#86, elfeed#345, rome#166, #378, NetNewsWire#2109, superdesk#3269."""
+    assert parse_date(text) == AT + hours * HOUR
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2024-5-8",
+        "2024/05/08",
+        "20240508",
+        "8 May 2024",
+        "May 8, 2024",
+        "8. May 2024",
+        "08.05.2024",
+        "2024-05-08 31:99:00",
+        "2024-05-08T",
+        "2024-05-08+02:00"[:10],
+    ],
+)
+def test_common_form_of_day_is_parsed(text: str) -> None:
+    assert parse_date(text) == datetime(2024, 5, 8, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["03/04/2024", "3-4-2024", "8 May 10:00", "1.2.3", "version 20.24", "12", "99:99", "May"],
+)
+def test_ambiguous_date_is_not_guessed(text: str) -> None:
+    assert parse_date(text) == 0.0

@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gossamer.web.robots import LIMIT, RobotsFile, RobotsRules, Rule, is_token, parse_robots
+from gossamer.web.robots.reader import MAX_SITEMAPS
 
 ROOT = "http://example.org"
 
@@ -371,3 +372,21 @@ def test_escaping_a_character_makes_no_difference(text: str, which: int) -> None
     )
     assert not disallowing("/" + text).allows(f"{ROOT}/{spelt}")
     assert not disallowing("/" + spelt).allows(f"{ROOT}/{quote(text)}")
+
+
+def test_sitemap_or_license_line_without_a_url_is_nothing() -> None:
+    """The URL of the robots.txt itself was once taken as a sitemap."""
+    body = b"License:\nSitemap:\nSitemap: \nUser-agent: *\nDisallow: /a\n"
+    file = parse_robots(body, "gossamer", 0.0, 1.0, "http://h.test/robots.txt")
+    assert (file.sitemaps, file.rules.licenses, file.malformed) == ((), (), 0)
+
+
+def test_sitemaps_beyond_the_limit_are_counted() -> None:
+    lines = [f"Sitemap: http://h.test/{number}.xml" for number in range(MAX_SITEMAPS)]
+    url = "http://h.test/robots.txt"
+    full = parse_robots("\n".join([*lines, lines[0]]).encode(), "gossamer", 0.0, 1.0, url)
+    assert (len(full.sitemaps), full.malformed) == (MAX_SITEMAPS, 0)
+    more = [*lines, "Sitemap: http://h.test/more.xml", "User-agent: *", "Disallow: /a"]
+    over = parse_robots("\n".join(more).encode(), "gossamer", 0.0, 1.0, url)
+    assert (over.sitemaps, over.malformed) == (full.sitemaps, 1)
+    assert over.rules.lines

@@ -24,7 +24,7 @@ MAX_RULES_BYTES, NEWLINE = 600_000, 2
 groups that name a crawler twice, can make the rules longer than the file. The rest is ignored, as
 beyond `LIMIT`, so that an order with the rules fits into a record."""
 MAX_SITEMAPS = 100
-"""Maximum number of sitemaps of one file."""
+"""Maximum number of sitemaps of one file. Further lines count as malformed."""
 MAX_USAGE_LINES = 100
 """Maximum number of usage lines of one file."""
 MAX_USAGE_LENGTH = 1000
@@ -99,7 +99,7 @@ class RobotsFile(NamedTuple):
     sitemaps: tuple[str, ...] = ()
     """Canonical URLs of any host, in their order."""
     malformed: int = 0
-    """Number of lines that do not follow the standard."""
+    """Number of lines that do not follow the standard, or that exceed a limit."""
 
 
 def parse_robots(
@@ -199,17 +199,22 @@ class _File:
         self._current, self._naming, self._has_name = current, True, True
 
     def _add_sitemap(self, value: bytes) -> bool:
-        if len(self.sitemaps) >= MAX_SITEMAPS:
+        """Add a sitemap; return whether the line is valid and read. One without a URL is nothing."""
+        if not value:
             return True
         try:
             url = canonicalize(value.decode("utf-8", "replace"), self._url)
         except BadUrl:
             return False
+        if url not in self.sitemaps and len(self.sitemaps) >= MAX_SITEMAPS:
+            return False
         self.sitemaps[url] = None
         return b"://" in value
 
     def _add_license(self, line: Line) -> bool:
-        """Add a license file of the current groups, or of all (RSL 1.0)."""
+        """Add a license file of the current groups, or of all (RSL 1.0); skip a line without one."""
+        if not line.value:
+            return True
         try:
             url = canonicalize(line.value.decode("utf-8", "replace"), self._url)
         except BadUrl:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from gossamer.events.pages import Source
 from gossamer.text.blocks import fold_whitespace
-from services.parser.dates import parse_loose_date, parse_url_date
+from services.parser.dates import parse_url_date, parse_web_date
 from services.parser.html.elements import Element, Elements
 from services.parser.links import Resolver
 
@@ -134,7 +134,7 @@ def _first_time(
     )
     for source, values in sources:
         for value in values:
-            if at := parse_loose_date(value, now):
+            if at := parse_web_date(value, now):
                 return StatedTime(at, source.value)
     return StatedTime()
 
