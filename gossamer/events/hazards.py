@@ -239,8 +239,8 @@ HAZARDS: dict[Hazard, Counting] = {
         "The blocklist (`gossamer block`) contains a URL or the network of its host, at "
         "admission or when its visit is due. Counted once for each page for parked links."),
     Hazard.ROBOTS_MALFORMED: Counting(("fetcher",), ("fetcher.robots_limit",),
-        "A robots.txt has lines that violate RFC 9309, which are interpreted leniently, or more than "
-        "100 sitemaps. The rest of them is dropped."),
+        "A robots.txt has lines that violate RFC 9309, which are interpreted leniently, or more "
+        "than 100 sitemaps. The rest of them is dropped."),
     Hazard.ROBOTS_EXCLUDED: Counting(
         ("frontier", "fetcher"), ("fetcher.product", "fetcher.robots_age"),
         "robots.txt forbids a URL, at admission or just before the request."),

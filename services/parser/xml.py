@@ -64,7 +64,8 @@ class XmlDocument(NamedTuple):
 
     def iterate_elements(self, *names: str) -> Iterator[Element]:
         """Yield each element with one of the local *names*, and clear it afterwards."""
-        source = BytesIO(self.text.encode(errors="replace"))
+        # A further root element is read, too, because the first one has siblings here.
+        source = BytesIO(f"<roots>{self.text}</roots>".encode(errors="replace"))
         try:
             for _, element in etree.iterparse(source, recover=True, **SAFE_OPTIONS):
                 if local_name(element) in names:

@@ -199,7 +199,7 @@ class _File:
         self._current, self._naming, self._has_name = current, True, True
 
     def _add_sitemap(self, value: bytes) -> bool:
-        """Add a sitemap; return whether the line is valid and read. One without a URL is nothing."""
+        """Add a sitemap, if the line names one; return whether the line is valid and was read."""
         if not value:
             return True
         try:
@@ -212,7 +212,7 @@ class _File:
         return b"://" in value
 
     def _add_license(self, line: Line) -> bool:
-        """Add a license file of the current groups, or of all (RSL 1.0); skip a line without one."""
+        """Add a license file, if the line names one, of the current groups or of all (RSL 1.0)."""
         if not line.value:
             return True
         try:
