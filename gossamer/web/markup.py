@@ -9,6 +9,9 @@ nobody wrote, so the errors are repaired here, by the rules of the HTML standard
 - `<` begins a tag before an ASCII letter, `/`, `!` or `?`, and is text elsewhere.
 - The names of elements are in lower case.
 
+`</` and `<!` that begin nothing that HTML knows are marked by U+FFFD, since a part of a text is
+missing there.
+
 Sections of CDATA, comments and processing instructions stay as they are. A character that XML
 cannot contain becomes U+FFFD: its place is known, and a URL with it is not a URL.
 """
@@ -38,7 +41,8 @@ _hidden = re.compile(_opaque, re.DOTALL)
 _token = re.compile(
     rf"(?P<opaque>{_opaque})|&(?:(?P<hex>\#[xX][0-9a-fA-F]+;?)|(?P<number>\#[0-9]+;?)"
     r"|(?P<name>[A-Za-z][A-Za-z0-9]*)(?P<end>;?)(?P<equals>(?:=)?))?"
-    r"|<(?P<tag>/?[A-Za-z_:][^\s/<>]*)|(?P<less><)(?![A-Za-z_:/!?])|(?P<close>\]\]>)",
+    r"|<(?P<tag>[A-Za-z_:][^\s/<>]*|/[A-Za-z_:][^\s/<>]*(?=\s*>))|(?P<torn></|<!)"
+    r"|(?P<less><)(?![A-Za-z_:?])|(?P<close>\]\]>)",
     re.DOTALL,
 )
 _surrogates = re.compile(
@@ -46,9 +50,11 @@ _surrogates = re.compile(
     r"&#(?:[xX]0*([dD][c-fC-F][0-9a-fA-F]{2})|0*(5[67]\d{3}));"
 )
 _forbidden = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-_faulty = re.compile(rf"&(?!(?:{XML_REFERENCES});)|<(?![a-z/!?])|</?[^\s/<>]*[A-Z]|\]\]>")
+_faulty = re.compile(
+    rf"&(?!(?:{XML_REFERENCES});)|<(?![a-z/!?])|</(?![^\s/<>]+\s*>)|<!(?!--|\[CDATA\[)|</?[^\s/<>]*[A-Z]|\]\]>"
+)
 _prolog = re.compile(
-    rf"(?P<opaque>{_opaque})|(?P<type><!doctype[^>\[]*(?:\[[^\]]*\]\s*)?>)|<(?:script|style)\b.*?</(?:script|style)\s*>"
+    rf"(?P<opaque>{_opaque})|(?P<type><!doctype[^<>\[]*(?:\[[^\]]*\]\s*)?>)|<(?:script|style)\b.*?</(?:script|style)\s*>"
     r"|<(?P<name>[a-z_][^\s/>]*)",
     re.DOTALL | re.IGNORECASE,
 )
@@ -114,6 +120,8 @@ def _repair(match: re.Match[str]) -> str:
         return written
     if kind == "tag":
         return written.lower()
+    if kind == "torn":
+        return REPLACEMENT
     if kind == "less":
         return "&lt;"
     if kind == "close":

@@ -152,8 +152,9 @@ def read_sitemap(parsed: PageParsed, xml: XmlDocument, options: Options) -> Page
 
 def _add_element(entries: EntryCollector, element: Element) -> None:
     texts = child_texts(element)
-    located = [*children(element, "loc")] or ([] if len(element) else [element])
-    target = next(filter(None, map(target_of, located)), "")
+    target = next(filter(None, map(target_of, children(element, "loc"))), "")
+    if not target and not len(element) and _absolute_url.fullmatch(text_of(element)):
+        target = text_of(element)
     changed_at = parse_date(texts.get("lastmod", ""))
     interval = CHANGEFREQ_SECONDS.get(texts.get("changefreq", "").lower(), 0.0)
     priority = _parse_priority(texts.get("priority", ""))

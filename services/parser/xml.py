@@ -118,9 +118,12 @@ def text_of(element: Element) -> str:
 def target_of(element: Element) -> str:
     """Return the URL that is the text of *element*; U+FFFD if elements divide the text.
 
-    An element without its end contains the elements that follow it: its own text is the URL.
+    An element without its end contains the elements that follow it: its own text is the URL. Text
+    behind an element may be the rest of a URL that a stray tag has divided.
     """
-    names = {name for child in element if (name := local_name(child))}
+    if (element.tail or "").strip():
+        return REPLACEMENT
+    names = {local_name(child) for child in element if isinstance(child.tag, str)}
     own = "".join(map(str, [element.text or "", *(child.tail or "" for child in element)])).strip()
     if not names or (own and names <= FOLLOWING_NAMES):
         return own

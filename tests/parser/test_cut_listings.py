@@ -104,3 +104,16 @@ def test_missing_end_is_counted_and_keeps_the_other_entries() -> None:
     assert (found(parsed), parsed.hazards[-1]) == ({*ENTRIES}, Hazard.MALFORMED_XML)
     assert Hazard.MALFORMED_XML not in read(LISTINGS["sitemap"].encode()).hazards
     assert Hazard.MALFORMED_XML not in read(b"<urlset/>").hazards
+
+
+STRAY_MARKUP = ("</", "</ ", "<!", "<!x>", "</x>", "</loc>", "</url>", "</urlset>", "<x>", "<br>")
+
+
+@pytest.mark.parametrize("stray", STRAY_MARKUP)
+def test_stray_markup_in_a_url_does_not_make_a_part_of_it_a_url(stray: str) -> None:
+    text = LISTINGS["sitemap"]
+    start, end = text.index(ENTRIES[1]), text.index(ENTRIES[1]) + len(ENTRIES[1])
+    for at in range(start + 1, end):
+        parsed = read((text[:at] + stray + text[at:]).encode())
+        assert found(parsed) <= {*ENTRIES}, text[start:at] + stray
+        assert ENTRIES[0] in found(parsed)
