@@ -10,7 +10,7 @@ from tests.parser.pages import NOW, OPTIONS, page_response
 
 MAP = "http://h.test/map.xml"
 ITEM = "<item><link>/1</link></item>"
-REPORTS = {
+REPORTS: dict[str, str | bytes] = {
     "gofeed#50": '<feed/>\n<feed><entry><link href="/1"/></entry></feed>',
     "feedparser#254": f"<rss><channel></channel></rss><rss><channel>{ITEM}</channel></rss>",
     "FreshRSS#9019": f"<rss><channel>{ITEM}</channel></rss><script src='/x'></script><!-- c -->",
