@@ -33,6 +33,7 @@ UNKNOWN_TYPES = frozenset({"unknown/unknown", "application/unknown", "*/*"})
 """Types that servers send if they do not know the type (MIME Sniffing standard, section 7)."""
 
 _blank = " \t\r\n"
+_octet = re.compile(r"[\x80-\xff]")
 _media_type = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
@@ -42,14 +43,40 @@ def all_values(headers: Headers, name: str) -> list[str]:
     A value that is valid UTF-8 is decoded as UTF-8, as browsers do. Any other value stays Latin-1,
     so that no octet is lost (RFC 9110, section 5.5, calls these opaque).
     """
+    return [to_text(value) for value in raw_values(headers, name)]
+
+
+def raw_values(headers: Headers, name: str) -> list[str]:
+    """Return every value of the header *name* (in lower case) as octets, in the order received."""
     size = len(name)
     # The length is compared first, because that is the cheapest check.
-    return [_text(value) for key, value in headers if len(key) == size and key.lower() == name]
+    # Only HTTP's white space is stripped: Latin-1's may be part of a UTF-8 character.
+    return [
+        value.strip(_blank) for key, value in headers if len(key) == size and key.lower() == name
+    ]
 
 
 def first_value(headers: Headers, name: str) -> str:
     """Return the first value of a header that should occur once, or "" if it is missing."""
     return next(iter(all_values(headers, name)), "")
+
+
+def first_reference(headers: Headers, name: str) -> str:
+    """Return the URL in the first header *name*, with escaped octets; "" if it is missing."""
+    return escape_octets(next(iter(raw_values(headers, name)), ""))
+
+
+def escape_octets(value: str) -> str:
+    """Percent-encode the octets above 127 of *value*, which is Latin-1, as Chromium does.
+
+    A URL in a header or a robots.txt is octets. As text in a wrong encoding it would be another
+    URL. A host name with such octets is valid only if they are UTF-8.
+    """
+    return value if value.isascii() else _octet.sub(_escape, value)
+
+
+def _escape(octet: re.Match[str]) -> str:
+    return f"%{ord(octet[0]):02X}"
 
 
 def joined_values(headers: Headers, name: str) -> str:
@@ -76,7 +103,7 @@ def _last_type(values: str) -> str:
 
 def redirect_target(status: int, headers: Headers, url: str) -> str:
     """Return the canonical target of a redirect from *url*; "" if there is no valid redirect."""
-    location = first_value(headers, "location") if status in REDIRECTS else ""
+    location = first_reference(headers, "location") if status in REDIRECTS else ""
     try:
         return canonicalize(location, url) if location else ""
     except BadUrl:
@@ -139,10 +166,9 @@ def _until_expiry(headers: Headers) -> float | None:
         return 0.0  # An invalid date, such as 0, means "expired" (RFC 9111, 5.3).
 
 
-def _text(value: str) -> str:
-    # Only HTTP's white space is stripped: Latin-1's may be part of a UTF-8 character.
-    bare = value.strip(_blank)
+def to_text(value: str) -> str:
+    """Return *value*, octets as Latin-1, as UTF-8 if they are valid UTF-8, or else unchanged."""
     try:
-        return bare.encode("latin-1").decode()
+        return value.encode("latin-1").decode()
     except UnicodeError:
-        return bare
+        return value

@@ -33,7 +33,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gossamer.web.coding import decode
-from gossamer.web.http import Headers, all_values, first_value, joined_values
+from gossamer.web.http import (
+    Headers,
+    all_values,
+    escape_octets,
+    first_value,
+    joined_values,
+    raw_values,
+)
 from gossamer.web.signing import asks_for_signature
 
 
@@ -384,7 +391,9 @@ def _x402_texts(headers: Headers, body: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _license_link(url: str, headers: Headers) -> str:
-    for target, parameters in _link.findall(joined_values(headers, "link")[:MAX_HEADER]):
+    for target, parameters in _link.findall(
+        escape_octets(", ".join(raw_values(headers, "link")))[:MAX_HEADER]
+    ):
         if _license_relation.search(parameters):
             return _absolute(target, url)
     return ""

@@ -33,7 +33,14 @@ from gossamer.events.records import NO_TIMING
 from gossamer.telemetry import count
 from gossamer.web.coding import decode
 from gossamer.web.cookies import Cookie
-from gossamer.web.http import GONE, Headers, content_type, first_value, redirect_target
+from gossamer.web.http import (
+    GONE,
+    Headers,
+    content_type,
+    first_reference,
+    first_value,
+    redirect_target,
+)
 from gossamer.web.robots import RobotsRules
 from gossamer.web.signing import asks_for_signature, is_signed
 from gossamer.web.sniffing import DECIDING_BYTES, GZIP, PACKED_XML, Declared, is_textual, whole_type
@@ -252,7 +259,7 @@ def _unwanted_type(reason: str, *hazards: Hazard) -> Assessment:
 
 
 def _assess_redirect(reply: Reply, url: str) -> Assessment:
-    location = first_value(reply.headers, "location")
+    location = first_reference(reply.headers, "location")
     if redirect_target(reply.status, reply.headers, url):
         return Assessment(outcome=Outcome.REDIRECT, location=location, hazards=(Hazard.REDIRECT,))
     target = f"Location {location[:200]!r}" if location else "no Location"

@@ -14,7 +14,7 @@ from gossamer.events import Link
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import LinkKind
 from gossamer.text.blocks import fold_whitespace
-from gossamer.web.http import Headers, all_values, first_value
+from gossamer.web.http import Headers, escape_octets, first_reference, raw_values, to_text
 from gossamer.web.url import BadUrl, NotHttpUrl, UrlTooLong, canonicalize, host_key
 from services.parser.charset import codec_of
 from services.parser.options import Options
@@ -56,9 +56,10 @@ _absolute = re.compile(
 )
 """An absolute URL that is canonical as it is written."""
 _not_ascii = re.compile(r"[^\x00-\x7f]+")
-_link = re.compile(r"[\s,]*<([^<>]*)>((?:[^,<\"]+|\"(?:[^\"\\]|\\.)*\"?)*)", re.DOTALL)
+_link = re.compile(r"[\s,]*<([^<>]*)>((?:[^,<\"]+|\"(?:[^\"\\]|\\.)*\"?)*)", re.DOTALL | re.ASCII)
 _parameter = re.compile(
-    r""";\s*([\w!#$%&'*+.^`|~-]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"?|([^\s;,"]*)))?""", re.DOTALL
+    r""";\s*([\w!#$%&'*+.^`|~-]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"?|([^\s;,"]*)))?""",
+    re.DOTALL | re.ASCII,
 )
 _escape = re.compile(r"\\(.)", re.DOTALL)
 _refresh = re.compile(
@@ -194,26 +195,27 @@ def find_header_links(headers: Headers, url: str) -> tuple[Link, ...]:
 
 
 def parse_link_header(value: str) -> Iterator[tuple[str, Parameters]]:
-    """Yield the targets of a Link header with their parameters.
+    """Yield the targets of a Link header with their parameters; *value* is octets, as Latin-1.
 
-    The first of two parameters with a name counts (RFC 8288, 3.3).
+    The octets of a target are escaped, and a parameter is text. The first of two parameters with a
+    name counts (RFC 8288, 3.3).
     """
     for link in _link.finditer(value):
         parameters: Parameters = {}
         for name, quoted, plain in _parameter.findall(link[2]):
-            parameters.setdefault(name.lower(), _escape.sub(r"\1", quoted) or plain)
-        yield link[1].strip(), parameters
+            parameters.setdefault(name.lower(), to_text(_escape.sub(r"\1", quoted) or plain))
+        yield escape_octets(link[1]).strip(), parameters
 
 
 def _header_targets(headers: Headers) -> Iterator[tuple[str, LinkKind, Parameters]]:
-    for value in all_values(headers, "link"):
+    for value in raw_values(headers, "link"):
         for target, parameters in parse_link_header(value):
             rel = parameters.get("rel", "").lower().split()
             kind = link_kind(rel, parameters.get("type", ""), "hreflang" in parameters)
             # A link with an anchor belongs to another document (RFC 8288, 3.2).
             if kind and "anchor" not in parameters:
                 yield target, kind, parameters
-    if refresh := parse_refresh(first_value(headers, "refresh")):
+    if refresh := parse_refresh(first_reference(headers, "refresh")):
         yield refresh, LinkKind.REFRESH, {}
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from gossamer.events import PageFetched, PageKind, PageParsed, Purpose
 from gossamer.events.hazards import Hazard
-from gossamer.web.http import REDIRECTS, first_value
+from gossamer.web.http import REDIRECTS, first_reference
 from gossamer.web.soft_404 import is_home_page, is_missing_redirect, is_missing_text
 from gossamer.web.usage import Source, Statement, judge, limit_statements
 from gossamer.web.validators import modified_at
@@ -114,7 +114,7 @@ def _is_soft_404(page: PageFetched, parsed: PageParsed) -> bool:
     signature, url = page.signature, page.visit.url
     if not signature.at or page.visit.purpose is not Purpose.PAGE or is_home_page(url):
         return False
-    if is_missing_redirect(signature, page.status, first_value(page.headers, "location")):
+    if is_missing_redirect(signature, page.status, first_reference(page.headers, "location")):
         return True
     if not _is_success(page) or parsed.needs_rendering:
         return False

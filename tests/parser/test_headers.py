@@ -52,6 +52,23 @@ def test_refresh_header_is_a_link() -> None:
     assert parse_response("x", ("Content-Type", "text/html"), ("Refresh", "5")).links == ()
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "url", "text"),
+    [
+        ("Link", "<caf\xe9>; rel=next", "/dir/caf%E9", ""),
+        ("Link", "<\xc3\xa0>; rel=next", "/dir/%C3%A0", ""),
+        ("Link", '<\xe9>; rel=next; title="\xc3\xa0 la"', "/dir/%E9", "\xe0 la"),
+        ("Link", '<\xe9\xa0>; rel=next; title="caf\xe9"', "/dir/%E9%A0", "caf\xe9"),
+        ("Refresh", "0; url=/ref\xe9", "/ref%E9", ""),
+        ("Refresh", "0;url='/\xc3\xa0'", "/%C3%A0", ""),
+    ],
+)
+def test_octets_of_urls_in_headers_are_kept(name: str, value: str, url: str, text: str) -> None:
+    """Report Norconex #199: the octets of a URL are kept, and the title is text."""
+    parsed = parse_response("x", ("Content-Type", "text/html"), (name, value))
+    assert [(link.url, link.text) for link in parsed.links] == [(ROOT + url, text)]
+
+
 def test_links_in_body_precede_links_in_headers() -> None:
     header = ("Link", "</a>; rel=canonical, </b>; rel=next")
     body = "<link rel=canonical href=/c><a href=/b>more</a>"

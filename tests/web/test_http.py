@@ -95,6 +95,27 @@ def test_redirect_target_by_status_and_location(status: int, location: str, targ
     assert redirect_target(status, (("location", location),), URL) == target
 
 
+@pytest.mark.parametrize(
+    ("location", "target"),
+    [
+        ("/caf\xe9", "http://example.org/caf%E9"),
+        ("/?name=Jos\xe9", "http://example.org/?name=Jos%E9"),
+        ("/\xe9\xc3\xa9", "http://example.org/%E9%C3%A9"),
+        ("/voil\xc3\xa0", "http://example.org/voil%C3%A0"),
+        ("/caf\xe9%E9", "http://example.org/caf%E9%E9"),
+        ("/\xa0x\x85", "http://example.org/%A0x%85"),
+        ("/\x93x\x94", "http://example.org/%93x%94"),
+        ("/\x83e\x83X\x83g", "http://example.org/%83e%83X%83g"),
+        (octets("http://caf\xe9.example/"), "http://xn--caf-dma.example/"),
+        (octets("//\u4f8b\u3002example/\u4f8b"), "http://xn--fsq.example/%E4%BE%8B"),
+        ("http://caf\xe9.example/", ""),
+    ],
+)
+def test_octets_of_a_location_are_kept(location: str, target: str) -> None:
+    """Reports scrapy #2321, #2322, wreq-python #468; Chromium's http_response_headers.cc."""
+    assert redirect_target(301, (("Location", location),), URL) == target
+
+
 @given(st.text(st.characters(max_codepoint=255)))
 def test_redirect_target_is_canonical_or_empty(location: str) -> None:
     target = redirect_target(302, (("Location", location),), URL)

@@ -204,6 +204,30 @@ def test_file_is_read_in_every_unicode_encoding(encoding: str, mark: str) -> Non
     assert [rule.pattern for rule in found.rules] == ["/caf%C3%A9"]
 
 
+@pytest.mark.parametrize(
+    ("line", "urls"),
+    [
+        (b"Sitemap: http://h.example/plan-caf\xe9.xml", ("http://h.example/plan-caf%E9.xml",)),
+        (b"Sitemap: /plan-caf\xc3\xa9.xml", ("http://example.org/plan-caf%C3%A9.xml",)),
+        (b"Sitemap: http://caf\xc3\xa9.example/s", ("http://xn--caf-dma.example/s",)),
+        (b"Sitemap: http://caf\xe9.example/s", ()),
+        (b"Sitemap:", ()),
+        (b"Sitemap: # none", ()),
+    ],
+)
+def test_octets_of_a_sitemap_line_are_kept(line: bytes, urls: tuple[str, ...]) -> None:
+    """The kind of scrapy #2321. An empty line is not the URL of the robots.txt itself."""
+    found = parse_robots(line, "gossamer", 0.0, 1.0, "http://example.org/robots.txt")
+    assert found.sitemaps == urls
+    assert found.malformed == (b"://" not in line or not urls)
+
+
+def test_octets_of_a_license_line_are_kept() -> None:
+    body = b"License: /caf\xe9.xml\nLicense:\n"
+    found = parse_robots(body, "gossamer", 0.0, 1.0, "http://example.org/robots.txt")
+    assert [one.url for one in found.rules.licenses] == ["http://example.org/caf%E9.xml"]
+
+
 def test_sitemaps_are_independent_of_groups() -> None:
     text = """
         Sitemap: https://example.org/one.xml

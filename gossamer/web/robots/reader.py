@@ -14,6 +14,7 @@ from functools import lru_cache
 from string import ascii_lowercase
 from typing import NamedTuple
 
+from gossamer.web.http import escape_octets
 from gossamer.web.robots.rules import LicenseLine, RobotsRules, Rule, Usage, format_rules
 from gossamer.web.url import BadUrl, canonicalize
 
@@ -202,22 +203,28 @@ class _File:
         """Add a sitemap, if the line names one; return whether the line is valid and was read."""
         if not value:
             return True
-        try:
-            url = canonicalize(value.decode("utf-8", "replace"), self._url)
-        except BadUrl:
+        url = self._url_of(value)
+        if not url:
             return False
         if url not in self.sitemaps and len(self.sitemaps) >= MAX_SITEMAPS:
             return False
         self.sitemaps[url] = None
         return b"://" in value
 
+    def _url_of(self, value: bytes) -> str:
+        """Return the canonical URL in a line; "" if it has none. Its octets are kept."""
+        try:
+            url = escape_octets(value.decode("latin-1"))
+            return canonicalize(url, self._url) if url else ""
+        except BadUrl:
+            return ""
+
     def _add_license(self, line: Line) -> bool:
         """Add a license file, if the line names one, of the current groups or of all (RSL 1.0)."""
         if not line.value:
             return True
-        try:
-            url = canonicalize(line.value.decode("utf-8", "replace"), self._url)
-        except BadUrl:
+        url = self._url_of(line.value)
+        if not url:
             return False
         found = LicenseLine(url, line.number)
         for licenses in (
