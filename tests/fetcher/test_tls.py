@@ -8,7 +8,7 @@ import pytest
 import trustme
 
 from gossamer.events import Outcome
-from services.fetcher.http.tls import cipher_suite
+from services.fetcher.http.tls import OP_LEGACY_SERVER_CONNECT, cipher_suite, context_for
 from tests.fetcher.orders import HASTY, Emitted, fetcher, order, run_order
 from tests.fetcher.servers import hanging, page, serving, serving_over
 
@@ -38,6 +38,14 @@ async def test_server_with_trusted_certificate_is_visited(authority: trustme.CA)
     async with serving_over(certified_context(authority), a=page()) as server:
         emitted = await run_order(f"{server.root}/a")
     assert emitted.one.outcome is Outcome.PAGE
+
+
+def test_servers_without_secure_renegotiation_are_reached(authority: trustme.CA) -> None:
+    """Reports scrapy #5491, brozzler #411. Python cannot make a server without RFC 5746."""
+    for certificate in (f"sha256:{'0' * 64}", authority.cert_pem.bytes().decode()):
+        options = context_for(certificate).options
+        assert options & OP_LEGACY_SERVER_CONNECT
+        assert options & ssl.OP_NO_RENEGOTIATION
 
 
 @pytest.mark.parametrize(

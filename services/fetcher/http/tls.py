@@ -20,6 +20,8 @@ _sha256 = re.compile("[0-9a-f]{64}")
 _suite = re.compile(
     "(?:(ECDHE|DHE)-(RSA|ECDSA)-)?(AES|CHACHA)(128|256|20)-?(GCM|POLY1305|)-?(SHA|SHA256|SHA384|)"
 )
+OP_LEGACY_SERVER_CONNECT = 0x4
+"""OpenSSL's option to connect to servers without RFC 5746 (`ssl` names it from Python 3.12 on)."""
 SESSION_CACHE_SIZE = 2000
 """Hosts whose sessions are cached, about 5 kB each; the least recently used is dropped first."""
 
@@ -59,9 +61,14 @@ class Context(ssl.SSLContext):
 
 
 def new_context() -> Context:
-    """Return a context that trusts the system's certificates; reads files."""
+    """Return a context that trusts the system's certificates; reads files.
+
+    It connects to servers without secure renegotiation (RFC 5746), as browsers do. The attack needs
+    a client that renegotiates (4.1), and this one never does.
+    """
     context = Context(ssl.PROTOCOL_TLS_CLIENT)
     context._sessions = OrderedDict()
+    context.options |= OP_LEGACY_SERVER_CONNECT | ssl.OP_NO_RENEGOTIATION
     context.load_default_certs()
     context.set_alpn_protocols(["http/1.1"])
     return context
