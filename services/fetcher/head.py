@@ -2,7 +2,8 @@
 
 Parsers that protect servers reject heads that many sites send: a repeated Content-Length, a space
 before a colon, both Content-Length and Transfer-Encoding. This parser accepts them, and finds the
-end of the body by RFC 9112, section 6.3. It rejects what that section calls ambiguous.
+end of the body by RFC 9112, section 6.3. It rejects different Content-Lengths, which that section
+calls ambiguous. A Content-Length that is not a number counts as none, as in Chromium.
 """
 
 import math
@@ -12,7 +13,9 @@ from msgspec import Struct
 
 from gossamer.web.http import Headers, joined_values
 
-_status_line = re.compile(r"http/(\d\.\d)[ \t]+(\d{3})(?:[ \t]+(.*))?", re.IGNORECASE)
+_status_line = re.compile(
+    r".{0,4}?http(?:/(\d\.\d))?[^ \t]*[ \t]+(\d{3})(?!\d)(.*)", re.IGNORECASE | re.ASCII
+)
 _timeout = re.compile(r"\btimeout=(\d{1,9})")
 _end = re.compile(rb"\n\r?\n")
 MAX_LENGTH = 1 << 62
@@ -61,12 +64,13 @@ def parse_head(data: bytes | bytearray) -> Head:
     # A bare CR or NUL is replaced by a space (RFC 9112, 2.2; RFC 9110, 5.5).
     text = data.decode("latin-1").replace("\r\n", "\n").replace("\r", " ").replace("\0", " ")
     first, *lines = text.strip("\n").split("\n")
+    # Chromium skips up to four octets, and reads a line without a valid version as HTTP/1.0.
     status_line = _status_line.fullmatch(first)
     if status_line is None:
         raise Malformed(f"not a status line: {first[:80]!r}")
     version, status, reason = status_line.groups("")
     headers = _fields(lines)
-    return _make_head(version, int(status), reason.strip(), headers)
+    return _make_head(version or "1.0", int(status), reason.strip(), headers)
 
 
 def _fields(lines: list[str]) -> Headers:
@@ -108,8 +112,10 @@ def _make_head(version: str, status: int, reason: str, headers: Headers) -> Head
     return Head(version, status, reason, headers, length, chunked, keep_alive and framed)
 
 
-def _parse_length(values: list[str]) -> int:
-    lengths = {int(value[:20]) if value.isdecimal() and value.isascii() else -1 for value in values}
-    if len(lengths) > 1 or -1 in lengths:
-        raise Malformed(f"invalid Content-Length {', '.join(values)[:80]!r}")
-    return min(lengths.pop(), MAX_LENGTH)
+def _parse_length(values: list[str]) -> int | None:
+    """Return the length; None if a value is invalid: the body ends with the connection."""
+    valid = [value for value in values if value.isdecimal() and value.isascii()]
+    lengths = {int(value[:20]) for value in valid}
+    if len(lengths) > 1:
+        raise Malformed(f"different Content-Lengths {', '.join(values)[:80]!r}")
+    return min(lengths.pop(), MAX_LENGTH) if len(valid) == len(values) else None

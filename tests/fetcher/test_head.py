@@ -38,6 +38,14 @@ def test_odd_fields_are_parsed_as_intended(lines: bytes, headers: object) -> Non
         (b"HTTP/2.0 200 OK", ("2.0", 200, "OK")),
         (b"http/1.1 200 ok", ("1.1", 200, "ok")),
         (b"\r\nHTTP/1.1 999 OK", ("1.1", 999, "OK")),
+        (b"HTTP/1.1 200OK", ("1.1", 200, "OK")),  # elastic/beats #6740
+        (b"HTTP/1.1 404: gone", ("1.1", 404, ": gone")),
+        (b"HTTP/1.1.0 200 OK", ("1.1", 200, "OK")),
+        # Chromium, http_response_headers.cc (ParseVersion) and http_stream_parser.cc (the slop).
+        (b"HTTP/1 200 OK", ("1.0", 200, "OK")),
+        (b"HTTP 200 OK", ("1.0", 200, "OK")),
+        (b"HTTP/ 200", ("1.0", 200, "")),
+        (b"\xef\xbb\xbfHTTP/1.1 200 OK", ("1.1", 200, "OK")),
     ],
 )
 def test_odd_status_lines_are_parsed_as_intended(
@@ -61,6 +69,16 @@ def test_odd_status_lines_are_parsed_as_intended(
         (OK + b"Transfer-Encoding: gzip\r\nContent-Length: 5\r\n", None, False, False),
         (OK + b"Transfer-Encoding: identity\r\nContent-Length: 5\r\n", 5, False, True),
         (OK, None, False, False),
+        # twisted #3379, wpt #10548: an invalid Content-Length counts as none.
+        (OK + b"Content-Length:\r\n", None, False, False),
+        (OK + b"Content-Length: five\r\n", None, False, False),
+        (OK + b"Content-Length: -5\r\n", None, False, False),
+        (OK + b"Content-Length: +5\r\n", None, False, False),
+        (OK + b"Content-Length: 5.0\r\n", None, False, False),
+        (OK + b"Content-Length: 5 bytes\r\n", None, False, False),
+        (OK + b"Content-Length: \xb2\r\n", None, False, False),
+        (OK + b"Content-Length:\r\nConnection: keep-alive\r\n", None, False, False),
+        (OK + b"Content-Length:\r\n" + CHUNKED, None, True, False),
         (b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n", 5, False, False),
         (b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n", 5, False, True),
         (b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n", 0, False, True),
@@ -84,10 +102,9 @@ def test_framing_of_the_body_follows_rfc_9112(
         b"\r\n\r\n",
         b"HTTP/1.1 101 Switching Protocols\r\n\r\n",
         OK + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\n",
-        OK + b"Content-Length: five\r\n\r\n",
-        OK + b"Content-Length: -5\r\n\r\n",
-        OK + b"Content-Length: \xb2\r\n\r\n",
-        OK + b"Content-Length:\r\n\r\n",
+        OK + b"Content-Length: 5, 6\r\n\r\n",
+        b"HTTP/1.1 OK\r\n\r\n",
+        b"12345HTTP/1.1 200 OK\r\n\r\n",
     ],
 )
 def test_invalid_or_ambiguous_head_is_refused(head: bytes) -> None:

@@ -29,7 +29,6 @@ NO_HEADS = {
     "endless lines": endless(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n" * 100),
     "endless 1xx": endless(b"", b"HTTP/1.1 103 Early Hints\r\n\r\n" * 100),
     "two lengths": raw(HEAD + b"Content-Length: 5\r\nContent-Length: 50\r\n\r\nhello"),
-    "a negative length": raw(HEAD + b"Content-Length: -5\r\n\r\nhello"),
     "another protocol": raw(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
     "an Icecast server": raw(b"ICY 200 OK\r\nContent-Length: 5\r\n\r\nhello"),
 }
@@ -222,7 +221,7 @@ async def test_each_status_has_its_outcome(status: int, outcome: str) -> None:
 
 
 async def test_redirect_is_reported_and_not_followed() -> None:
-    async with serving(x=page(b"over there", 301, Location="/y?q=é"), y=page()) as server:
+    async with serving(x=page(b"over there", 301, Location="/y?q=%C3%A9"), y=page()) as server:
         emitted = await run_order(f"{server.root}/x")
         assert server.paths == ["/x"]
     assert (emitted.one.outcome, emitted.one.location) == (Outcome.REDIRECT, "/y?q=é")
