@@ -332,7 +332,7 @@ class VisitEnded(Event, frozen=True, kw_only=True, tag="visit_ended"):
     address: str = ""
     """The IP address of the server; "" without a response."""
     location: str = ""
-    """The target of a redirect, as the server wrote it."""
+    """The target of a redirect, as the server wrote it; octets above 127 are escaped."""
     started_at: float = 0.0
     """Epoch seconds of the request. 0 means that no request was made."""
     took: float = 0.0
