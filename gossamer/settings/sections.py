@@ -303,12 +303,13 @@ class FetcherSettings(Section):
     this."""
     robots_age_floor: Seconds = 3600.0
     """Minimum age of a robots.txt before it is fetched again, whatever its Cache-Control says."""
-    cookies: Annotated[Natural, unit("cookies")] = 10
-    """Maximum number of cookies that are stored for a host, and again for its domain. 0 turns
+    cookies: Annotated[Natural, unit("cookies")] = 50
+    """Maximum number of cookies that are stored for a domain, and again for each host in it. All
+    cookies of a site have at most 64 KiB. The least recently used one goes first. 0 turns
     cookies off. Servers that cannot set a cookie put session identifiers into URLs (hazard
     session_id)."""
-    cookie_size: Bytes = 1024
-    """Maximum size of a cookie with its name, domain and path. A larger cookie is not stored."""
+    cookie_size: Bytes = 4096
+    """Maximum size of a cookie's name and value. A larger cookie is not stored."""
     access_file: Path | None = None
     """A TOML file with user, password, headers and proxy for individual hosts. See
     [operations](operations/controls.md#passwords-headers-and-proxies)."""

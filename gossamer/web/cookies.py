@@ -2,32 +2,42 @@
 
 A server that cannot store its session identifier in a cookie writes it into every URL, and each
 visit discovers all pages again (hazard `session_id`). So a few small cookies are stored. They are
-sent back only to the site that set them; a public suffix cannot own cookies.
+sent back only to the site that set them; a public suffix cannot own cookies. A cookie is not bound
+to a port or scheme (8.5), but a secure one is sent over https only.
 
-Rules that only protect the user of a browser are not implemented: HttpOnly, SameSite, and the rule
-that an http page may not replace a cookie of the https page. Cookies that are not printable ASCII
-are ignored (4.1.1 does not allow them), so that the same octets are sent back.
+Rules that only protect the user of a browser are not implemented: HttpOnly and SameSite. Cookies
+that are not UTF-8 or have control characters are ignored, so that the same octets are sent back.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gossamer.web.http import Headers, all_values
+from gossamer.web.http import Headers, raw_values
 from gossamer.web.suffixes import registrable_domain
 from gossamer.web.url import host_key, host_name, is_address
 
 MAX_COOKIES = 50
-"""Maximum number of cookies of one host, or of all hosts of a site (6.1)."""
+"""Maximum number of cookies of a domain (6.1)."""
+SITE_BYTES = 64 << 10
+"""Maximum bytes of all cookies of a site. They are in one row, and in orders of its hosts."""
+ENTRY_BYTES = 100
+"""Bytes of a cookie without its texts."""
+MAX_ATTRIBUTE_BYTES = 1024
+"""A longer value of an attribute is ignored (6265bis, 5.6)."""
+USE_INTERVAL = 3600.0
+"""Seconds after which the use of a cookie is reported, if no cookie is set or deleted."""
 SESSION_COOKIE_SECONDS = 86400.0
 """Seconds for which a cookie without an expiry is stored, as for the session of a browser."""
 MAX_COOKIE_SECONDS = 400 * 86400.0
 """Maximum seconds for which a cookie is stored (6265bis, 5.5)."""
 
 _months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_control = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _delimiter = re.compile(r"[\t\x20-\x2f\x3b-\x40\x5b-\x60\x7b-\x7e]+")
 _time = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\D.*)?", re.ASCII)
 _day = re.compile(r"(\d{1,2})(?:\D.*)?", re.ASCII)
@@ -48,6 +58,8 @@ class Cookie(Struct, frozen=True, omit_defaults=True):
     """Whether it is sent to all hosts of the domain, not only to the host of that name."""
     secure: bool = False
     """Whether it is sent over https only."""
+    used_at: float = 0.0
+    """Epoch seconds when it was last set or sent, up to an hour too early while none is set."""
 
     def __repr__(self) -> str:
         return f"<Cookie {self.name} of {self.domain}{self.path}>"
@@ -61,45 +73,61 @@ class Cookie(Struct, frozen=True, omit_defaults=True):
 class Jar:
     """The cookies of an order, and the changes that its visits make.
 
-    At most *limit* cookies of the host and *limit* of its domain are stored and sent, each of at
-    most *size* bytes. Later cookies beyond the limit are ignored.
+    At most *limit* cookies of a domain are stored and sent, each with at most *size* bytes of name
+    and value. The least recently used one makes room for a new one.
     """
 
     def __init__(self, cookies: Iterable[Cookie], limit: int, size: int) -> None:
         self._limit, self._size = limit, size
-        self._cookies: dict[bool, tuple[Cookie, ...]] = {False: (), True: ()}
-        for cookie in cookies:
-            self._cookies[cookie.whole_domain] += (cookie,)
+        self._cookies = tuple(cookies)
         self._reported = self._by_key()
 
     def header(self, url: str, now: float) -> Headers:
         """Return the Cookie header for the canonical *url*; () without cookies (5.4)."""
-        first = [cookie for stored in self._cookies.values() for cookie in stored[: self._limit]]
-        sent = [cookie for cookie in first if _belongs(cookie, url, now)]
+        stored = _evict(self._cookies, self._limit)
+        sent = [cookie for cookie in stored if _belongs(cookie, url, now)]
+        used = {one.key for one in sent}
+        self._cookies = tuple(
+            replace(one, used_at=now) if one.key in used else one for one in self._cookies
+        )
         sent.sort(key=lambda cookie: -len(cookie.path))
-        text = "; ".join(f"{cookie.name}={cookie.value}" for cookie in sent)
+        text = "; ".join(f"{one.name}={one.value}" if one.name else one.value for one in sent)
         return (("Cookie", text),) if text else ()
 
     def take(self, url: str, headers: Headers, now: float) -> None:
         """Apply the Set-Cookie headers of the response from the canonical *url* (5.3)."""
         if not self._limit:
             return
-        for text in all_values(headers, "set-cookie"):
-            cookie = parse_cookie(text, url, now)
-            if cookie is None or _size(cookie) > self._size:
+        for value in raw_values(headers, "set-cookie"):
+            try:
+                text = value.encode("latin-1").decode()
+            except UnicodeError:
                 continue
-            stored = self._cookies[cookie.whole_domain]
-            self._cookies[cookie.whole_domain] = merge_cookies(stored, (cookie,), now, self._limit)
+            cookie = parse_cookie(text, url, now)
+            if cookie is not None and _size(cookie) <= self._size and self._may_set(cookie, url):
+                self._cookies = merge_cookies(self._cookies, (cookie,), now, self._limit)
+
+    def _may_set(self, cookie: Cookie, url: str) -> bool:
+        """Return whether *url* may replace the stored cookie: http does not replace https's."""
+        if url.startswith("https:"):
+            return True
+        return not any(one.secure and one.key == cookie.key for one in self._cookies)
 
     def changes(self) -> tuple[Cookie, ...]:
-        """Return the cookies that were set or deleted since the last call."""
-        before, self._reported = self._reported, self._by_key()
-        changed = [one for key, one in self._reported.items() if before.get(key) != one]
-        deleted = [one for key, one in before.items() if key not in self._reported]
+        """Return the cookies that were set or deleted since the last call, and those in use.
+
+        A use alone is reported once in USE_INTERVAL, so that not every visit changes a row.
+        """
+        before, after = self._reported, self._by_key()
+        changed = [one for key, one in after.items() if before.get(key) != one]
+        deleted = [one for key, one in before.items() if key not in after]
+        if not deleted and all(_only_used(before.get(one.key), one) for one in changed):
+            return ()
+        self._reported = after
         return *changed, *(replace(one, value="", expires_at=0.0) for one in deleted)
 
     def _by_key(self) -> dict[object, Cookie]:
-        return {cookie.key: cookie for stored in self._cookies.values() for cookie in stored}
+        return {cookie.key: cookie for cookie in self._cookies}
 
 
 def merge_cookies(
@@ -107,19 +135,36 @@ def merge_cookies(
 ) -> tuple[Cookie, ...]:
     """Return *cookies* with *changes*, without expired cookies, oldest first.
 
-    New cookies beyond *limit* are ignored. A cookie that only expires a little later is not
-    changed, so that not every visit changes the row of the host.
+    The least recently used cookies beyond *limit* for a domain, and beyond SITE_BYTES, are dropped.
+    A cookie that only expires a little later is not changed, so that not every visit changes the
+    row of the site.
     """
     jar = {cookie.key: cookie for cookie in cookies if cookie.expires_at > now}
     for cookie in changes:
         old = jar.get(cookie.key)
         if cookie.expires_at <= now:
             jar.pop(cookie.key, None)
-        elif old is None:
-            jar |= {cookie.key: cookie} if len(jar) < limit else {}
-        elif not _only_renews(old, cookie, now):
+        elif old is not None and _only_renews(old, cookie, now):
+            jar[cookie.key] = replace(old, used_at=cookie.used_at)
+        else:
             jar[cookie.key] = cookie
-    return tuple(jar.values())
+    return _evict(jar.values(), limit)
+
+
+def _evict(cookies: Iterable[Cookie], limit: int) -> tuple[Cookie, ...]:
+    """Return *cookies* in their order without the least recently used ones beyond the limits."""
+    kept, counts, size = set[object](), Counter[str](), 0
+    stored = tuple(cookies)
+    for _, cookie in sorted(
+        enumerate(stored), key=lambda one: (one[1].used_at, one[0]), reverse=True
+    ):
+        counts[cookie.domain] += 1
+        size += ENTRY_BYTES + _size(cookie) + len(cookie.domain) + len(cookie.path)
+        if size > SITE_BYTES:
+            break
+        if counts[cookie.domain] <= limit:
+            kept.add(cookie.key)
+    return tuple(cookie for cookie in stored if cookie.key in kept)
 
 
 def cookies_for(host: str, cookies: Iterable[Cookie], now: float) -> tuple[Cookie, ...]:
@@ -135,11 +180,15 @@ def parse_cookie(text: str, url: str, now: float) -> Cookie | None:
     """
     pair, *pieces = text.split(";")
     name, equals, value = (part.strip(" \t") for part in pair.partition("="))
-    if not (name and equals and (name + value).isascii() and (name + value).isprintable()):
+    if not equals:
+        # A cookie without a name (6265bis, 5.6).
+        name, value = "", name
+    if not name + value or _control.search(text):
         return None
     attributes = {
         key.strip(" \t").lower(): attribute.strip(" \t")
         for key, _, attribute in (piece.partition("=") for piece in pieces)
+        if len(attribute.strip(" \t").encode()) <= MAX_ATTRIBUTE_BYTES
     }
     scope = _scope(attributes.get("domain", ""), host_name(url))
     secure = "secure" in attributes
@@ -154,6 +203,7 @@ def parse_cookie(text: str, url: str, now: float) -> Cookie | None:
         expires_at=_expires_at(attributes, now),
         whole_domain=scope[1],
         secure=secure,
+        used_at=now,
     )
     return cookie if _has_valid_prefix(cookie) else None
 
@@ -234,7 +284,9 @@ def _expires_at(attributes: dict[str, str], now: float) -> float:
 
 def _has_valid_prefix(cookie: Cookie) -> bool:
     """Check the promise of the prefixes `__Host-` and `__Secure-` (6265bis, 4.1.3)."""
-    name = cookie.name.lower()
+    name = (cookie.name or cookie.value).lower()
+    if not cookie.name and name.startswith(("__host-", "__secure-")):
+        return False
     if name.startswith("__host-"):
         return cookie.secure and not cookie.whole_domain and cookie.path == "/"
     return cookie.secure or not name.startswith("__secure-")
@@ -246,5 +298,10 @@ def _only_renews(old: Cookie, new: Cookie, now: float) -> bool:
     return is_equal and gained < left / 10
 
 
+def _only_used(old: Cookie | None, new: Cookie) -> bool:
+    is_equal = old is not None and replace(old, used_at=new.used_at) == new
+    return is_equal and old is not None and new.used_at - old.used_at < USE_INTERVAL
+
+
 def _size(cookie: Cookie) -> int:
-    return sum(map(len, (cookie.name, cookie.value, cookie.domain, cookie.path)))
+    return len(cookie.name.encode()) + len(cookie.value.encode())

@@ -61,8 +61,8 @@ async def test_number_and_size_of_cookies_are_limited() -> None:
     async with serving(a=raw(b"\r\n".join([*lines, b"", b""]), keep=True), b=page()) as server:
         emitted = await run_order(f"{server.root}/a", f"{server.root}/b")
         sent = server.requests[1].header("Cookie")
-    assert sent == "; ".join(f"n{n}=v" for n in range(10))
-    assert len(emitted.ended[0].cookies) == 10
+    assert sent == "; ".join([*(f"n{n}=v" for n in range(11, 60)), "everywhere=1"])
+    assert len(emitted.ended[0].cookies) == 50
 
 
 async def test_robots_txt_behind_a_cookie_wall_is_read() -> None:

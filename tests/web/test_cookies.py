@@ -1,14 +1,17 @@
 """Cookies: which are stored, and to which hosts they are sent (RFC 6265)."""
 
+import re
 from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gossamer.settings import FetcherSettings
 from gossamer.web.cookies import (
     MAX_COOKIE_SECONDS,
     SESSION_COOKIE_SECONDS,
+    SITE_BYTES,
     Cookie,
     Jar,
     cookie_date,
@@ -116,7 +119,7 @@ def test_cookies_are_sent_by_path_length_and_age() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", ";", "=7", "no equals sign", "a=\x01", "a=b\x7f", "é=1", "a=é", "; a=b", " = "],
+    ["", ";", "a=\x01", "a=b\x7f", "; a=b", " = ", "=__Host-a", "__Secure-a"],
 )
 def test_invalid_cookies_are_ignored(text: str) -> None:
     assert parse_cookie(text, URL, NOW) is None
@@ -128,12 +131,20 @@ def test_invalid_cookies_are_ignored(text: str) -> None:
         ("a=b=c", "a", "b=c"),
         (' a = "b c" ;Path', "a", '"b c"'),
         ("a=", "a", ""),
+        # 6265bis, 5.6, and wpt cookies/name: a cookie without a name; octets are kept.
+        ("pass", "", "pass"),
+        ("=7", "", "7"),
+        ("a=é", "a", "é"),
+        ("é=1", "é", "1"),
+        ("a=b\tc", "a", "b\tc"),
+        ("a=b; Path=/" + "x" * 1024, "a", "b"),
         ("a=b; Path=relative; Domain; Max-Age=soon; Expires=never", "a", "b"),
     ],
 )
 def test_cookies_are_parsed_as_in_browsers(text: str, name: str, value: str) -> None:
     found = parse_cookie(text, URL, NOW)
-    assert found == Cookie(name, value, "www.example.org", "/shop", NOW + SESSION_COOKIE_SECONDS)
+    until = NOW + SESSION_COOKIE_SECONDS
+    assert found == Cookie(name, value, "www.example.org", "/shop", until, used_at=NOW)
 
 
 @pytest.mark.parametrize(
@@ -173,12 +184,55 @@ def test_cookie_dates_follow_the_standard(text: str, at: float | None) -> None:
     assert cookie_date(text) == at
 
 
-def test_cookies_beyond_the_limits_are_ignored() -> None:
-    kept = jar("a=1", "b=2", "c=3", "D=4; Domain=example.org", "e=" + "x" * 80, most=2)
-    assert cookie_header(kept, URL) == "a=1; b=2; D=4"
-    kept.take(URL, (("Set-Cookie", "b=9"), ("Set-Cookie", "a=; Max-Age=0")), NOW)
-    kept.take(URL, (("Set-Cookie", "c=3"),), NOW)
-    assert cookie_header(kept, URL) == "b=9; c=3; D=4"
+def test_least_recently_used_cookie_makes_room() -> None:
+    """RFC 6265, 5.3: a new cookie is never ignored because the store is full."""
+    kept = jar("a=1", "b=2", "c=3", "D=4; Domain=example.org", "e=" + "x" * 100, most=2)
+    assert cookie_header(kept, URL) == "b=2; c=3; D=4"
+    kept.take(URL, (("Set-Cookie", "b=9"),), NOW + 7200)
+    kept.take(URL, (("Set-Cookie", "d=5"),), NOW + 7201)
+    assert cookie_header(kept, URL) == "b=9; D=4; d=5"
+
+
+def test_use_of_a_cookie_is_remembered_across_orders() -> None:
+    first = jar("a=1; Path=/a", "b=2; Path=/b")
+    assert cookie_header(first, "https://www.example.org/a", 7200.0) == "a=1"
+    again = Jar(merge_cookies((), first.changes(), NOW), 2, 100)
+    again.take(URL, (("Set-Cookie", "c=3; Path=/"),), NOW + 7300)
+    assert cookie_header(again, "https://www.example.org/a") == "a=1; c=3"
+    assert cookie_header(again, "https://www.example.org/b") == "c=3"
+
+
+def test_cookie_limits_are_those_of_rfc_6265() -> None:
+    """RFC 6265, 6.1: a wall with 14 cookies, and one whose cookies have 4,096 bytes."""
+    limits = FetcherSettings()
+    texts = [f"c{n}={'x' * (4094 if n == 0 else 1000)}" for n in range(50)]
+    kept = jar(*texts, most=limits.cookies, size=limits.cookie_size)
+    assert cookie_header(kept, URL) == "; ".join(texts)
+    assert cookie_header(jar("a=" + "x" * 4096, size=limits.cookie_size), URL) == ""
+
+
+def test_cookies_of_a_site_are_bounded_in_bytes() -> None:
+    domains = [f"h{n}.example.org" for n in range(100)]
+    flood = [Cookie("a", "x" * 4000, one, expires_at=NOW + 9, used_at=NOW) for one in domains]
+    kept = merge_cookies(flood, (), NOW)
+    assert sum(len(one.value) for one in kept) <= SITE_BYTES
+    assert [one.domain for one in kept] == domains[-len(kept) :]
+
+
+def test_cookies_hold_across_ports_and_schemes() -> None:
+    """Report scrapy #351; RFC 6265, 8.5. An http page does not replace a cookie of https."""
+    kept = jar("a=1; Path=/", url="http://www.example.org:25080/")
+    assert cookie_header(kept, "https://www.example.org/") == "a=1"
+    kept.take(URL, (("Set-Cookie", "s=2; Path=/; Secure"),), NOW)
+    kept.take("http://www.example.org/", (("Set-Cookie", "s=3; Path=/"),), NOW)
+    assert cookie_header(kept, "http://www.example.org:25081/") == "a=1"
+    assert cookie_header(kept, "https://www.example.org/") == "a=1; s=2"
+
+
+def test_octets_of_a_cookie_are_sent_back() -> None:
+    """6265bis, 5.7: the value is octets. Octets that are not UTF-8 cannot be sent."""
+    kept = jar("a=caf\xc3\xa9", "b=caf\xe9", "only")
+    assert cookie_header(kept, URL) == "a=caf\xe9; only"
 
 
 def test_limit_zero_stores_and_sends_no_cookies() -> None:
@@ -252,9 +306,8 @@ def test_any_cookies_keep_site_limits_and_changes(
         for one in changes:
             assert len(one.value) <= 80
             assert site_of(f"http://{one.domain}/") == site_of(url)
-            assert not one.secure or url.startswith("https:")
         text = cookie_header(kept, url, now - NOW)
-        assert text.count("=") <= 2 * most
+        assert text.count("=") <= 3 * most
         # The reported changes suffice: the next order begins with them.
         again = Jar(cookies_for(host_key(url), told, now), most, 80)
         assert sorted(cookie_header(again, url, now - NOW).split("; ")) == sorted(text.split("; "))
@@ -264,4 +317,6 @@ def test_any_cookies_keep_site_limits_and_changes(
 def test_arbitrary_set_cookie_raises_nothing(set_cookies: Iterable[str], url: str) -> None:
     kept = Jar((), 10, 1000)
     kept.take(url, tuple(("Set-Cookie", text) for text in set_cookies), NOW)
-    assert all(text.isascii() and text.isprintable() for _, text in kept.header(url, NOW))
+    assert all(
+        not re.search(r"[\x00-\x08\x0a-\x1f\x7f]", text) for _, text in kept.header(url, NOW)
+    )

@@ -171,11 +171,11 @@ class Sites:
             self.put(replace(row, unreadable=counts))
 
     def cookies(self, site: Site) -> tuple[Cookie, ...]:
-        """Return the cookies of the site that go to several hosts."""
+        """Return the cookies of the site."""
         return self.row(site).cookies
 
-    def store_cookies(self, site: Site, changes: list[Cookie], now: float) -> None:
-        """Store the cookies that a host of the site has set or deleted for several hosts."""
+    def store_cookies(self, site: Site, changes: Iterable[Cookie], now: float) -> None:
+        """Store the cookies that a host of the site has set or deleted."""
         row = self.row(site)
         cookies = merge_cookies(row.cookies, changes, now)
         if cookies != row.cookies:

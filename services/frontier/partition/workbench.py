@@ -151,7 +151,7 @@ def size_of_host(host: Host) -> int:
     row = host.row
     texts = len(row.host) + len(row.backoff_reason or "")
     ranks = sum(2 + len(own.new.ranks) for own in row.crawls.values())
-    return (4 + ranks) * ENTRY_BYTES + texts + size_of_cookies(row.cookies)
+    return (4 + ranks) * ENTRY_BYTES + texts
 
 
 def size_of_worth(worth: SiteWorth) -> int:

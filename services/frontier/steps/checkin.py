@@ -421,7 +421,7 @@ OUTCOME_EFFECTS = (
     ),
     OutcomeEffect(
         "cookies",
-        "stores the cookies that the visit has set, for the host or for its site",
+        "stores the cookies that the visit has set, in the row of the site",
         lambda ended: bool(ended.event.cookies),
         lambda step, ended, row: store_cookies(ended, row),
     ),

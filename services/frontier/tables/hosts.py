@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from gossamer.events import OrderId, Purpose
 from gossamer.store import ColumnGroup, Row
-from gossamer.web.cookies import Cookie
 from gossamer.web.robots import RobotsRules
 from gossamer.web.soft_404 import Signature
 from gossamer.web.url import HostKey, Site
@@ -286,8 +285,6 @@ class HostRow(Row, frozen=True):
     walls: dict[str, int] = field(default_factory=dict)
     """Kind and name of a wall, as `challenge: Anubis` → visits that it answered."""
     signing: HostSigning = HostSigning()
-    cookies: tuple[Cookie, ...] = ()
-    """Cookies that go to this host alone."""
     applied: AppliedRecords = AppliedRecords()
     """The records of `urls.admitted` that are in the host's queues and totals."""
     is_erased: bool = False

@@ -68,7 +68,7 @@ class SiteRow(Row, frozen=True):
     wildcard: bool = False
     """Whether any name below the site resolves, as a made-up name showed."""
     cookies: tuple[Cookie, ...] = ()
-    """Cookies that go to all hosts of the site, or of a domain in it."""
+    """Cookies of the hosts and domains of the site."""
     applied: AppliedRecords = AppliedRecords()
     """The records of `urls.admitted` that the counts above include, also the counts of crawls."""
 
