@@ -33,8 +33,11 @@ from services.fetcher.head import keep_alive_seconds
 from services.fetcher.http.bodies import BodyBuffer, BodyMemoryTimeout, BodyReader
 from services.fetcher.http.connections import (
     BEFORE_SEND,
+    EXACT_URL,
     BadHead,
     Connector,
+    ExactRequest,
+    ExactUrl,
     IdleConnections,
     NoConnection,
     RawResponse,
@@ -134,6 +137,7 @@ class Web:
             trust_env=False,
             headers=self.headers,
             timeout=limits,
+            request_class=ExactRequest,
             response_class=RawResponse,
             read_bufsize=READ_AHEAD,
         )
@@ -286,6 +290,7 @@ class HostClient:
 
     async def _head(self, step: Fetch, access: Access) -> RawResponse:
         url = URL(step.url, encoded=True)
+        EXACT_URL.set(ExactUrl(step.url, url.scheme, step.url[len(host_key(step.url)) :]))
         with through_proxy(access, url) if access.proxy else nullcontext():
             response = await self._web.session.get(
                 url,

@@ -50,6 +50,35 @@ BEFORE_SEND: ContextVar[Callable[[], Awaitable[None]] | None] = ContextVar(
 """Awaited after the current request has a connection. If it raises, the request is not sent."""
 
 
+class ExactUrl(NamedTuple):
+    """The URL of a request and its target, both as they are sent; the names are aiohttp's."""
+
+    url: str
+    scheme: str
+    raw_path_qs: str
+    """The target."""
+
+    def __str__(self) -> str:
+        return self.url
+
+
+EXACT_URL: ContextVar[ExactUrl | None] = ContextVar("EXACT_URL", default=None)
+"""The URL of the current request. aiohttp's URL has lost an empty query."""
+
+
+class ExactRequest(aiohttp.ClientRequest):
+    """A request whose target is sent byte for byte, also through a proxy."""
+
+    async def send(self, conn: Connection) -> aiohttp.ClientResponse:
+        """Send the request."""
+        url: Any = EXACT_URL.get()
+        parsed, self.url = self.url, url or self.url
+        try:
+            return await super().send(conn)
+        finally:
+            self.url = parsed
+
+
 class NoConnection(Exception):
     """The connection was not accepted; *error* is the reason, or None after a timeout."""
 
