@@ -197,6 +197,8 @@ class FrontierSettings(Section):
     """Number of retries of a URL after failures of its host or server."""
     retry_after_limit: Seconds = 86400.0
     """Maximum Retry-After that is obeyed. A longer one is reduced to this."""
+    crawl_delay_limit: Seconds = 86400.0
+    """Maximum Crawl-delay that is obeyed. A longer one is reduced to this."""
     usage_files: Literal["always", "when needed", "never"] = "when needed"
     """Whether a host's `/.well-known/tdmrep.json` is fetched before its pages, and the license
     files (RSL) that its robots.txt names: `always`, `never`, or `when needed`, which fetches

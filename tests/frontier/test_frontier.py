@@ -63,6 +63,19 @@ def test_pause_between_visits_is_largest_delay(batch: int, last: float) -> None:
     assert rests[HostKey("http://slow.test")] == pytest.approx([2.0, 2.0, 15.0, last])
 
 
+def test_absurd_crawl_delay_is_limited() -> None:
+    """Reports Meziantou #2620, stormcrawler #768, #1979: a typo does not stop a host for ever."""
+    rules = RobotsRules(crawl_delay=1e300, fetched_at=START, expires_at=START + 1e9)
+    sim = Simulation(
+        lambda url: {"robots": rules} if url.endswith("robots.txt") else {},
+        crawl_delay_limit=5000.0,
+    )
+    sim.admit(*urls("a.test", 3))
+    sim.run()
+    assert len(sim.pages()) == 3
+    assert min(gap for _, gap in sim.gaps()) >= 5000.0
+
+
 def test_long_delay_limits_batch() -> None:
     rules = RobotsRules(crawl_delay=25.0, fetched_at=START, expires_at=START + 1e9)
     sim = Simulation(lambda url: {"robots": rules} if url.endswith("robots.txt") else {})

@@ -78,6 +78,7 @@ _binary = re.compile(rb"[\0-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 _line_end = re.compile(rb"\r\n|\r|\n")
 _break = re.compile(rb"<br\s*/?>", re.IGNORECASE)
 _key = re.compile(r"[a-z_-]+")
+_unit = re.compile(rb"(?<=[0-9.])\s*(?:s|secs?|seconds?)\.?$", re.IGNORECASE)
 _separators = str.maketrans("", "", "-_. \t")
 
 
@@ -173,7 +174,7 @@ class _File:
         else:
             # A line that is not a rule of the standard does not end the list of names (2.2.4).
             # Content-Usage is a rule (draft-ietf-aipref-attach-04).
-            is_valid &= key is not Key.CRAWL_DELAY or _seconds(line.value) is not None
+            is_valid &= key is not Key.CRAWL_DELAY or _is_number(line.value)
             for group in self._current:
                 group.add(line)
             self._naming &= key is not Key.CONTENT_USAGE
@@ -239,9 +240,14 @@ def _names(name: bytes, product: bytes) -> bool:
     return token is not None and token[0].lower() == product
 
 
+def _is_number(value: bytes) -> bool:
+    return _seconds(value) is not None and _unit.search(value) is None
+
+
 def _seconds(value: bytes) -> float | None:
+    """Return the seconds in *value*, which may have a unit: `10`, `10s`, `10 sec`."""
     try:
-        seconds = float(value)
+        seconds = float(_unit.sub(b"", value))
     except ValueError:
         return None
     return seconds if math.isfinite(seconds) and seconds >= 0 else None

@@ -157,9 +157,10 @@ def courtesy_delay(
     settings: "FrontierSettings", last_took: float, robots: RobotsRow | None
 ) -> float:
     """Return the seconds between visits to a host: the largest of the minimum delay, a multiple of
-    the last visit's time (Mercator; PolyBot, section 3.4, note 12), and the Crawl-delay,
-    however long it is."""
-    crawl_delay = robots.rules.crawl_delay if robots else 0.0
+    the last visit's time (Mercator; PolyBot, section 3.4, note 12), and the Crawl-delay up to its
+    limit: a typo must not stop the visits of robots.txt that would find it corrected."""
+    stated = robots.rules.crawl_delay if robots else 0.0
+    crawl_delay = min(stated, settings.crawl_delay_limit)
     return max(settings.delay, settings.delay_factor * last_took, crawl_delay)
 
 
