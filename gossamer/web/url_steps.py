@@ -236,9 +236,11 @@ def _with_token_at_each(url: str) -> Iterator[tuple[str, str]]:
             tokenless = "/".join([*parts[: at + 3], TOKEN, *parts[at + 4 :]])
             yield f"{TOKEN_RULE}/{at}", tokenless + mark + query
     parameters = query.split("&")
+    names = [parameter.partition("=")[0] for parameter in parameters]
     for at, parameter in enumerate(parameters):
         name, is_set, value = parameter.partition("=")
-        if is_set and is_token(value):
+        # A rule names its parameter, so one that is repeated has no rule.
+        if is_set and is_token(value) and names.count(name) == 1:
             others = "&".join([*parameters[:at], f"{name}={TOKEN}", *parameters[at + 1 :]])
             yield f"{TOKEN_RULE}?{name}", f"{path}?{others}"
 

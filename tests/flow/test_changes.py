@@ -43,7 +43,7 @@ class Visited:
         return classify(page, parse(page, OPTIONS, 0.0))
 
     def verdict_event(self, page: PageParsed) -> PageDeduplicated:
-        answer = list(self.dedup.handle(page, 0.0))
+        answer = list(self.dedup.handle(page, page.fetched_at))
         [result] = [one for one in answer if isinstance(one, PageDeduplicated)]
         for document in (one for one in answer if isinstance(one, Page)):
             assert (document.verdict, document.change) == (result.verdict, result.change)
@@ -132,10 +132,10 @@ def test_redelivered_record_has_the_same_verdict(kind: Kind) -> None:
     page = Visited()
     for visit in range(8):
         record = page.parse_next(ARTICLE + kind(visit))
-        answer = list(page.dedup.handle(record, 0.0))
-        assert answer == list(page.dedup.handle(record, 0.0))
+        answer = list(page.dedup.handle(record, record.fetched_at))
+        assert answer == list(page.dedup.handle(record, record.fetched_at))
         page.store.flush()
-        assert answer == list(page.dedup.handle(record, 0.0))
+        assert answer == list(page.dedup.handle(record, record.fetched_at))
 
 
 def test_change_of_a_duplicate_is_measured_against_its_own_last_version() -> None:

@@ -227,7 +227,8 @@ def test_octets_of_a_sitemap_line_are_kept(line: bytes, urls: tuple[str, ...]) -
     """The kind of scrapy #2321. An empty line is not the URL of the robots.txt itself."""
     found = parse_robots(line, "gossamer", 0.0, 1.0, "http://example.org/robots.txt")
     assert found.sitemaps == urls
-    assert found.malformed == (b"://" not in line or not urls)
+    is_empty = not line.partition(b":")[2].partition(b"#")[0].strip()
+    assert found.malformed == (not is_empty and (b"://" not in line or not urls))
 
 
 def test_octets_of_a_license_line_are_kept() -> None:
