@@ -3,8 +3,10 @@
 from collections import Counter
 from pathlib import Path
 
+from gossamer.events import ErasureRequested
 from gossamer.events.topics import PAGES
-from gossamer.web.url import host_name
+from gossamer.log.codec import encode
+from gossamer.web.url import HostKey, Site, host_name
 from services.fetcher.outcome import Failure, Reply
 from services.frontier.tables.sites import SiteRow
 from tests.flow.virtual import VirtualCrawl
@@ -83,3 +85,18 @@ def test_shop_behind_a_cookie_wall_is_crawled(tmp_path: Path) -> None:
         ("http://shop.test/", (("Cookie", "passed=1"),)),
     ]
     assert {url for url, _ in sent[3:]} >= {f"http://shop.test/{n}" for n in range(12)}
+
+
+def test_erased_host_leaves_no_cookies(tmp_path: Path) -> None:
+    crawl = VirtualCrawl(tmp_path, web, batch=4)
+    crawl.define(*SEEDS)
+    assert crawl.run()
+    site = Site("me.test")
+    erasures = [
+        ErasureRequested(at=crawl.now, site=site, host=HostKey(f"{scheme}://a.me.test"))
+        for scheme in ("http", "https")
+    ]
+    crawl.log.append([encode(erasure) for erasure in erasures])
+    assert crawl.run()
+    row = crawl._store().table(SiteRow).get(site)
+    assert row and {one.domain for one in row.cookies} == {"b.me.test", "me.test"}

@@ -16,7 +16,7 @@ from gossamer.events.hazards import Hazard
 from gossamer.runtime.processor import Key
 from gossamer.store import Store
 from gossamer.web.cookies import Cookie, merge_cookies
-from gossamer.web.url import HostKey, Site
+from gossamer.web.url import HostKey, Site, host_name
 from gossamer.web.validators import Trust
 from services.frontier.partition.politeness import Overrides
 from services.frontier.partition.workbench import CachePart
@@ -112,13 +112,23 @@ class Sites:
         row = self.row(site)
         unreadable = {other: pages for other, pages in row.unreadable.items() if other != host}
         trust = {other: value for other, value in row.validators.items() if other != host}
+        name = host_name(host)
+        cookies = tuple(one for one in row.cookies if one.whole_domain or one.domain != name)
         if hosts:
             left = {
                 crawl: replace(own, hosts=max(0, own.hosts - (crawl in crawls)))
                 for crawl, own in row.crawls.items()
             }
-            row = replace(row, hosts=hosts, crawls=left, unreadable=unreadable, validators=trust)
-            self.put(row)
+            self.put(
+                replace(
+                    row,
+                    hosts=hosts,
+                    crawls=left,
+                    unreadable=unreadable,
+                    validators=trust,
+                    cookies=cookies,
+                )
+            )
             return
         left = {
             crawl: SiteCrawl() if crawl in crawls else own
