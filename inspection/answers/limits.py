@@ -112,6 +112,8 @@ def _pace_text(hosts: list[Host]) -> str:
     waits = [host.pace - host.delay for host in hosts]
     if sum(waits) > sum(delays):
         return f"response times of {_range(waits)} s"
+    if not delays:
+        return "response times"
     if len({*delays}) == 1:
         return f"the {_range(delays)} s delay"
     return f"delays of {_range(delays)} s"

@@ -363,6 +363,11 @@ def test_limit_names_the_delay_if_all_hosts_wait_for_it(transcript: Transcript) 
     transcript.add("equal delays", limit_text(progress(), Workload(hosts)))
     mixed = (hosts[0], busy_host(HostKey("http://c.example"), 5, 5.0, Condition.CHECKED_OUT))
     transcript.add("two delays", limit_text(progress(), Workload(mixed)))
+    undelayed = tuple(
+        busy_host(HostKey(f"http://{name}.example"), 2, 0.0, condition)
+        for name, condition in (("a", Condition.DELAYED), ("b", Condition.CHECKED_OUT))
+    )
+    transcript.add("no delay", limit_text(progress(), Workload(undelayed)))
 
 
 def test_limit_names_the_parser_the_fetcher_the_speed_and_the_budget(
