@@ -16,6 +16,8 @@ HTTP_PORT = 80
 SECONDS = 0.01
 """Seconds until each answer."""
 DELAY = 0.02
+MAX_DEPTH = 64
+"""More than the depth of any kind: the depth is a limit that a crawl names."""
 MAX_SECONDS = 3000.0
 """The end of a crawl, if only probes of parked URLs are left: the first one is due after an hour,
 and in virtual time probes would visit all."""
@@ -42,7 +44,8 @@ def lost_pages(
         )
 
     crawl = VirtualCrawl(folder, answer, text="main", delay=DELAY, **settings)
-    crawl.define(*(_canonical([web.portal()] if linked else web.homes())))
+    seeds = _canonical([web.portal()] if linked else web.homes())
+    crawl.define(*seeds, max_depth=MAX_DEPTH)
     crawl.run(until=START + MAX_SECONDS)
     assert not crawl.lag()
     return _canonical(web.urls(kind)) - {url for _, _, url in crawl.requests}
