@@ -72,7 +72,7 @@ class Markup(NamedTuple):
 
     text: str
     root: str
-    """The local name of the root element, in lower case; "" if there is none."""
+    """The local name of the root element, in lower case; "" without one."""
     is_repaired: bool
     """Whether the document had errors other than the case of its names."""
 

@@ -341,8 +341,10 @@ def _parked_parts(store: Store, crawls: Collection[str]) -> Iterator[tuple[Site,
 def _without_released(
     store: Store | None, crawls: Collection[str], hazards: Counter[str]
 ) -> Counter[str]:
-    """Return *hazards* without URLs that were parked, and have been released since; in a fleet
-    without all parked ones, because they cannot be told apart there."""
+    """Return *hazards* without the URLs that were parked and then released.
+
+    A fleet has no *store* here. Its released URLs are not known, so parked URLs are not counted.
+    """
     parked = Counter[str]()
     for _, part in _parked_parts(store, crawls) if store else ():
         parked[part.rule] += part.urls

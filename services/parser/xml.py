@@ -12,12 +12,12 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from io import BytesIO
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from lxml import etree
 
 from gossamer.events import PageParsed
-from gossamer.web.markup import REPLACEMENT, repair_markup, without_hidden
+from gossamer.web.markup import REPLACEMENT, Markup, repair_markup, without_hidden
 from services.parser.received import ReceivedDocument
 
 SAFE_OPTIONS: dict[str, Any] = {
@@ -38,15 +38,8 @@ FOLLOWING_NAMES = frozenset(_following.split())
 Element: TypeAlias = Any
 
 
-class XmlDocument(NamedTuple):
+class XmlDocument(Markup):
     """A repaired document."""
-
-    root: str
-    """The local name of the root element, in lower case; "" if there is none."""
-    text: str
-    """The document from its root element on."""
-    is_repaired: bool
-    """Whether the document had errors."""
 
     def without_torn_entry(self, *names: str) -> "XmlDocument":
         """Return the document up to the end of its last whole element with one of *names*.
@@ -88,8 +81,7 @@ def decode_markup(received: ReceivedDocument) -> tuple[PageParsed, str]:
 
 def read_document(text: str) -> XmlDocument:
     """Return the document in *text*, repaired."""
-    repaired = repair_markup(text)
-    return XmlDocument(repaired.root, repaired.text, repaired.is_repaired)
+    return XmlDocument(*repair_markup(text))
 
 
 def local_name(element: Element) -> str:

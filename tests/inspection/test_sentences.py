@@ -84,7 +84,7 @@ def robots(url: str) -> dict[str, object]:
 
 
 def missing(url: str) -> dict[str, object]:
-    """Return that there are no pages."""
+    """Return the outcome of a missing page, for all URLs but robots.txt."""
     return {} if url.endswith("/robots.txt") else {"outcome": Outcome.GONE, "status": 404}
 
 

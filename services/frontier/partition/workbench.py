@@ -110,7 +110,7 @@ class PartitionCaches(NamedTuple):
     queue_heads: CachePart[str, list[QueuedUrl]]
     """Bucket → consecutive rows, from the cursor on or from before it."""
     zones: Zones
-    """What all partitions know of suffixes and addresses."""
+    """The counters of suffixes and addresses, which all partitions share."""
 
 
 class FrontierCaches:
