@@ -79,6 +79,23 @@ def test_new_directories_are_judged_by_the_first_visits_to_their_neighbours() ->
     assert low_part(worth, f"{HOST}/blog/2025/1") is None
 
 
+def test_directories_of_a_host_are_judged_by_its_own_pages_among_worthless_hosts() -> None:
+    """The index pages of a site bring nothing new, because a host with a copy was visited first."""
+    worth, sections = SiteWorth(), ("news", "people", "places", "works")
+    pages = [f"{HOST}/{section}/page-{n}" for section in sections for n in range(9)]
+    visit(worth, f"{HOST}/", 1.0)
+    for n in range(20):
+        visit(worth, f"http://{n}.a.test/", 0.0)
+    for n in range(8):
+        record_growth(worth, [(page, 0) for page in pages])
+        visit(worth, f"{HOST}/guide/page-{n}", 1.0)
+    for section in sections:
+        record_growth(worth, [(page, 0) for page in pages])
+        visit(worth, f"{HOST}/{section}/", 0.0)
+    assert [page for page in pages if low_part(worth, page)] == []
+    assert low_part(worth, "http://unseen.a.test/") == OTHERS
+
+
 def test_links_of_pages_without_new_texts_are_judged_by_three_visits() -> None:
     worth = SiteWorth()
     for n in range(10):

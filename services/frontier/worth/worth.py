@@ -27,7 +27,8 @@ honest pages link to each other, so the first trie keeps their worth.
 **Estimate.** The worth of a URL is a mean of the visits to URLs directly in its part, and of
 `PRIOR_VISITS` visits with the worth of what is unknown in the parent: its own URLs, and the first
 visits to its children. The worth of a child with few visits is a mean with the first visits to its
-neighbours, whatever the pages of the parent bring. The part `*/*` counts the first visits to
+neighbours, whatever the pages of the parent bring. The directories of a visited host are judged by
+its own pages, and not by other hosts. The part `*/*` counts the first visits to
 directories of one depth, so children of a directory are judged by one visit where others were
 worthless. Later visits to a child say nothing about its neighbours. A site that was
 never visited has worth 1: the crawl is optimistic. A new link to another part is worth `LINK_WORTH`
@@ -267,8 +268,11 @@ def estimate(
         others = others_of(name)
         if low is None and of_children < LOW_WORTH and is_judged(others, evidence):
             low = others
-        counts, name = child, part
         base = of_children if first_visits.visits else unknown
+        if name == SITE:
+            # The directories of a visited host are judged by the host, not by other hosts.
+            base = _mean(child.new, child.visits, base)
+        counts, name = child, part
     else:
         visits, worth = counts.own_visits, _mean(counts.own_new, counts.own_visits, base)
     if worth >= LOW_WORTH or (low is None and not is_judged(name, visits)):
