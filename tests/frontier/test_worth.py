@@ -79,7 +79,7 @@ def test_new_directories_are_judged_by_the_first_visits_to_their_neighbours() ->
     assert low_part(worth, f"{HOST}/blog/2025/1") is None
 
 
-def test_directories_of_a_host_are_judged_by_its_own_pages_among_worthless_hosts() -> None:
+def test_directories_of_a_host_with_new_pages_are_not_low_for_worthless_hosts() -> None:
     """The index pages of a site bring nothing new, because a host with a copy was visited first."""
     worth, sections = SiteWorth(), ("news", "people", "places", "works")
     pages = [f"{HOST}/{section}/page-{n}" for section in sections for n in range(9)]

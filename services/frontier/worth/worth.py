@@ -27,12 +27,12 @@ honest pages link to each other, so the first trie keeps their worth.
 **Estimate.** The worth of a URL is a mean of the visits to URLs directly in its part, and of
 `PRIOR_VISITS` visits with the worth of what is unknown in the parent: its own URLs, and the first
 visits to its children. The worth of a child with few visits is a mean with the first visits to its
-neighbours, whatever the pages of the parent bring. The directories of a visited host are judged by
-its own pages, and not by other hosts. The part `*/*` counts the first visits to
-directories of one depth, so children of a directory are judged by one visit where others were
-worthless. Later visits to a child say nothing about its neighbours. A site that was
-never visited has worth 1: the crawl is optimistic. A new link to another part is worth `LINK_WORTH`
-of that part's worth to a page without a new text, or an index page would be worth nothing.
+neighbours, whatever the pages of the parent bring. Worthless hosts say nothing about the
+directories of a host whose own pages are new. The part `*/*` counts the first visits to directories
+of one depth, so children of a directory are judged by one visit where others were worthless. Later
+visits to a child say nothing about its neighbours. A site that was never visited has worth 1: the
+crawl is optimistic. A new link to another part is worth `LINK_WORTH` of that part's worth to a page
+without a new text, or an index page would be worth nothing.
 
 **Growth.** A list of a thousand laws with one preface looks like a trap, but it has an end. So
 links of pages with a new text are parked only if the part also grows: most visits find further URLs
@@ -270,8 +270,8 @@ def estimate(
             low = others
         base = of_children if first_visits.visits else unknown
         if name == SITE:
-            # The directories of a visited host are judged by the host, not by other hosts.
-            base = _mean(child.new, child.visits, base)
+            # Other hosts may be worthless, and the host's own pages new.
+            base = max(base, _mean(child.new, child.visits, base))
         counts, name = child, part
     else:
         visits, worth = counts.own_visits, _mean(counts.own_new, counts.own_visits, base)
