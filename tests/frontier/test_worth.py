@@ -53,6 +53,16 @@ def test_links_of_one_page_are_not_low_whatever_they_bring() -> None:
         record_visit(worth, url, 0, "main", 1, 0.0)
 
 
+def test_contracts_are_not_low_because_their_lists_were_visited_first() -> None:
+    worth, contracts = SiteWorth(), [f"{HOST}/contract-{n}" for n in range(1000)]
+    for n in range(40):
+        visit(worth, f"{HOST}/list/{n}", 1.0)
+        record_growth(worth, [(url, 0) for url in contracts[25 * n : 25 * n + 25]])
+    for url in contracts:
+        assert low_part(worth, url) is None
+        record_visit(worth, url, 0, "main", 1, 0.2)
+
+
 def test_parts_of_a_url_are_its_site_host_directories_and_parameters() -> None:
     assert parts_of(f"{HOST}/") == (SITE, HOST)
     assert parts_of(f"{HOST}/a/b/c.html") == (SITE, HOST, f"{HOST}/a/", f"{HOST}/a/b/")

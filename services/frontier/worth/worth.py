@@ -76,8 +76,11 @@ nothing."""
 LINK_WORTH = 0.5
 """The worth of a link to another part, as a fraction of the worth of that part."""
 MIN_GROWTH = 0.4
-"""Pages that link to new URLs of a part, for each visit to it, below which the part is not parked:
-its URLs come to an end by themselves. It does not hold for links of pages without a new text."""
+"""Pages that lately linked to new URLs of a part, for each visit to it, below which the part is not
+parked: its URLs come to an end by themselves. It does not hold for links of pages without a new
+text."""
+GROWTH_MEMORY = 16.0
+"""`MEMORY` for growth: the lists of a thousand contracts are visited before the contracts."""
 COPIES_PRIOR = 0.5
 """The worth of a URL that a page without a new text links to, as a fraction of the worth of others
 of its site, if nothing is known about such URLs."""
@@ -122,7 +125,7 @@ class Counts(Struct, array_like=True):
             self.own_visits = self.own_visits * keep + 1
             self.own_new = self.own_new * keep + new
         self.links *= keep
-        self.growth *= keep
+        self.growth *= 1 - 1 / GROWTH_MEMORY
         self.received *= keep
         self.seconds *= keep
 
@@ -246,7 +249,8 @@ def estimate(
 
     def is_judged(name: str, visits: float) -> bool:
         found = trie.get(name, NO_VISITS)
-        return visits >= min_visits and found.growth >= min_growth * found.visits
+        recent_visits = min(found.visits, GROWTH_MEMORY)
+        return visits >= min_visits and found.growth >= min_growth * recent_visits
 
     low = ZONE if prior < LOW_WORTH else None
     if (counts := trie.get(SITE)) is None:
