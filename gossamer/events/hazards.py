@@ -70,7 +70,7 @@ class Hazard(StrEnum):
     ROBOTS_EXCLUDED = "robots_excluded"
     USAGE_EXCLUDED = "usage_excluded"
     MALFORMED_HTML = "malformed_html"
-    MALFORMED_XML = "malformed_xml"
+    MALFORMED_LISTING = "malformed_listing"
     PARSER_FAULT = "parser_fault"
     EXPIRED_LEASES = "expired_leases"
     CHARSET_CONFLICT = "charset_conflict"
@@ -251,10 +251,11 @@ HAZARDS: dict[Hazard, Counting] = {
         "published and not archived if only its response states this."),
     Hazard.MALFORMED_HTML: Counting(("parser",), (),
         "Elements or attributes would take an HTML parser quadratic time. The rest is cut."),
-    Hazard.MALFORMED_XML: Counting(("parser",), (),
-        "A sitemap or feed is not well-formed: it has a bare ampersand, a name of HTML, an "
-        "impossible character, something before its first element, or no end. It is repaired as "
-        "browsers repair HTML, and an entry without its end is skipped."),
+    Hazard.MALFORMED_LISTING: Counting(("parser",), (),
+        "A sitemap, a feed or JSON is not well-formed: it has a bare ampersand, a name of HTML, an "
+        "impossible character, something before its first element, a comma behind the last item, "
+        "or no end. It is repaired, XML as browsers repair HTML, and an entry without its end is "
+        "skipped."),
     Hazard.PARSER_FAULT: Counting(
         ("parser",),
         ("parser.page_limit", "parser.memory_limit", "parser.dead_letters_limit",

@@ -123,7 +123,7 @@ HAZARD_LABELS: dict[Hazard, HazardLabel] = {
     Hazard.ROBOTS_EXCLUDED: HazardLabel("excluded by robots.txt", F),
     Hazard.USAGE_EXCLUDED: HazardLabel("usage not allowed", F),
     Hazard.MALFORMED_HTML: HazardLabel("malformed HTML", D),
-    Hazard.MALFORMED_XML: HazardLabel("malformed XML", D),
+    Hazard.MALFORMED_LISTING: HazardLabel("malformed listing", D),
     Hazard.PARSER_FAULT: HazardLabel("unreadable page", F),
     Hazard.EXPIRED_LEASES: HazardLabel("hosts that seem to stop fetchers", F),
     Hazard.CHARSET_CONFLICT: HazardLabel("conflicting encodings", D),

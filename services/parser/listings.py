@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from msgspec import DecodeError, json
+from msgspec import json
 from msgspec.structs import replace
 
 from gossamer.events import Entry, Link, Listing, PageParsed
@@ -26,6 +26,7 @@ from gossamer.text.blocks import fold_whitespace
 from gossamer.web.markup import REPLACEMENT
 from services.parser.dates import parse_date
 from services.parser.html.document import MAX_DESCRIPTION_LENGTH, MAX_TITLE_LENGTH
+from services.parser.lenient_json import decode_json
 from services.parser.links import Resolver
 from services.parser.options import Options
 from services.parser.received import ReceivedDocument, add_links
@@ -271,9 +272,10 @@ def read_json(received: ReceivedDocument) -> PageParsed:
     """Return the contents of a JSON document; nothing if it is invalid."""
     parsed, decoded = received.decode(is_html=False)
     try:
-        value = json.decode(decoded.text)
-    except (DecodeError, RecursionError, UnicodeError):
+        value, is_repaired = decode_json(decoded.text)
+    except ValueError:
         return parsed
+    parsed = add_hazards(parsed, [Hazard.MALFORMED_LISTING] * is_repaired)
     if isinstance(value, dict) and str(value.get("version")).startswith(JSON_FEED_PREFIX):
         return read_json_feed(parsed, value, received.options)
     objects = [*_find_objects(value)]

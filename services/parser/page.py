@@ -228,7 +228,7 @@ def _read_listing(
         else (listings.FEED_ENTRIES, listings.read_feed)
     )
     whole = xml.without_torn_entry(*names)
-    parsed = add_hazards(parsed, [Hazard.MALFORMED_XML] * whole.is_repaired)
+    parsed = add_hazards(parsed, [Hazard.MALFORMED_LISTING] * whole.is_repaired)
     return read(parsed, whole, received.options)
 
 

@@ -42,13 +42,20 @@ LISTINGS = {
     "atom": f'<feed><link href="{OTHERS[0]}"/><link rel="next" href="{OTHERS[1]}"/>'
     + "".join(f'<entry><link href="{url}"/></entry>' for url in ENTRIES)
     + "</feed>",
+    "json": '{"version": "https://jsonfeed.org/version/1.1", "title": "x]}", "items": ['
+    + ", ".join(f'{{"url": "{url}", "authors": [{{"name": "{{"}}]}}' for url in ENTRIES)
+    + f'], "home_page_url": "{OTHERS[0]}"}}',
     "text": "".join(f"{url}\n" for url in ENTRIES),
     "text of Windows": "".join(f"{url}\r\n" for url in ENTRIES),
 }
 
 
 def read(body: bytes, truncated: str = "", limit: int = 1 << 20) -> PageParsed:
-    page = page_response(body, ("Content-Type", "text/plain"), url=MAP, purpose=Purpose.SITEMAP)
+    is_json = body.startswith(b"{")
+    kind, purpose = (
+        ("application/feed+json", Purpose.PAGE) if is_json else ("text/plain", Purpose.SITEMAP)
+    )
+    page = page_response(body, ("Content-Type", kind), url=MAP, purpose=purpose)
     options = replace(OPTIONS, sitemap_limit=limit)
     return parse(replace(page, truncated=truncated), options, NOW)
 
@@ -59,7 +66,7 @@ def found(parsed: PageParsed) -> set[str]:
 
 def whole_before(text: str, end: int) -> set[str]:
     """Return the entries whose elements or lines end before *end*."""
-    marks = ("</url>", "</x:URL>", "</sitemap>", "</item>", "</entry>", "\n")
+    marks = ("</url>", "</x:URL>", "</sitemap>", "</item>", "</entry>", "}]}", "\n")
     mark = next(mark for mark in marks if mark in text)
     ends = {url: text.index(mark, text.index(url)) + len(mark) for url in ENTRIES}
     if "CDATA[</item>" in text:
@@ -101,9 +108,9 @@ def test_last_line_of_a_whole_text_counts_without_a_line_end() -> None:
 
 def test_missing_end_is_counted_and_keeps_the_other_entries() -> None:
     parsed = read(LISTINGS["sitemap"].removesuffix("</urlset>").encode())
-    assert (found(parsed), parsed.hazards[-1]) == ({*ENTRIES}, Hazard.MALFORMED_XML)
-    assert Hazard.MALFORMED_XML not in read(LISTINGS["sitemap"].encode()).hazards
-    assert Hazard.MALFORMED_XML not in read(b"<urlset/>").hazards
+    assert (found(parsed), parsed.hazards[-1]) == ({*ENTRIES}, Hazard.MALFORMED_LISTING)
+    assert Hazard.MALFORMED_LISTING not in read(LISTINGS["sitemap"].encode()).hazards
+    assert Hazard.MALFORMED_LISTING not in read(b"<urlset/>").hazards
 
 
 STRAY_MARKUP = ("</", "</ ", "<!", "<!x>", "</x>", "</loc>", "</url>", "</urlset>", "<x>", "<br>")

@@ -220,7 +220,7 @@ def test_noise_before_the_first_element_is_skipped(noise: str, declared: str) ->
 
 def test_repair_is_counted_and_a_well_formed_listing_is_not() -> None:
     for body in (sitemap("/a&b"), NOISE["notice"] + sitemap("/a")):
-        assert read(body).hazards == (Hazard.MALFORMED_XML,)
+        assert read(body).hazards == (Hazard.MALFORMED_LISTING,)
     whole = '<?xml version="1.0"?>\n<!-- x --><!DOCTYPE u []>' + sitemap("/a&amp;&#38;&#233;")
     assert read(whole).hazards == read(rss("/a") + "\n").hazards == ()
 

@@ -8,7 +8,6 @@ Linked data describes many things: the publisher, breadcrumbs, recommended pages
 most like an article or a page is the page itself.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from itertools import islice, product
@@ -18,6 +17,7 @@ from gossamer.events.pages import Source
 from gossamer.text.blocks import fold_whitespace
 from services.parser.dates import parse_url_date, parse_web_date
 from services.parser.html.elements import Element, Elements
+from services.parser.lenient_json import decode_json
 from services.parser.links import Resolver
 
 MAX_AUTHOR_LENGTH = 200
@@ -232,8 +232,8 @@ def find_main_thing(texts: tuple[str, ...]) -> Thing:
     ranked: list[tuple[int, Thing]] = []
     for text in texts:
         try:
-            value = json.loads(text, strict=False)
-        except (ValueError, RecursionError):
+            value, _ = decode_json(text)
+        except ValueError:
             continue
         ranked += [(rank, thing) for thing in _things(value) if (rank := _rank(thing))]
     return max(ranked, key=lambda item: item[0], default=(0, Thing()))[1]

@@ -1,0 +1,84 @@
+"""JSON of the Web, with the errors that its authors make.
+
+A document without its end keeps its whole objects, and brackets that are open are closed. A comma
+behind the last item is skipped, and strings may have control characters. A lone surrogate, which is
+half of an emoji, becomes U+FFFD. Of other errors the authors' intention is unknown.
+"""
+
+import json
+import re
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import DecodeError
+from msgspec.json import decode
+
+from gossamer.web.markup import REPLACEMENT
+
+CLOSING = {"{": "}", "[": "]"}
+_tokens = re.compile(
+    r'(?P<string>"(?:[^"\\]|\\.)*(?:"|\\?\Z))|(?P<comma>,(?=\s*[]}]))|[][{}]', re.DOTALL
+)
+_surrogates = re.compile(
+    r"(\\\\)|(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    r"|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+)
+
+
+def decode_json(text: str) -> tuple[Any, bool]:
+    """Return the value of a JSON document, and whether it was repaired.
+
+    Raises
+    ------
+    ValueError
+        *text* is not JSON even with the repairs, or is nested too deeply.
+    """
+    try:
+        return decode(text), False
+    except (DecodeError, UnicodeError):
+        pass
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    try:
+        return json.loads(_with_end(_tokens.sub(_repair, text)), strict=False), True
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def _repair(token: re.Match[str]) -> str:
+    if token["comma"]:
+        return ""
+    return _surrogates.sub(_without_half, token[0]) if token["string"] else token[0]
+
+
+def _without_half(found: re.Match[str]) -> str:
+    return found[0] if found[1] or found[2] else REPLACEMENT
+
+
+def _with_end(text: str) -> str:
+    """Return a document without an end up to its last whole item that is an object, with the
+    brackets that close it; a document with its end as it is."""
+    end, depth = 0, len(text)
+    ends = list[str]()
+    for token, ends in _open_brackets(text):
+        # Objects in a half item are deeper than the items before it.
+        if token[0] == "}" and ends[-1:] == ["]"] and len(ends) <= depth:
+            end, depth = token.end(), len(ends)
+    if not ends or not end:
+        return text
+    [(_, ends)] = deque(_open_brackets(text[:end]), maxlen=1)
+    return text[:end] + "".join(reversed(ends))
+
+
+def _open_brackets(text: str) -> Iterator[tuple[re.Match[str], list[str]]]:
+    """Yield each bracket outside strings, and the closing brackets that are missing behind it."""
+    ends = list[str]()
+    for token in _tokens.finditer(text):
+        if end := CLOSING.get(token[0]):
+            ends.append(end)
+        elif token["string"] or token["comma"]:
+            continue
+        elif not ends or ends.pop() != token[0]:
+            raise ValueError("brackets that do not match")
+        yield token, ends
