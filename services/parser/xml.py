@@ -8,6 +8,7 @@ Names of elements and attributes are compared in lower case and without their na
 prefixes, which are often wrong.
 """
 
+import codecs
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -18,6 +19,7 @@ from lxml import etree
 
 from gossamer.events import PageParsed
 from gossamer.web.markup import REPLACEMENT, Markup, repair_markup, without_hidden
+from services.parser.charset import CharsetSource
 from services.parser.received import ReceivedDocument
 
 SAFE_OPTIONS: dict[str, Any] = {
@@ -28,6 +30,10 @@ SAFE_OPTIONS: dict[str, Any] = {
     "encoding": "utf-8",
 }
 
+_url = re.compile(
+    rb"""https?://[^\s<>"']+|\bhref\s*=\s*(?:"[^"<>]*|'[^'<>]*)|<(?:loc|link|guid)\s*>[^<>]*""",
+    re.IGNORECASE,
+)
 _following = (
     "url loc lastmod changefreq priority sitemap channel item entry link title description guid "
     "id pubdate date published updated author category content summary source comments"
@@ -74,9 +80,30 @@ class XmlDocument(Markup):
 
 
 def decode_markup(received: ReceivedDocument) -> tuple[PageParsed, str]:
-    """Return the result with the encoding, and the decoded text without leading white space."""
+    """Return the result with the encoding, and the decoded text without leading white space.
+
+    XML is UTF-8 unless it declares another encoding (XML 1.0, 4.3.3). Other octets in its URLs are
+    those of a file's name, and stay as they are, percent-encoded.
+    """
     parsed, decoded = received.decode(is_html=True)
+    is_undeclared = decoded.source in (CharsetSource.GUESS, CharsetSource.DEFAULT)
+    if is_undeclared or (decoded.encoding == "utf-8" and REPLACEMENT in decoded.text):
+        body = _url.sub(_escape_octets, received.body)
+        parsed, decoded = received._replace(body=body).decode(is_html=True)
     return parsed, decoded.text.lstrip("\ufeff \t\r\n")
+
+
+def _escape_octets(url: re.Match[bytes]) -> bytes:
+    return url[0].decode(errors="percent").encode()
+
+
+def _percent_encode(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    octets = error.object[error.start : error.end]
+    return "".join(f"%{octet:02X}" for octet in octets), error.end
+
+
+codecs.register_error("percent", _percent_encode)
 
 
 def read_document(text: str) -> XmlDocument:

@@ -269,6 +269,32 @@ def test_utf_16_without_a_mark_is_read(encoding: str) -> None:
     assert urls(read(body.encode(encoding))) == ["http://h.test/%C3%A9"]
 
 
+OCTETS = [
+    "<urlset><url><loc>http://h.test/café?q=é</loc></url></urlset>",
+    "<urlset><url><loc>/café?q=é</loc></url></urlset>",
+    "<urlset><url><loc><![CDATA[http://h.test/café?q=é]]></loc></url></urlset>",
+    "<rss><channel><title>é</title><item><link>http://h.test/café?q=é</link></item></channel></rss>",
+    "<feed><entry><link rel='alternate' href='/café?q=é'/></entry></feed>",
+    "http://h.test/café?q=é\n",
+]
+
+
+@pytest.mark.parametrize("declaration", ["", '<?xml version="1.0" encoding="utf-8"?>\n'])
+@pytest.mark.parametrize("body", OCTETS)
+def test_octets_of_a_url_that_are_not_utf_8_are_kept(body: str, declaration: str) -> None:
+    """The kind of scrapy#2321 in a `loc`: the octets are the name of the file."""
+    text = body if body.startswith("http") else declaration + body
+    assert urls(read(text.encode("latin-1"))) == ["http://h.test/caf%E9?q=%E9"]
+    assert urls(read(text.encode())) == ["http://h.test/caf%C3%A9?q=%C3%A9"]
+
+
+def test_letters_of_a_url_in_a_declared_encoding_are_utf_8() -> None:
+    """URL standard, 4.4: only the query is in the encoding of the document."""
+    declaration = '<?xml version="1.0" encoding="iso-8859-1"?>'
+    body = (declaration + OCTETS[0]).encode("latin-1")
+    assert urls(read(body)) == ["http://h.test/caf%C3%A9?q=%E9"]
+
+
 def test_title_with_references_of_html_is_read() -> None:
     """miniflux#416: `D&D`; rust-syndication/rss#53: `A & B`; news-crawl#13: undeclared entities."""
     body = "<rss><channel><title>A & B&nbsp;D&D caf&eacute;</title></channel></rss>"
