@@ -33,6 +33,10 @@ UNKNOWN_TYPES = frozenset({"unknown/unknown", "application/unknown", "*/*"})
 """Types that servers send if they do not know the type (MIME Sniffing standard, section 7)."""
 
 _blank = " \t\r\n"
+_refresh = re.compile(
+    r"""[\s\0]*[\d.]+(?:\Z|(?:\s*[;,]|\s)\s*(?:url\s*=\s*)?(?:"([^"]*)|'([^']*)|(.*)))""",
+    re.IGNORECASE | re.DOTALL,
+)
 _octet = re.compile(r"[\x80-\xff]")
 _media_type = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
@@ -108,6 +112,16 @@ def redirect_target(status: int, headers: Headers, url: str) -> str:
         return canonicalize(location, url) if location else ""
     except BadUrl:
         return ""
+
+
+def parse_refresh(value: str) -> str | None:
+    """Return the target of a Refresh header or meta element; "" if it reloads the page itself, and
+    None if it is invalid.
+
+    HTML standard, 4.2.4.3.
+    """
+    refresh = _refresh.match(value)
+    return next((part for part in refresh.groups() if part), "").strip() if refresh else None
 
 
 def freshness_lifetime(headers: Headers) -> float | None:

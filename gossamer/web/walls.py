@@ -39,6 +39,7 @@ from gossamer.web.http import (
     escape_octets,
     first_value,
     joined_values,
+    parse_refresh,
     raw_values,
 )
 from gossamer.web.signing import asks_for_signature
@@ -222,7 +223,6 @@ MAX_HEADER = 4096
 _tag = re.compile(rb"<[^<>]*>")
 _refresh = re.compile(rb"""<meta[^<>]{0,200}http-equiv=["']?refresh["']?[^<>]{0,200}>""")
 _content = re.compile(rb"""content=("[^"]*"|'[^']*'|[^\s>]*)""")
-_refresh_target = re.compile(r"""[;,]\s*(?:url\s*=\s*)?['"]?([^'"]*)""", re.IGNORECASE)
 _sets_cookie = re.compile(rb"document\.cookie\s*=[^=]")
 _reloads = re.compile(
     rb"location\.reload\s*\(|location(?:\.replace\s*\(|\.assign\s*\(|(?:\.href)?\s*=)\s*"
@@ -473,17 +473,17 @@ def _cut(markup: bytes, begin: bytes, end: bytes) -> bytes:
 def _reloads_by_refresh(lowered: bytes, url: str) -> bool:
     """Return whether a meta element outside noscript loads *url* again.
 
-    The fragment, the query and the case of letters are ignored.
+    The fragment and the case of letters are ignored.
     """
     here = urlsplit(url.lower())
+    place = (here.netloc, here.path or "/", here.query)
     for element in _refresh.findall(_without(lowered, (b"noscript", b"script"))):
         content = _content.search(element)
         value = content[1].decode("utf-8", "replace").strip("\"'") if content else ""
-        target = _refresh_target.search(unescape(value))
-        if target is None or not target[1].strip():
-            return True
+        if (target := parse_refresh(unescape(value))) is None:
+            continue
         with suppress(ValueError):
-            there = urlsplit(_absolute(target[1], url).lower())
-            if (there.netloc, there.path or "/") == (here.netloc, here.path or "/"):
+            there = urlsplit(_absolute(target, url).lower())
+            if (there.netloc, there.path or "/", there.query) == place:
                 return True
     return False

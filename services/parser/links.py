@@ -14,7 +14,14 @@ from gossamer.events import Link
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import LinkKind
 from gossamer.text.blocks import fold_whitespace
-from gossamer.web.http import Headers, escape_octets, first_reference, raw_values, to_text
+from gossamer.web.http import (
+    Headers,
+    escape_octets,
+    first_reference,
+    parse_refresh,
+    raw_values,
+    to_text,
+)
 from gossamer.web.url import BadUrl, NotHttpUrl, UrlTooLong, canonicalize, host_key
 from services.parser.charset import codec_of
 from services.parser.options import Options
@@ -62,10 +69,6 @@ _parameter = re.compile(
     re.DOTALL | re.ASCII,
 )
 _escape = re.compile(r"\\(.)", re.DOTALL)
-_refresh = re.compile(
-    r"""[\s\0]*[\d.]+[;,\s]\s*(?:url\s*=\s*)?(?:"([^"]*)|'([^']*)|(.*))""",
-    re.IGNORECASE | re.DOTALL,
-)
 
 Parameters = dict[str, str]
 
@@ -239,12 +242,3 @@ def link_kind(rel: list[str], media_type: str, has_language: bool) -> LinkKind |
             return LinkKind.FEED
         return LinkKind.ALTERNATE if has_language else None
     return next((KIND_BY_RELATION[word] for word in rel if word in KIND_BY_RELATION), None)
-
-
-def parse_refresh(value: str) -> str:
-    """Return the target of a Refresh header or meta element; "" if it reloads the page itself.
-
-    HTML standard, 4.2.4.3.
-    """
-    refresh = _refresh.match(value)
-    return next((part for part in refresh.groups() if part), "").strip() if refresh else ""

@@ -47,6 +47,11 @@ async def _send_whole(answer: Answer, writer: asyncio.StreamWriter) -> bool:
     return await _out(writer, head + answer.body, True)
 
 
+async def _send_raw(answer: Answer, writer: asyncio.StreamWriter) -> bool:
+    """Send the body as the whole answer, and close the connection."""
+    return await _out(writer, answer.body, False)
+
+
 async def _send_chunked(answer: Answer, writer: asyncio.StreamWriter) -> bool:
     body = answer.body
     data = b"".join(_chunk(body[at : at + CHUNK]) for at in range(0, len(body), CHUNK))
@@ -97,6 +102,7 @@ def _chunk(data: bytes) -> bytes:
 
 _Sender = Callable[[Answer, asyncio.StreamWriter], Awaitable[bool]]
 _SENDERS: dict[str, _Sender] = {
+    "raw": _send_raw,
     "chunked": _send_chunked,
     "drip": _send_drip,
     "cut": _send_cut,

@@ -95,7 +95,7 @@ CHALLENGES: dict[str, tuple[str, int, Headers, bytes]] = {
         UNKNOWN, 200, (),
         b'<html><head><meta http-equiv="refresh" content="2"><script>s()</script></head></html>'),
     "refresh to its URL": (
-        UNKNOWN, 200, (), b"<meta content='0; url=/page?n=1&t=9' http-equiv=refresh>"),
+        UNKNOWN, 200, (), b"<meta content='0; url=/page?n=1' http-equiv=refresh>"),
     "reload": (
         UNKNOWN, 200, (),
         b"<p>One moment</p><script>document.cookie='a=1';window.location.reload(true)</script>"),
@@ -128,6 +128,9 @@ HONEST: dict[str, tuple[int, Headers, bytes]] = {
     "language chooser": (
         200, (), b"<script>document.cookie='lang=en';location.href='/en/'</script>"),
     "redirect by refresh": (200, (), b'<meta http-equiv=refresh content="0; url=/home">'),
+    "redirect without a mark": (200, (), b'<meta http-equiv=refresh content="0 url=/home">'),
+    "redirect to a language": (200, (), b"<meta http-equiv=refresh content='0;url=?n=1&lang=de'>"),
+    "invalid refresh": (200, (), b"<meta http-equiv=refresh content='url=/home'>"),
     "refresh without scripts": (
         200, (), b'<noscript><meta http-equiv=refresh content="0"></noscript><script>x()</script>'),
     "live page": (

@@ -18,10 +18,11 @@ from selectolax.lexbor import LexborNode
 from gossamer.events import Link
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import Form, LinkKind
+from gossamer.web.http import parse_refresh
 from gossamer.web.url import site_of
 from services.parser.html.elements import Element, Elements
 from services.parser.html.requisites import embedded_document, find_media, find_requisites
-from services.parser.links import LinkCollector, Resolver, link_kind, parse_refresh
+from services.parser.links import LinkCollector, Resolver, link_kind
 from services.parser.options import Options
 
 LINK_ELEMENTS = frozenset(("a", "area", "link", "iframe", "frame", "object", "embed", "meta"))
@@ -154,7 +155,7 @@ def find_target(element: Element) -> Target | None:
         case "object" | "embed":
             target, kind = embedded_document(element), LinkKind.EMBED
         case "meta" if element.get("http-equiv").lower() == "refresh":
-            target, kind = parse_refresh(element.get("content")), LinkKind.REFRESH
+            target, kind = parse_refresh(element.get("content")) or "", LinkKind.REFRESH
         case _:
             return None
     # A bare fragment links to a place in the same document.
