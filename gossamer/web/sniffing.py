@@ -7,8 +7,8 @@ Differences from the standard:
 
 - A browser always believes `text/html`, so a ZIP archive declared as such would be read whole.
   Here a text that begins like a binary format has the type of that format.
-- A browser saves `application/octet-stream`. Servers send it for files that they do not know, so it
-  counts as no type.
+- A browser saves `application/octet-stream`. Servers send it, or `binary/octet-stream`, for files
+  that they do not know, so it counts as no type.
 - The signatures of BMP and ID3 are longer than in the standard, because texts may begin with their
   two or three letters.
 - A UTF-8 BOM may precede markup.
@@ -40,6 +40,7 @@ OFFICE = (
 UNCUTTABLE_TYPES = frozenset({PDF, "application/zip", *OFFICE})
 """Types that are useless when they are cut, because they are read from the end."""
 BINARY = "application/octet-stream"
+JSON_FEED = "application/feed+json"
 GZIP = ("application/gzip", "application/x-gzip")
 PACKED_XML = "application/xml+gzip"
 """XML, such as a sitemap, in a gzip file (RFC 8460 defines the suffix)."""
@@ -97,6 +98,9 @@ _feed = re.compile(
     rb"(?=.*http://www\.w3\.org/1999/02/22-rdf-syntax-ns#))",
     re.DOTALL | re.IGNORECASE,
 )
+_json_feed = re.compile(
+    rb"(?:\xef\xbb\xbf)?[\t\n\r ]*\{(?=.*\"https?:\\?/\\?/jsonfeed\.org\\?/version\\?/)", re.DOTALL
+)
 _xml_type = re.compile(r".*[/+-](?:xml|rss|atom|rdf)")
 READ_BY_ROOT = frozenset(
     f"application/{name}" for name in ("xml", "rdf+xml", "rss+xml", "atom+xml", "xhtml+xml")
@@ -151,7 +155,8 @@ class Declared(NamedTuple):
             return BINARY if self.kind and found == TEXT else found
         if self.kind == "text/html":
             return _format(body) or _listing(body) or self.kind
-        if self.kind not in READ_BY_ROOT and (listing := _listing(body)):
+        listing = _listing(body)
+        if listing and (self.kind not in READ_BY_ROOT or listing == JSON_FEED):
             return listing
         return _format(body) or (_text_or_binary(body) if self.by_default else self.kind)
 
@@ -159,6 +164,7 @@ class Declared(NamedTuple):
 def declared_type(headers: Headers) -> Declared:
     """Return the declared type in *headers*."""
     kind = content_type(headers)
+    kind = BINARY if kind == "binary/octet-stream" else kind
     by_default = kind == TEXT and all_values(headers, "content-type")[-1] in DEFAULT_CONTENT_TYPES
     return Declared(kind, _nosniff(headers), by_default)
 
@@ -203,7 +209,7 @@ def _listing(body: bytes) -> str:
     """Return the type of a feed or sitemap; "" for another text (section 7.3)."""
     found = _feed.match(body, 0, RESOURCE_HEADER_BYTES)
     if not found:
-        return ""
+        return JSON_FEED if _json_feed.match(body, 0, RESOURCE_HEADER_BYTES) else ""
     if found[3]:
         return "application/xml"
     return "application/atom+xml" if found[2] else "application/rss+xml"

@@ -65,7 +65,7 @@ FEED_RELATIONS = ("alternate", "next", "previous", "prev-archive", "next-archive
 """Relations of the links of a feed itself: its site, and its other pages."""
 
 _absolute_url = re.compile(r"https?://\S+", re.IGNORECASE)
-JSON_FEED_PREFIX = "https://jsonfeed.org/version/"
+JSON_FEED_PREFIXES = ("https://jsonfeed.org/version/", "http://jsonfeed.org/version/")
 LINK_NAMES = ("@id", "url", "href")
 TITLE_NAMES = ("headline", "name", "title")
 """Names of titles, the best one first: two of schema.org, and a common one."""
@@ -176,17 +176,21 @@ def _parse_priority(text: str) -> float:
 def is_text_sitemap(text: str) -> bool:
     """Return whether *text* begins with a URL in a line of its own, apart from comments."""
     lines = (line for line in map(str.strip, text.splitlines()) if line and line[0] != "#")
-    return _absolute_url.fullmatch(next(lines, "")) is not None
+    return _absolute_url.fullmatch(next(lines, "").partition("\t")[0]) is not None
 
 
 def read_text_sitemap(parsed: PageParsed, text: str, options: Options) -> PageParsed:
-    """Return the URLs in *text*, one per line; skip other lines, and the last one of a cut text."""
+    """Return the URLs in *text*, one per line; skip other lines, and the last one of a cut text.
+
+    Further columns behind a tab are ignored.
+    """
     entries, lines = EntryCollector(parsed, options), text.splitlines(keepends=True)
     if parsed.truncated and lines and not lines[-1].endswith(("\n", "\r")):
         lines.pop()
     for line in lines:
-        if _absolute_url.fullmatch(line.strip()):
-            entries.add(entries.resolve(line.strip()), 0.0)
+        url = line.strip().partition("\t")[0].rstrip()
+        if _absolute_url.fullmatch(url):
+            entries.add(entries.resolve(url), 0.0)
         if entries.is_full:
             break
     return entries.finish(Listing.SITEMAP)
@@ -276,7 +280,7 @@ def read_json(received: ReceivedDocument) -> PageParsed:
     except ValueError:
         return parsed
     parsed = add_hazards(parsed, [Hazard.MALFORMED_LISTING] * is_repaired)
-    if isinstance(value, dict) and str(value.get("version")).startswith(JSON_FEED_PREFIX):
+    if isinstance(value, dict) and str(value.get("version")).startswith(JSON_FEED_PREFIXES):
         return read_json_feed(parsed, value, received.options)
     objects = [*_find_objects(value)]
     titles = (

@@ -31,6 +31,7 @@ from gossamer.web.http import (
 from gossamer.web.sniffing import (
     GZIP,
     HTML,
+    JSON_FEED,
     OFFICE,
     PACKED_XML,
     PDF,
@@ -118,7 +119,8 @@ def _add_body(page: PageFetched, parsed: PageParsed, body: Body, options: Option
 
 
 def _is_declared_type(declared: str, kind: str) -> bool:
-    return declared == kind or (declared in GZIP and kind == PACKED_XML)
+    is_json_feed = kind == JSON_FEED and declared.endswith("json")
+    return declared == kind or is_json_feed or (declared in GZIP and kind == PACKED_XML)
 
 
 def _add_header_links(parsed: PageParsed, page: PageFetched) -> PageParsed:
@@ -254,7 +256,8 @@ READERS: Mapping[str, Reader] = {
     "application/rdf+xml": read_xml,
     "application/json": listings.read_json,
     "application/ld+json": listings.read_json,
-    "application/feed+json": listings.read_json,
+    JSON_FEED: listings.read_json,
+    "text/json": listings.read_json,
     PDF: files.read_pdf,
     STYLE: styles.read_style,
     "application/zip": files.read_office,

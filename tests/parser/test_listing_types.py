@@ -19,6 +19,7 @@ FEEDS = {
     "atom": '<feed xmlns="http://www.w3.org/2005/Atom"><entry><link href="/1"/></entry></feed>',
     "atom with a prefix": '<a:feed><a:entry><a:link href="/1"/></a:entry></a:feed>',
     "declared": '<?xml version="1.0"?>\n<!-- x --><feed><entry><link href="/1"/></entry></feed>',
+    "json": '{\n "version": "https:\\/\\/jsonfeed.org\\/version\\/1", "items": [{"url": "/1"}]}',
     "sitemap": "<urlset><url><loc>/1</loc></url></urlset>",
     "rdf": '<rdf:RDF xmlns="http://purl.org/rss/1.0/" xmlns:rdf="http://www.w3.org/1999/02/22-rdf'
     '-syntax-ns#"><item rdf:about="/1"><title>x</title></item></rdf:RDF>',
@@ -39,6 +40,9 @@ TYPES = (
     "text/html",
     "text/html; charset=utf-8",
     "text/x-anything",
+    "text/json",
+    "application/json",
+    "binary/octet-stream",
     "application/octet-stream",
     "content-type",
     "application/xml",
