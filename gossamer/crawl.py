@@ -1,6 +1,7 @@
 """Creates the definition of a crawl and its canonical seeds from an operator's request."""
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -27,6 +28,7 @@ from gossamer.log import Log
 from gossamer.log.control import newest_events
 from gossamer.policies import parse_policy, parse_strategy
 from gossamer.relevance import parse_relevance
+from gossamer.web.http import decode_urls
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import BadUrl, Site, canonicalize, host_name, site_of
 from gossamer.web.url_steps import ALL_STEPS, check_steps, merge_url
@@ -105,6 +107,14 @@ class SeedList(NamedTuple):
     """Canonical URLs, once each."""
     invalid: tuple[str, ...]
     """A message for each line that is not a URL, with its number."""
+
+
+def decode_list(octets: bytes) -> str:
+    """Return the text of a list of URLs: UTF-16 behind its byte order mark, or else UTF-8, in which
+    other octets are percent-encoded."""
+    if octets.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        return octets.decode("utf-16", "replace")
+    return decode_urls(octets)
 
 
 def read_seed_list(text: str, source: str) -> SeedList:

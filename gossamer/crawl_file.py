@@ -44,6 +44,7 @@ from gossamer.crawl import (
     canonical_of_typed,
     check_id,
     check_not_removed,
+    decode_list,
     define_party,
     new_scope,
     read_seed_list,
@@ -355,8 +356,8 @@ class _Reader:
             return ()
         path = self._path.parent / name
         try:
-            found = read_seed_list(path.read_text(encoding="utf-8"), str(path))
-        except (OSError, UnicodeError) as error:
+            found = read_seed_list(decode_list(path.read_bytes()), str(path))
+        except OSError as error:
             self._refuse("seeds_file", f"{path} cannot be read: {error}")
         if found.invalid and not found.seeds:
             raise BadSettings(found.invalid[0])

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from console.output import print_error
-from gossamer.crawl import read_seed_list, read_seeds
+from gossamer.crawl import decode_list, read_seed_list, read_seeds
 from gossamer.errors import BadSettings
 from gossamer.policies import POLICIES, STRATEGIES, duration_of
 from gossamer.telemetry import configure_logs
@@ -231,10 +231,10 @@ def lines_of(arguments: Sequence[str], file: str | None, option: str) -> list[st
     lines = list(arguments)
     try:
         if file == "-":
-            lines += sys.stdin.read().splitlines()
+            lines += decode_list(sys.stdin.buffer.read()).splitlines()
         elif file:
-            lines += Path(file).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeError) as error:
+            lines += decode_list(Path(file).read_bytes()).splitlines()
+    except OSError as error:
         raise BadSettings(f"{option} {file} cannot be read: {error}") from error
     return lines
 

@@ -4,6 +4,7 @@ Events carry headers as received: names and values are octets, as Latin-1. Only 
 interprets them, so that the fetcher, the parser and the archive cannot disagree about a response.
 """
 
+import codecs
 import re
 from base64 import b32encode
 from email.utils import parsedate_to_datetime
@@ -81,6 +82,20 @@ def escape_octets(value: str) -> str:
 
 def _escape(octet: re.Match[str]) -> str:
     return f"%{ord(octet[0]):02X}"
+
+
+def decode_urls(octets: bytes) -> str:
+    """Return a text with URLs as UTF-8; other octets are percent-encoded, as in `escape_octets`."""
+    return octets.decode(errors="percent")
+
+
+def _percent_encode(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    octets = error.object[error.start : error.end]
+    return "".join(f"%{octet:02X}" for octet in octets), error.end
+
+
+codecs.register_error("percent", _percent_encode)
 
 
 def joined_values(headers: Headers, name: str) -> str:

@@ -8,7 +8,6 @@ Names of elements and attributes are compared in lower case and without their na
 prefixes, which are often wrong.
 """
 
-import codecs
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -18,6 +17,7 @@ from typing import Any, TypeAlias
 from lxml import etree
 
 from gossamer.events import PageParsed
+from gossamer.web.http import decode_urls
 from gossamer.web.markup import REPLACEMENT, Markup, repair_markup, without_hidden
 from services.parser.charset import CharsetSource
 from services.parser.received import ReceivedDocument
@@ -88,22 +88,9 @@ def decode_markup(received: ReceivedDocument) -> tuple[PageParsed, str]:
     parsed, decoded = received.decode(is_html=True)
     is_undeclared = decoded.source in (CharsetSource.GUESS, CharsetSource.DEFAULT)
     if is_undeclared or (decoded.encoding == "utf-8" and REPLACEMENT in decoded.text):
-        body = _url.sub(_escape_octets, received.body)
+        body = _url.sub(lambda url: decode_urls(url[0]).encode(), received.body)
         parsed, decoded = received._replace(body=body).decode(is_html=True)
     return parsed, decoded.text.lstrip("\ufeff \t\r\n")
-
-
-def _escape_octets(url: re.Match[bytes]) -> bytes:
-    return url[0].decode(errors="percent").encode()
-
-
-def _percent_encode(error: UnicodeError) -> tuple[str, int]:
-    assert isinstance(error, UnicodeDecodeError)
-    octets = error.object[error.start : error.end]
-    return "".join(f"%{octet:02X}" for octet in octets), error.end
-
-
-codecs.register_error("percent", _percent_encode)
 
 
 def read_document(text: str) -> XmlDocument:

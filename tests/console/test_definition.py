@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.crawl import CrawlRequest, define, last_definition, read_seed_list, read_seeds
+from gossamer.crawl import (
+    CrawlRequest,
+    decode_list,
+    define,
+    last_definition,
+    read_seed_list,
+    read_seeds,
+)
 from gossamer.errors import BadSettings
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
@@ -46,6 +53,14 @@ class TestSeeds:
         first, second = found.invalid
         assert first.startswith("f, line 3: 'ftp://a.example/'")
         assert second.startswith("f, line 6: 'http://'")
+
+    def test_list_may_be_in_utf_16_and_keeps_octets_that_are_not_utf_8(self) -> None:
+        """siteone-crawler#102: a list from Windows; the editor's "Unicode" is UTF-16."""
+        for encoding in ("utf-16-le", "utf-16-be", "utf-8"):
+            found = read_seed_list(decode_list(f"\ufeff{A}\r\n{A}é".encode(encoding)), "f")
+            assert found == ((A, f"{A}%C3%A9"), ())
+        found = read_seed_list(decode_list(f"{A}\n{A}é".encode("latin-1")), "f")
+        assert found == ((A, f"{A}%E9"), ())
 
     @pytest.mark.parametrize("text", ["localhost:8080", "a.example:8080/x"])
     def test_host_without_scheme_may_have_a_port(self, text: str) -> None:

@@ -27,7 +27,7 @@ def run_refused(
 
     def run(*words: str, stdin: str = "", code: int = 2, **environment: str) -> str:
         before = sorted(tmp_path.rglob("*"))
-        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
         assert status(*words) == code

@@ -1,6 +1,6 @@
 """`gossamer seed`: the events that it appends, and the arguments that it refuses."""
 
-from io import StringIO
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -88,7 +88,7 @@ def test_invalid_lines_are_reported_and_the_other_seeds_are_added(
     seed("--file", str(file), "--strict-seeds", status=2)
     assert not seed.data.exists()
     seed("--file", str(file))
-    monkeypatch.setattr("sys.stdin", StringIO(lines.format("s")))
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(lines.format("s").encode())))
     seed("--file", "-")
     assert seed.seeds() == [(f"http://a.example/{name}", 0) for name in ("f1", "f2", "s1", "s2")]
 
