@@ -138,7 +138,9 @@ def test_group_without_rules_hides_the_default() -> None:
     [("10", 10.0), ("0.5", 0.5), ("1e9", 1e9), ("-1", 0.0), ("nan", 0.0), ("inf", 0.0),
      ("1e999", 0.0), ("soon", 0.0), ("", 0.0), ("10 # please", 10.0),
      ("10s", 10.0), ("10 s", 10.0), ("2.5 Seconds", 2.5),
-     ("5 sec.", 5.0), ("s", 0.0), ("10 m", 0.0), ("10 apples", 0.0), ("-3s", 0.0)],
+     ("5 sec.", 5.0), ("1,5", 1.5), ("10;", 10.0), ("500ms", 0.5), ("2 min", 120.0),
+     ("10 m", 600.0), ("1h", 3600.0), ("s", 0.0), ("10 apples", 0.0), ("-3s", 0.0),
+     ("1,000,000", 0.0), ("1 10", 0.0)],
 )  # fmt: skip
 def test_crawl_delay_is_a_number_of_seconds(value: str, delay: float) -> None:
     assert rules(f"User-agent: *\nCrawl-delay: {value}\n").crawl_delay == delay
@@ -146,8 +148,10 @@ def test_crawl_delay_is_a_number_of_seconds(value: str, delay: float) -> None:
 
 def test_unit_of_a_crawl_delay_is_a_mistake() -> None:
     """Report reppy #27: the intention is beyond doubt."""
-    found = [parse(f"User-agent: *\nCrawl-delay: {value}\n").malformed for value in ("3", "3s")]
-    assert found == [0, 1]
+    found = [
+        parse(f"User-agent: *\nCrawl-delay: {value}\n").malformed for value in ("3", "3s", "1,5")
+    ]
+    assert found == [0, 1, 1]
 
 
 def test_longest_crawl_delay_counts() -> None:

@@ -78,7 +78,13 @@ _binary = re.compile(rb"[\0-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 _line_end = re.compile(rb"\r\n|\r|\n")
 _break = re.compile(rb"<br\s*/?>", re.IGNORECASE)
 _key = re.compile(r"[a-z_-]+")
-_unit = re.compile(rb"(?<=[0-9.])\s*(?:s|secs?|seconds?)\.?$", re.IGNORECASE)
+_unit = re.compile(
+    rb"(?<=[0-9.])\s*(?:(ms|msecs?|milliseconds?)|(s|secs?|seconds?)|(m|mins?|minutes?)|(h|hours?))?[.;]?$",
+    re.IGNORECASE,
+)
+_number = re.compile(rb"[0-9.eE+-]+")
+UNITS = (1.0, 0.001, 1.0, 60.0, 3600.0)
+"""Seconds of no unit, and of the units that `_unit` has groups for."""
 _separators = str.maketrans("", "", "-_. \t")
 
 
@@ -241,13 +247,15 @@ def _names(name: bytes, product: bytes) -> bool:
 
 
 def _is_number(value: bytes) -> bool:
-    return _seconds(value) is not None and _unit.search(value) is None
+    return _seconds(value) is not None and _number.fullmatch(value) is not None
 
 
 def _seconds(value: bytes) -> float | None:
-    """Return the seconds in *value*, which may have a unit: `10`, `10s`, `10 sec`."""
+    """Return the seconds in *value*, which may have a unit: `10`, `10s`, `1,5 sec`, `2 min`."""
+    unit = _unit.search(value)
+    number = value[: unit.start()] if unit else value
     try:
-        seconds = float(_unit.sub(b"", value))
+        seconds = float(number.replace(b",", b".")) * UNITS[unit.lastindex or 0 if unit else 0]
     except ValueError:
         return None
     return seconds if math.isfinite(seconds) and seconds >= 0 else None
