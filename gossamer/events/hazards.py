@@ -35,6 +35,7 @@ class Hazard(StrEnum):
     BAD_REDIRECT = "bad_redirect"
     MISSING_HEADERS = "missing_headers"
     RANGE_ERROR = "range_error"
+    CONDITIONS_REFUSED = "conditions_refused"
     WRONG_CONTENT_TYPE = "wrong_content_type"
     UNWANTED_TYPE = "unwanted_type"
     CHALLENGED = "challenged"
@@ -148,6 +149,10 @@ HAZARDS: dict[Hazard, Counting] = {
     Hazard.RANGE_ERROR: Counting(("fetcher",), ("fetcher.ranges",),
         "The server answered 416 to a Range request. The document was requested once more "
         "without Range."),
+    Hazard.CONDITIONS_REFUSED: Counting(("fetcher",), (),
+        "The server answered a conditional request with 400 or 412, or a request with a 304 that "
+        "has no reason. The document was requested once more without conditions, and the host "
+        "gets none for 30 days."),
     Hazard.WRONG_CONTENT_TYPE: Counting(("fetcher", "parser"), (),
         "The body's type differs from its Content-Type. The fetcher counts it if it does not "
         "fetch the body for this reason."),

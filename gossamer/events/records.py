@@ -232,7 +232,8 @@ class Visit(Struct, frozen=True, gc=False):
     validators: Validators = NO_VALIDATORS
     """The validators of the version that the last completed visit found."""
     conditional: bool = False
-    """Whether the request sends the validators, so that an unchanged page is answered by a 304."""
+    """Whether the request sends the validators, so that an unchanged page is answered by a 304. In
+    other events than an order: whether the request that counts did so."""
     statistics: bytes = b""
     """The revisit scheduler's statistics of the page. Only the scheduler reads them, when the
     verdict returns them."""

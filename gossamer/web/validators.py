@@ -6,6 +6,10 @@ answers 304 without a body if the page has not changed. Only an unconditional vi
 of the host are distrusted, and its visits become unconditional. The same happens if validators
 change although pages do not, for example an ETag made from an inode number or a different ETag for
 each server of a cluster.
+
+A server may also refuse conditions: it answers 412 or 400, which a GET without a range never
+deserves (13.1.2), or a 304 without a reason (`refuses_conditions`). The fetcher repeats such a
+request without conditions, and the validators of the host are distrusted for `REFUSED_SECONDS`.
 """
 
 import re
@@ -24,10 +28,15 @@ UNCONDITIONAL_INTERVAL = 8
 """One visit in this number is unconditional."""
 MAX_FUTILE = 3
 """Visits in a row with new validators and unchanged content, after which they are distrusted."""
+REFUSED_SECONDS = 30 * 86400.0
+"""Seconds for which no conditions are sent to a host that has refused some. Servers are repaired,
+and another refusal costs one request."""
 MAX_WEAK_CHANGE = 0.05
 """Fraction of a page that may change under the same weak tag, which only promises equivalence."""
 
 _tag = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
+_coding = re.compile(r'[-;:.]+(?:gzip|deflate|df|br|zstd)(?="$)')
+"""What servers that compress pages append to a tag; Apache does so to that of a 200 only."""
 
 
 class DistrustReason(StrEnum):
@@ -36,6 +45,7 @@ class DistrustReason(StrEnum):
     SAME_TAG = "a page changed and its ETag did not"
     SAME_DATE = "a page changed and its Last-Modified did not"
     FUTILE = "ETag or Last-Modified change though pages do not"
+    REFUSED = "the host refused conditional requests within the last 30 days"
 
 
 class Validators(Struct, frozen=True, omit_defaults=True):
@@ -59,6 +69,8 @@ class Validators(Struct, frozen=True, omit_defaults=True):
 
 
 NO_VALIDATORS = Validators()
+CONDITIONS = frozenset({"If-None-Match", "If-Modified-Since"})
+"""The headers of a conditional request."""
 
 
 class Trust(Struct, frozen=True, omit_defaults=True):
@@ -68,6 +80,20 @@ class Trust(Struct, frozen=True, omit_defaults=True):
     """A sentence of `DistrustReason`; "" while they are trusted."""
     futile: int = 0
     """Visits in a row with new validators and unchanged content."""
+    distrusted_until: float | None = None
+    """Epoch seconds at which the distrust ends; null if it does not end, or without distrust."""
+
+    def at(self, now: float) -> "Trust":
+        """Return the trust at the time *now*: distrust that has ended is forgotten."""
+        until = self.distrusted_until
+        return self if until is None or now < until else Trust()
+
+    def after_refusal(self, now: float) -> "Trust":
+        """Return the trust after the host has refused conditions at the time *now*."""
+        if self.distrust_reason and self.distrusted_until is None:
+            return self
+        until = now + REFUSED_SECONDS
+        return replace(self, distrust_reason=DistrustReason.REFUSED, distrusted_until=until)
 
     def after(self, before: Validators, now: Validators, change: float) -> "Trust":
         """Return the trust after an unconditional visit that found a *change*, from 0 to 1.
@@ -128,6 +154,30 @@ def conditions(validators: Validators) -> Headers:
         ("If-Modified-Since", validators.last_modified),
     )
     return tuple((name, value) for name, value in sent if value)
+
+
+def refuses_conditions(sent: Headers, status: int, headers: Headers) -> bool:
+    """Return whether a server refuses the conditions of a GET by its response; *sent*: the headers
+    of the request.
+
+    A 304 without a reason refuses them, too: no condition was sent, or the 304 describes another
+    version of the page. A page that is itself answered by 400 gets the same answer without them.
+    """
+    known = Validators(first_value(sent, "if-none-match"), first_value(sent, "if-modified-since"))
+    if status == 304:
+        return known == NO_VALIDATORS or _contradicts(known, validators_of(headers))
+    return status in (400, 412) and known != NO_VALIDATORS
+
+
+def _contradicts(sent: Validators, found: Validators) -> bool:
+    """Return whether a 304 with *found* says that the page is not the version of *sent*."""
+    if sent.etag and found.etag:
+        return _opaque(sent.etag) != _opaque(found.etag)
+    return bool(sent.last_modified) and found.changed_at > sent.changed_at
+
+
+def _opaque(etag: str) -> str:
+    return _coding.sub("", etag.removeprefix("W/"))
 
 
 def is_conditional(validators: Validators, trust: Trust, in_a_row: int) -> bool:

@@ -88,6 +88,7 @@ HAZARD_LABELS: dict[Hazard, HazardLabel] = {
     Hazard.BAD_REDIRECT: HazardLabel("broken redirect", F),
     Hazard.MISSING_HEADERS: HazardLabel("invalid response", F),
     Hazard.RANGE_ERROR: HazardLabel("416 to a range request", D),
+    Hazard.CONDITIONS_REFUSED: HazardLabel("conditional request refused", D),
     Hazard.WRONG_CONTENT_TYPE: HazardLabel("wrong Content-Type", D),
     Hazard.UNWANTED_TYPE: HazardLabel("unwanted type", F),
     Hazard.CHALLENGED: HazardLabel("challenged", F),

@@ -322,6 +322,8 @@ class VisitResult(Struct, frozen=True, kw_only=True):
     """The response to the last request of the visit, if that is not *response*."""
     shared: bool = False
     """Whether *response* is from the capture of another crawl, so that no request was made."""
+    unconditional: bool = False
+    """Whether *response* is to a request without conditions, also if the order has some."""
 
 
 def failed_result(failure: Failure) -> VisitResult:
@@ -365,6 +367,9 @@ def make_events(
     visit = order.visits[index]
     if visit.shared and not result.shared:
         visit = replace(visit, shared=None)
+    if visit.conditional and result.unconditional:
+        visit = replace(visit, conditional=False)
+    if visit is not order.visits[index]:
         order = replace(order, visits=(*order.visits[:index], visit, *order.visits[index + 1 :]))
     emitted: list[Event] = [
         _make_page(order, visit, *redirect, now) for redirect in result.redirects

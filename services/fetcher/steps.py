@@ -118,6 +118,8 @@ class Pace:
         redirect that was not a wall."""
         self.walls = Walls()
         """Recognises the challenges among the responses of the host."""
+        self.refused_headers = frozenset[str]()
+        """Headers that the host has refused, and that are not sent for the rest of the order."""
         self.reason = ""
         """Why the order has to end."""
         self.wait = 0.0

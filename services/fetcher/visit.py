@@ -2,8 +2,9 @@
 
 If `fetcher.ranges` is set, a Range header (RFC 9110, 14) requests only as many bytes of a document
 as the fetcher reads. Many servers ignore the header, and the fetcher cuts their responses. Some
-servers answer 416 to any range (hazard `range_error`). The request is then repeated without a
-range.
+servers answer 416 to any range (hazard `range_error`). A revisit sends conditions (RFC 9110, 13),
+and some servers refuse any (hazard `conditions_refused`). The request is then repeated once without
+the headers that were refused (`REFUSALS`).
 
 Visits of a robots.txt are different (RFC 9309, 2.3). Redirects within the host are followed, and
 every response yields rules. A redirect to another host ends the visit, and the frontier of the
@@ -23,6 +24,8 @@ response than a readable file says nothing.
 """
 
 import re
+from collections.abc import Callable
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -44,6 +47,7 @@ from gossamer.web.url import host_key, host_name
 from gossamer.web.usage import Action, Statement, judge, limit_statements, read_headers
 from gossamer.web.usage.files import FileStatement, Malformed, UsageFile, statements_about
 from gossamer.web.usage.reading import read_usage_file
+from gossamer.web.validators import CONDITIONS, refuses_conditions
 from gossamer.web.walls import HTML, Wall
 from services.fetcher.outcome import (
     CUT_HAZARDS,
@@ -146,9 +150,8 @@ def _visit(pace: Pace, visit: Visit) -> Conversation[VisitResult]:
             last=walk.last,
         )
     response = mark_partial(walk.response) if pace.limits.ranges else walk.response
-    assessment = assess(response, visit.url, pace.now, bool(visit.conditions), request.accepts)
-    if walk.range_refused:
-        assessment = replace(assessment, hazards=(Hazard.RANGE_ERROR, *assessment.hazards))
+    assessment = assess(response, visit.url, pace.now, walk.is_conditional, request.accepts)
+    assessment = replace(assessment, hazards=(*walk.hazards, *assessment.hazards))
     if walk.returned and assessment.outcome is not Outcome.REDIRECT and not assessment.reason:
         assessment = replace(assessment, reason=PASSED_WALL)
     statements = (*stated, *read_headers(response.headers, pace.limits.product))
@@ -157,6 +160,7 @@ def _visit(pace: Pace, visit: Visit) -> Conversation[VisitResult]:
         response=response,
         usage_statements=limit_statements(statements),
         last=walk.last,
+        unconditional=not walk.is_conditional,
     )
 
 
@@ -212,7 +216,10 @@ class _WallResult(Struct, frozen=True):
     """None: the order must end."""
     at: str
     """The URL of the response."""
-    range_refused: bool = False
+    hazards: tuple[Hazard, ...] = ()
+    """Those of the headers that the server refused."""
+    is_conditional: bool = False
+    """Whether the request for the response had conditions."""
     last: Reply | Failure | None = None
     """The response to the last request, if that is not *response*."""
     returned: bool = False
@@ -226,8 +233,11 @@ def _pass_wall(pace: Pace, request: Fetch) -> Conversation[_WallResult]:
     followed: the redirect is then the response.
     """
     sent = pace.cookie(request.url)
-    response, range_refused = yield from _request_range(pace, request)
-    at, walk = request.url, _WallResult(response, request.url, range_refused)
+    exchange = yield from _request_document(pace, request)
+    response, at = exchange.response, request.url
+    walk = _WallResult(
+        response, at, exchange.hazards, exchange.is_conditional, last=exchange.refusal
+    )
     for _ in range(MAX_WALL_REDIRECTS):
         if not isinstance(response, Reply):
             break
@@ -242,13 +252,17 @@ def _pass_wall(pace: Pace, request: Fetch) -> Conversation[_WallResult]:
             walk = replace(walk, last=response)
         else:
             is_first_cookie, sent = not sent, pace.cookie(target)
-            response, range_refused = yield from _request_range(pace, request)
+            exchange = yield from _request_document(pace, request)
+            response = exchange.response
             if response is None:
                 # The order ends before the request with the cookie. After a first cookie the URL
                 # stays unvisited, and the next order requests it with the cookie. After another
                 # cookie the redirect is the response, so that the URL does not wait forever.
-                return _WallResult(None, target, last=redirect) if is_first_cookie else walk
-            walk = _WallResult(response, target, range_refused, returned=True)
+                last = exchange.refusal or redirect
+                return _WallResult(None, target, last=last) if is_first_cookie else walk
+            walk = _WallResult(
+                response, target, exchange.hazards, exchange.is_conditional, returned=True
+            )
         at = target
     if at != request.url:
         pace.tries_cookie_walls = False
@@ -283,14 +297,74 @@ def _is_failing(response: Reply | Failure, url: str, now: float) -> bool:
     return OUTCOMES[response.outcome].ends_order
 
 
-def _request_range(pace: Pace, request: Fetch) -> Conversation[tuple[Reply | Failure | None, bool]]:
-    """Return the response to *request*, and whether the server refused a range."""
-    if not pace.limits.ranges:
-        return (yield from pace.request(request)), False
-    response = yield from pace.request(add_range(request))
-    if isinstance(response, Reply) and response.status == UNSATISFIABLE:
-        return (yield from pace.request(request)), True
-    return response, False
+class Refusal(NamedTuple):
+    """Headers that a request can do without, and that some servers refuse."""
+
+    names: frozenset[str]
+    hazard: Hazard
+    is_refused: Callable[[Headers, Reply], bool]
+    """Returns whether the response to a request with these headers refuses *names*."""
+    by_host: bool
+    """Whether the host refuses them for all of its pages."""
+
+
+REFUSALS = (
+    Refusal(
+        frozenset({"Range"}),
+        Hazard.RANGE_ERROR,
+        lambda sent, reply: reply.status == UNSATISFIABLE and "Range" in dict(sent),
+        # A 416 is also right for an empty document.
+        by_host=False,
+    ),
+    Refusal(
+        CONDITIONS,
+        Hazard.CONDITIONS_REFUSED,
+        lambda sent, reply: refuses_conditions(sent, reply.status, reply.headers),
+        by_host=True,
+    ),
+)
+
+
+class _Exchange(NamedTuple):
+    """The response to a request, or to its repetition without the headers that were refused."""
+
+    response: Reply | Failure | None
+    """None: the order must end."""
+    sent: Headers
+    hazards: tuple[Hazard, ...]
+    refusal: Reply | None
+    """The response to the last request, if *response* is None and a request was made."""
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether the last request had conditions."""
+        return any(name in CONDITIONS for name, _ in self.sent)
+
+
+def _request_document(pace: Pace, request: Fetch) -> Conversation[_Exchange]:
+    """Make *request*, and once more without the headers that the response refuses.
+
+    Another status proves that these headers were the reason.
+    """
+    hazards = tuple[Hazard, ...]()
+    request = add_range(request) if pace.limits.ranges else request
+    request = _without(request, pace.refused_headers)
+    response = yield from pace.request(request)
+    for refusal in REFUSALS:
+        if not isinstance(response, Reply) or not refusal.is_refused(request.headers, response):
+            continue
+        before, request = response, _without(request, refusal.names)
+        response = yield from pace.request(request)
+        if response is None:
+            return _Exchange(None, request.headers, hazards, before)
+        if isinstance(response, Reply) and response.status != before.status:
+            hazards = (*hazards, refusal.hazard)
+            pace.refused_headers |= refusal.names if refusal.by_host else frozenset()
+    return _Exchange(response, request.headers, hazards, None)
+
+
+def _without(request: Fetch, names: frozenset[str]) -> Fetch:
+    return replace(request, headers=tuple(one for one in request.headers if one[0] not in names))
 
 
 def _make_request(limits: VisitLimits, visit: Visit) -> Fetch:

@@ -134,7 +134,7 @@ def conditional_page(body: bytes, etag: str = "", modified: str = "") -> Answer:
         # The length of the body that is not sent (8.6).
         lines = ["HTTP/1.1 304 Not Modified", f"Content-Length: {len(body)}"]
         lines += [f"ETag: {etag}"] if etag else []
-        return await raw("\r\n".join([*lines, "", ""]).encode(), keep=True)(server, writer)
+        return await raw("\r\n".join([*lines, "", ""]).encode("latin-1"), keep=True)(server, writer)
 
     return answer
 

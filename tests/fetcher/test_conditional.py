@@ -1,5 +1,6 @@
 """Conditional visits over real sockets: the request headers and the responses."""
 
+import asyncio
 import time
 from email.utils import formatdate
 
@@ -13,12 +14,13 @@ from gossamer.web.validators import Validators
 from services.parser.page import parse
 from services.parser.result import classify
 from tests.fetcher.orders import order, run_order
-from tests.fetcher.servers import Server, conditional_page, page, raw, serving
+from tests.fetcher.servers import Answer, Server, conditional_page, page, raw, serving
 from tests.parser.pages import NOW, OPTIONS
 
 DATE = "Tue, 14 Nov 2023 22:14:20 GMT"
 STRONG, WEAK = '"v1"', 'W/"v1"'
 CONDITIONS = ("If-None-Match", "If-Modified-Since")
+NOT_MODIFIED = raw(b'HTTP/1.1 304 Not Modified\r\nETag: "v1"\r\n\r\n', keep=True)
 
 
 def conditional(server: Server, validators: Validators, *paths: str) -> HostCheckedOut:
@@ -26,6 +28,27 @@ def conditional(server: Server, validators: Validators, *paths: str) -> HostChec
     given = order(*(f"{server.root}/{path}" for path in paths))
     visits = [replace(one, validators=validators, conditional=True) for one in given.visits]
     return replace(given, visits=tuple(visits))
+
+
+def in_turn(*answers: Answer) -> Answer:
+    """Give one of *answers* after the other."""
+    waiting = [*answers]
+
+    async def answer(server: Server, writer: asyncio.StreamWriter) -> bool:
+        return await waiting.pop(0)(server, writer)
+
+    return answer
+
+
+def refusing_conditions(status: int) -> Answer:
+    """Answer *status* to any condition."""
+
+    async def answer(server: Server, writer: asyncio.StreamWriter) -> bool:
+        refused = any(server.requests[-1].header(name) for name in CONDITIONS)
+        body = b"I do not accept If-None-Match" if refused else b"<p>hello"
+        return await page(body, status if refused else 200)(server, writer)
+
+    return answer
 
 
 @pytest.mark.parametrize(
@@ -74,13 +97,67 @@ async def test_connection_is_reused_after_a_304() -> None:
 
 
 async def test_304_without_condition_is_a_server_error() -> None:
-    not_modified = raw(b'HTTP/1.1 304 Not Modified\r\nETag: "v1"\r\n\r\n', keep=True)
-    async with serving(x=not_modified, y=page()) as server:
+    async with serving(x=NOT_MODIFIED, y=page()) as server:
         emitted = await run_order(f"{server.root}/x", f"{server.root}/y")
+        assert server.paths == ["/x", "/x", "/y"], "it is requested once more"
         without = await run_order(given=conditional(server, Validators(), "x"))
     assert emitted.outcomes == ["server_error", "page"]
     assert without.outcomes == ["server_error"]
     assert emitted.ended[0].reason == "status 304, though no condition was sent"
+
+
+async def test_304_without_reason_is_requested_again_without_conditions() -> None:
+    """The kind of RssBandit #1390: the 304 of a cache, to somebody else's condition."""
+    answers = [NOT_MODIFIED, page(b"<p>hello")]
+    async with serving(x=in_turn(*answers), y=in_turn(*answers)) as server:
+        unasked = await run_order(f"{server.root}/x")
+        other = await run_order(given=conditional(server, Validators('"v2"'), "y"))
+    for emitted in (unasked, other):
+        assert emitted.one.outcome is Outcome.PAGE
+        assert Hazard.CONDITIONS_REFUSED in emitted.one.hazards
+        assert [one.body for one in emitted.pages] == [b"<p>hello"]
+    assert [one.header("If-None-Match") for one in server.requests] == ["", "", '"v2"', ""]
+
+
+@pytest.mark.parametrize("status", [412, 400])
+@pytest.mark.parametrize("ranges", [False, True])
+async def test_refused_conditions_are_dropped(status: int, ranges: bool) -> None:
+    """Report RssBandit #1390: the page was lost for a month."""
+    refusing = refusing_conditions(status)
+    async with serving(x=refusing, y=refusing) as server:
+        given = conditional(server, Validators(STRONG, DATE), "x", "y")
+        emitted = await run_order(given=given, ranges=ranges)
+    assert emitted.outcomes == ["page", "page"]
+    assert server.paths == ["/x", "/x", "/y"], "the host gets no more conditions"
+    assert [one.header("If-None-Match") for one in server.requests] == [STRONG, "", ""]
+    assert [bool(one.header("Range")) for one in server.requests] == [ranges] * 3
+    hazards = [Hazard.CONDITIONS_REFUSED in one.hazards for one in emitted.ended]
+    assert hazards == [True, False]
+    visits = [one.visit for one in emitted.ended] + [one.visit for one in emitted.pages]
+    assert not any(visit.conditional for visit in visits)
+
+
+async def test_page_that_is_a_400_proves_nothing_about_conditions() -> None:
+    """Report RssBandit #1390: other requests of the kind have other reasons."""
+    async with serving(x=page(b"no", 400), y=conditional_page(b"<p>Y", STRONG)) as server:
+        emitted = await run_order(given=conditional(server, Validators(STRONG), "x", "y"))
+    assert server.paths == ["/x", "/x", "/y"]
+    assert emitted.outcomes == ["client_error", "not_modified"]
+    assert all(Hazard.CONDITIONS_REFUSED not in one.hazards for one in emitted.ended)
+
+
+async def test_repeated_request_waits_for_the_delay() -> None:
+    """Report RssBandit #1390: the repetition is as polite as any request."""
+    async with serving(x=refusing_conditions(412)) as server:
+        given = replace(conditional(server, Validators(STRONG), "x"), pause=0.2)
+        await run_order(given=given)
+        first, second = server.requests
+        assert second.received_at - first.answered_at >= 0.19
+        del server.requests[:]
+        # No second request fits into the lease: the visit is made again later.
+        emitted = await run_order(given=replace(given, pause=10.0, expires_at=time.time() + 25.0))
+    assert len(server.requests) == 1
+    assert emitted.outcomes == ["unvisited"] and emitted.one.started_at > 0
 
 
 async def test_etag_is_sent_back_unchanged() -> None:

@@ -4,15 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gossamer.web.http import Headers
 from gossamer.web.validators import (
     MAX_FUTILE,
     MAX_LENGTH,
+    REFUSED_SECONDS,
     UNCONDITIONAL_INTERVAL,
     DistrustReason,
     Trust,
     Validators,
     conditions,
     is_conditional,
+    refuses_conditions,
     validators_of,
 )
 
@@ -97,3 +100,49 @@ def test_validators_that_change_without_reason_are_distrusted() -> None:
         "once they were of use"
     )
     assert trust.after(one, other, 0.0).distrust_reason == DistrustReason.FUTILE
+
+
+SENT = (("If-None-Match", '"1"'), ("If-Modified-Since", EARLIER))
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "headers", "refused"),
+    [
+        (SENT, 412, (), True),
+        (SENT, 400, (), True),
+        ((), 400, (), False),
+        (SENT, 404, (), False),
+        (SENT, 200, (), False),
+        (SENT, 304, (), False),
+        ((), 304, (), True),
+        ((("Range", "bytes=0-9"),), 304, (), True),
+        (SENT, 304, (("ETag", '"1"'),), False),
+        (SENT, 304, (("ETag", 'W/"1"'), ("Last-Modified", DATE)), False),
+        (SENT, 304, (("ETag", '"2"'),), True),
+        (SENT, 304, (("ETag", "1"),), False),
+        # What servers append to the tag of a compressed page: Apache, Jetty.
+        ((("If-None-Match", '"1-gzip"'),), 304, (("ETag", '"1"'),), False),
+        ((("If-None-Match", '"1--gzip"'),), 304, (("ETag", '"1"'),), False),
+        ((("If-None-Match", '"1-gzip"'),), 304, (("ETag", '"2"'),), True),
+        (SENT[1:], 304, (("Last-Modified", DATE),), True),
+        (SENT[1:], 304, (("Last-Modified", EARLIER),), False),
+        (SENT[1:], 304, (("Last-Modified", "Fri, 20 Nov 2026 09:30:00 GMT"),), False),
+    ],
+)
+def test_refusal_is_an_error_or_a_304_without_reason(
+    sent: Headers, status: int, headers: Headers, refused: bool
+) -> None:
+    """Report RssBandit #1390; RFC 9110, 13.1 and 15.4.5."""
+    assert refuses_conditions(sent, status, headers) is refused
+
+
+def test_distrust_after_a_refusal_ends() -> None:
+    """Report RssBandit #1390: the server may be repaired."""
+    tagged, trust = Validators('"1"'), Trust().after_refusal(1000.0)
+    assert trust.distrust_reason == DistrustReason.REFUSED
+    end = 1000.0 + REFUSED_SECONDS
+    assert not is_conditional(tagged, trust.at(end - 1), 0)
+    assert is_conditional(tagged, trust.at(end), 0)
+    assert trust.after_refusal(2000.0).at(end).distrust_reason, "it begins anew"
+    liar = Trust().after(tagged, tagged, 1.0)
+    assert liar.after_refusal(1000.0).at(end * 9) == liar, "other distrust does not end"
