@@ -111,7 +111,7 @@ COUNTERS: dict[str, Metric] = {
         ("basis", "crawl"),
     ),
     "gossamer_distrusted_validators_total": Metric(
-        "Hosts whose ETag or Last-Modified proved wrong and is not sent any more."
+        "Hosts whose ETag or Last-Modified is not sent, because it proved wrong or was refused."
     ),
     "gossamer_archived_bytes_total": Metric("Bytes written to WARC files, by crawl.", ("crawl",)),
     "gossamer_archive_rewritten_files_total": Metric(

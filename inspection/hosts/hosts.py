@@ -463,16 +463,16 @@ def _site(
     of_hosts: dict[str, HostOverridden],
     parked: int,
 ) -> SiteSummary:
-    refused = _refused(row)
+    refused, now = _refused(row), clock.now()
     return SiteSummary(
         **asdict(replace(sums, refused_urls=refused.total())),
         refused=refused,
         parked=parked,
         has_wildcard=row.wildcard,
         distrusted={
-            host: trust.distrust_reason
+            host: reason
             for host, trust in row.validators.items()
-            if trust.distrust_reason
+            if (reason := trust.at(now).distrust_reason)
         },
         override=of_sites.get(row.site),
         host_overrides={

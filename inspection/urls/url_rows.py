@@ -147,7 +147,7 @@ class UrlFacts:
 
     @property
     def trust(self) -> Trust:
-        """The trust in the validators of its host."""
+        """The trust in the validators of its host, as stored; it may have ended."""
         return (self.site.validators if self.site else {}).get(self.host_key, Trust())
 
     @property

@@ -314,7 +314,9 @@ def explain(
         document=_document(facts.document) if facts.document else None,
         captures=tuple(map(position_of, facts.captures)),
         not_archived=unarchived_reason(facts.history, facts.captures),
-        revisits=revisit_facts(plan, facts.document, facts.trust, facts.states) if plan else None,
+        revisits=(
+            revisit_facts(plan, facts.document, facts.trust.at(now), facts.states) if plan else None
+        ),
         next_visit=_next_visit(facts, plan, now) if plan else None,
         coming_policy=definition.revisit if definition and is_replanned else "",
         is_paused=facts.are_all_paused or (definition is not None and definition.paused),

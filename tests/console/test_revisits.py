@@ -126,6 +126,10 @@ def test_validators_are_shown_as_sent_or_distrusted(why: Why) -> None:
     why("two validators", given)
     lied = changed(facts.site, validators={HOST: Trust(distrust_reason=DistrustReason.SAME_TAG)})
     why("two validators, and the host lied", given, site=lied)
+    refused = changed(facts.site, validators={HOST: Trust().after_refusal(NOW - DAY)})
+    why("two validators, and the host refused conditions", given, site=refused)
+    before = changed(facts.site, validators={HOST: Trust().after_refusal(NOW - 40 * DAY)})
+    why("two validators, and the host refused conditions long ago", given, site=before)
 
 
 def test_next_visit_is_shown_with_its_reason(why: Why) -> None:

@@ -25,6 +25,7 @@ ELSEWHERE: dict[str, set[Hazard]] = {name: set() for name in SERVICES} | {
         Hazard.REDIRECT,
         Hazard.DNS_WILDCARD,
         Hazard.DNS_WILDCARD_SUFFIX,
+        Hazard.CONDITIONS_REFUSED,
         Hazard.DUPHOST,
         Hazard.NEEDS_RENDERING,
     },

@@ -18,6 +18,7 @@ from gossamer.events import (
     Verdict,
     VisitEnded,
 )
+from gossamer.events.hazards import Hazard
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.links import sample_links
 from gossamer.web.url import HostKey, Site
@@ -273,6 +274,21 @@ def test_distrusted_validators_are_not_sent_again() -> None:
     site = SqliteStore(sim.database).table(SiteRow).get("a.test")
     assert site and site.validators[HOST].distrust_reason == DistrustReason.SAME_TAG
     assert not any(conditions(sim)[4:])
+    assert sum(row.distrusted_hosts for row in shares(sim)) == 1
+
+
+@pytest.mark.slow
+def test_host_that_refuses_conditions_gets_none_for_a_while() -> None:
+    """Report RssBandit #1390."""
+    sim = simulate("fixed:1d", Changing(validators=Validators('"1"')))
+    refused = {"hazards": (Hazard.CONDITIONS_REFUSED,)}
+    sim.answer = lambda url: refused if url == URL and conditions(sim)[-1] else {}
+    sim.admit(URL)
+    sim.run(START + 40 * DAY)
+    made = conditions(sim)
+    assert made[:3] == [False, True, False] and not any(made[2:30]) and any(made[30:35])
+    site = SqliteStore(sim.database).table(SiteRow).get("a.test")
+    assert site and site.validators[HOST].distrust_reason == DistrustReason.REFUSED
     assert sum(row.distrusted_hosts for row in shares(sim)) == 1
 
 

@@ -157,15 +157,17 @@ class Sites:
         self._cache.remove(site)
         self._rows.drop(site)
 
-    def validators(self, site: Site, host: HostKey) -> Trust:
-        """Return the trust in a host's validators."""
-        return self.row(site).validators.get(host, Trust())
+    def validators(self, site: Site, host: HostKey, now: float) -> Trust:
+        """Return the trust in a host's validators at the time *now*."""
+        return self.row(site).validators.get(host, Trust()).at(now)
 
-    def store_trust(self, site: Site, host: HostKey, trust: Trust) -> None:
-        """Store the trust in a host's validators."""
+    def store_trust(self, site: Site, host: HostKey, trust: Trust) -> Trust:
+        """Store the trust in a host's validators; return the trust that was stored before."""
         row = self.row(site)
-        if row.validators.get(host, Trust()) != trust:
+        before = row.validators.get(host, Trust())
+        if before != trust:
             self.put(replace(row, validators={**row.validators, host: trust}))
+        return before
 
     def unreadable(self, site: Site, host: HostKey) -> UnreadablePages:
         """Return the number of a host's last pages that were unreadable."""

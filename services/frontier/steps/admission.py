@@ -411,7 +411,7 @@ class Admission:
             is_linked = bool(linking_site(plan.origin.via, site))
             rank = share.rank(site, plan.url, plan.origin, strategy, is_linked)
             number = self._partitions.next_number(partition, now, rank)
-        url = make_planned_url(partition, site, plan, number)
+        url = make_planned_url(partition, site, plan, number, now)
         partition.queue(share, host, host.row, [url], now)
         self._revisits.mark_queued(plan)
         return True
@@ -429,10 +429,12 @@ def plan_of_request(plan: PlanRow, last: UrlRow, now: float, basis: str) -> Plan
     )  # fmt: skip
 
 
-def make_planned_url(partition: Partition, site: Site, plan: PlanRow, number: int) -> QueuedUrl:
+def make_planned_url(
+    partition: Partition, site: Site, plan: PlanRow, number: int, now: float
+) -> QueuedUrl:
     """Return the queue entry of the URL of *plan*, conditional if the host's validators are
-    trusted."""
-    trust = partition.sites.validators(site, plan.host)
+    trusted *now*."""
+    trust = partition.sites.validators(site, plan.host, now)
     return QueuedUrl(
         crawl=plan.crawl,
         bucket="",

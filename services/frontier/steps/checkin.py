@@ -41,7 +41,7 @@ from services.frontier.partition.queue import choose_next_queue
 from services.frontier.partition.share import CrawlShare
 from services.frontier.partition.workbench import Host
 from services.frontier.steps.endings import Endings
-from services.frontier.steps.revisits import Revisits
+from services.frontier.steps.revisits import Revisits, distrust_refused
 from services.frontier.steps.robots import (
     GIVEN_UP_PREFIX,
     make_entry_for_probe,
@@ -312,6 +312,11 @@ def _record_site(ended: EndedVisit, row: HostRow) -> HostRow:
     return row
 
 
+def _distrust_refused(ended: EndedVisit, row: HostRow) -> HostRow:
+    distrust_refused(ended.partition, ended.share, row.site, row.host, ended.now)
+    return row
+
+
 def _keep_capture(step: CheckIn, ended: EndedVisit, row: HostRow) -> HostRow:
     step.captures.record(ended.event)
     return row
@@ -455,6 +460,12 @@ OUTCOME_EFFECTS = (
         "records DNS wildcards, the address and the load of the site",
         _always,
         lambda step, ended, row: _record_site(ended, row),
+    ),
+    OutcomeEffect(
+        "conditions",
+        "sends no conditions to a host that has refused some",
+        lambda ended: not ended.is_erased and Hazard.CONDITIONS_REFUSED in ended.event.hazards,
+        lambda step, ended, row: _distrust_refused(ended, row),
     ),
     OutcomeEffect(
         "signing",

@@ -21,6 +21,7 @@ from gossamer.web.robots import REDIRECTS, RobotsRules
 from gossamer.web.signing import SignMode
 from gossamer.web.soft_404 import NO_SIGNATURE
 from gossamer.web.url import HostKey
+from gossamer.web.validators import Trust
 from services.frontier.choice.dispatch import Balance
 from services.frontier.features.cookies import cookies_of_order
 from services.frontier.features.replicas import (
@@ -462,7 +463,10 @@ class CheckOut:
     ) -> HostCheckedOut:
         overrides, order = partition.overrides, partition.next_order()
         sent_to = self._balance.choose(partition, row.site, now)
-        visits = self._choose_visits(share, order, row, queued, usage_urls, bool(rules.robots))
+        trust = partition.sites.validators(row.site, row.host, now)
+        visits = self._choose_visits(
+            share, order, row, queued, usage_urls, bool(rules.robots), trust
+        )
         visits = self._share(row, visits, queued, crawl, now)
         urls = [visit.url for visit in visits]
         max_seconds = sum(map(_max_requests, visits)) * (rules.delay + self._visit_limit)
@@ -515,9 +519,13 @@ class CheckOut:
         queued: list[QueuedUrl],
         usage_urls: list[str],
         has_robots: bool,
+        trust: Trust,
     ) -> tuple[Visit, ...]:
         """Return the visits of an order: to robots.txt if it is needed first, to the usage files at
-        *usage_urls*, to the *queued* URLs, or a probe if there are none."""
+        *usage_urls*, to the *queued* URLs, or a probe if there are none.
+
+        *trust*: that in the validators of the host.
+        """
         if not has_robots:
             return (_make_robots_visit(order, row.host),)
         if usage_urls:
@@ -527,14 +535,15 @@ class CheckOut:
         share.plans.count_ordered(queued)
         pages = ((url.url, url.origin.duplicates) for url in queued if not is_requisite(url))
         share.parts.count_orders(row.site, pages)
-        return _make_visits(order, queued)
+        return _make_visits(order, queued, trust)
 
 
 def _max_requests(visit: Visit) -> int:
     """Return the largest number of requests of a visit, each of which has a pause. Only visits to a
-    robots.txt and to usage files follow redirects, within the host."""
+    robots.txt and to usage files follow redirects, within the host. A conditional request is
+    repeated if its conditions are refused."""
     follows = visit.purpose in (Purpose.ROBOTS, Purpose.USAGE)
-    return 1 + REDIRECTS - visit.hops if follows else 1
+    return 1 + REDIRECTS - visit.hops if follows else 1 + bool(visit.conditions)
 
 
 def _let_wait(before: HostRow, row: HostRow, crawl: str) -> HostRow:
@@ -585,14 +594,16 @@ def _with_lease(row: HostRow, order: HostCheckedOut, counts_if_expired: bool) ->
     )
 
 
-def _make_visits(order: OrderId, queued: list[QueuedUrl]) -> tuple[Visit, ...]:
+def _make_visits(order: OrderId, queued: list[QueuedUrl], trust: Trust) -> tuple[Visit, ...]:
+    """Return the visits to *queued* URLs; *trust*: that in the validators of their host, which may
+    have lost it since they were queued."""
     return tuple(
         Visit(
             id=f"{order}.{index}@{url.url}",
             url=url.url,
             on_behalf_of=url.on_behalf_of,
             validators=url.validators,
-            conditional=url.conditional,
+            conditional=url.conditional and not trust.distrust_reason,
             statistics=url.statistics,
             attempt=url.attempt,
             earlier=url.earlier,

@@ -145,7 +145,7 @@ class RequisiteAdmission:
         """Return the queue entry of *url*: a conditional visit, if *row* has validators that are
         trusted."""
         earlier, validators = (row.earlier, row.validators) if row else (0, NO_VALIDATORS)
-        trust = partition.sites.validators(event.site, host_key(url))
+        trust = partition.sites.validators(event.site, host_key(url), now)
         return QueuedUrl(
             event.crawl,
             "",

@@ -30,7 +30,7 @@ from gossamer.runtime.processor import Key
 from gossamer.store import Store
 from gossamer.web.http import NOT_MODIFIED
 from gossamer.web.url import HostKey, Site
-from gossamer.web.validators import NO_VALIDATORS, Validators
+from gossamer.web.validators import NO_VALIDATORS, Trust, Validators
 from services.frontier import revisit
 from services.frontier.choice.pacing import BudgetAllocation
 from services.frontier.partition.partition import Partition
@@ -408,11 +408,26 @@ def _update_trust(partition: Partition, share: CrawlShare, event: PageDeduplicat
     if event.verdict is Verdict.CHANGED and not event.change:
         return
     if event.status != NOT_MODIFIED and event.change is not None:
-        trust = partition.sites.validators(event.site, event.host)
+        trust = partition.sites.validators(event.site, event.host, event.at)
         after = trust.after(event.visit.validators, event.validators, event.change)
-        partition.sites.store_trust(event.site, event.host, after)
-        if after.distrust_reason and not trust.distrust_reason:
-            share.plans.count_distrusted()
+        _store_trust(partition, share, event.site, event.host, after)
+
+
+def distrust_refused(
+    partition: Partition, share: CrawlShare, site: Site, host: HostKey, now: float
+) -> None:
+    """Send no conditions to *host* for a while, because it has refused some."""
+    after = partition.sites.validators(site, host, now).after_refusal(now)
+    _store_trust(partition, share, site, host, after)
+
+
+def _store_trust(
+    partition: Partition, share: CrawlShare, site: Site, host: HostKey, after: Trust
+) -> None:
+    before = partition.sites.store_trust(site, host, after)
+    # A host that refuses conditions again is counted once.
+    if after.distrust_reason and not before.distrust_reason:
+        share.plans.count_distrusted()
 
 
 def _visit_of(event: PageDeduplicated, at: float) -> revisit.Visit:

@@ -137,7 +137,8 @@ class UrgentRequests:
         if plan is not None and plan.number is not None and not plan.queued:
             # It waits for the budget of first visits.
             plan = replace(plan, number=None)
-            return UrgentUrl(make_planned_url(partition, event.site, plan, number), plan, False)
+            entry = make_planned_url(partition, event.site, plan, number, now)
+            return UrgentUrl(entry, plan, False)
         entry = QueuedUrl(
             event.crawl,
             "",
@@ -158,7 +159,7 @@ def _known(
     if plan.is_retry and not plan.queued:
         partition.count_wait_over()
     plan = plan_of_request(plan, last, now, Basis.REQUESTED)
-    return UrgentUrl(make_planned_url(partition, site, plan, number), plan, waits)
+    return UrgentUrl(make_planned_url(partition, site, plan, number, now), plan, waits)
 
 
 def _may_wait(share: CrawlShare, row: HostRow, url: str) -> bool:
