@@ -266,7 +266,8 @@ HAZARDS: dict[Hazard, Counting] = {
         ("parser.page_limit", "parser.memory_limit", "parser.dead_letters_limit",
          "frontier.unreadable_limit", "frontier.unreadable_wait"),
         "The parser cannot read the page, or skips it after too many unreadable pages of the "
-        "host. The verdict is `unreadable`. The first such pages of a host become dead letters."),
+        "host. The verdict is `unreadable`. The first such pages of a host become dead letters, "
+        "except bodies with an unknown or wrong Content-Encoding, which the archive has."),
     Hazard.EXPIRED_LEASES: Counting(
         ("frontier",), ("frontier.expired_wait", "frontier.lease_slack"),
         "At least two leases of the host expired in a row, although fetchers answered others. "

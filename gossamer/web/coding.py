@@ -2,10 +2,12 @@
 
 The codings are those of RFC 9110, section 8.4.1, brotli (RFC 7932) and zstd (RFC 8878). Some
 servers send raw deflate instead of zlib, which is decoded. Some send plain bytes that they declare
-as gzip. These are returned as sent, and marked: the parser uses them, but a reader of robots.txt
-must not guess.
+as gzip, or with a word that is not a coding. These are returned as sent, and marked. Such bytes are
+used only if they are plain text (`is_plain`): coded bytes would be text of rubbish, or rules that
+nobody wrote.
 """
 
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -29,6 +31,15 @@ GZIP_MAGIC = b"\x1f\x8b"
 
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 """The first bytes of a zstd frame; a stream may have several (RFC 8878, section 3.1)."""
+PLAIN_SIZE = 128
+"""Bytes without a binary data byte that prove that text in another encoding than UTF-8 is not
+coded: one coded body in a million has none."""
+BOMS = (b"\xff\xfe", b"\xfe\xff")
+"""Byte order marks of UTF-16, which begin no coding."""
+
+_binary = re.compile(rb"[\0-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+"""The binary data bytes of the MIME Sniffing standard, section 7."""
+
 ZSTD_OPTIONS = {int(zstd.DecompressionParameter.window_log_max): 23}
 """Limits the memory of a zstd frame to 8 MB (RFC 9659)."""
 
@@ -59,6 +70,19 @@ class Body:
     """Whether decoding was stopped because the output grew beyond the ratio."""
     as_sent: bool = False
     """Whether a coding was not decoded: it is unknown, or the server did not apply it."""
+
+
+def is_plain(body: bytes) -> bool:
+    """Return whether *body*, which may be cut, is text, and not bytes that are still coded."""
+    if body.startswith(BOMS):
+        body = body.decode("utf-16", "replace").encode()
+    if _binary.search(body):
+        return False
+    try:
+        body.decode()
+    except UnicodeDecodeError as error:
+        return error.reason == "unexpected end of data" or len(body) >= PLAIN_SIZE
+    return True
 
 
 def decode(body: bytes, codings: str, limit: int, ratio: int = MAX_RATIO) -> Body:
@@ -94,8 +118,9 @@ def _undo(body: bytes, makers: tuple[Callable[[], Inflater], ...], limit: int, r
         if not result.cut:
             return result
         best = max(best, result, key=lambda body: len(body.data))
-    # Not one byte could be decoded: the coding was not applied, or it is unknown.
-    return best if best.data else Body(body, as_sent=True)
+    # Not one byte could be decoded, or text was decoded by chance: the coding was not applied, or
+    # it is unknown.
+    return best if best.data and not is_plain(body) else Body(body, as_sent=True)
 
 
 def _inflate(body: bytes, inflater: Inflater, limit: int, ratio: int) -> Body:

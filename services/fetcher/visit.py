@@ -33,7 +33,7 @@ from msgspec.structs import replace
 from gossamer.events import HostCheckedOut, Outcome, Purpose, SharedCapture, Visit, VisitEnded
 from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import OUTCOMES
-from gossamer.web.coding import GZIP_MAGIC, Body, decode
+from gossamer.web.coding import GZIP_MAGIC, Body, decode, is_plain
 from gossamer.web.http import (
     Headers,
     first_value,
@@ -41,7 +41,7 @@ from gossamer.web.http import (
     joined_values,
     redirect_target,
 )
-from gossamer.web.robots import REDIRECTS, RobotsRules, is_text, parse_robots
+from gossamer.web.robots import REDIRECTS, RobotsRules, parse_robots
 from gossamer.web.sniffing import whole_type
 from gossamer.web.url import host_key, host_name
 from gossamer.web.usage import Action, Statement, judge, limit_statements, read_headers
@@ -471,7 +471,7 @@ def _parse_robots(pace: Pace, reply: Reply, at: str) -> VisitResult:
             pace, reply, at, Outcome.CUT_BODY, reason, CUT_HAZARDS[reply.truncated]
         )
     body = _decode_robots(reply, pace.limits.robots_limit)
-    if body.as_sent and not is_text(body.data):
+    if body.as_sent and not is_plain(body.data):
         coding = joined_values(reply.headers, "content-encoding")
         reason = f"robots.txt has a Content-Encoding of {coding[:40]!r}"
         return _unreachable_robots(pace, reply, at, Outcome.BROKEN, reason)

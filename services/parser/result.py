@@ -11,7 +11,14 @@ from msgspec.structs import replace
 
 from gossamer.events import PageFetched, PageKind, PageParsed, Purpose
 from gossamer.events.hazards import Hazard
-from gossamer.web.http import REDIRECTS, first_reference
+from gossamer.web.coding import GZIP_MAGIC, decode, is_plain
+from gossamer.web.http import REDIRECTS, first_reference, joined_values
+from gossamer.web.sniffing import (
+    DECIDING_BYTES,
+    RESOURCE_HEADER_BYTES,
+    is_textual,
+    media_type,
+)
 from gossamer.web.soft_404 import is_home_page, is_missing_redirect, is_missing_text
 from gossamer.web.usage import Source, Statement, judge, limit_statements
 from gossamer.web.validators import modified_at
@@ -80,6 +87,25 @@ def report_unreadable(page: PageFetched, reason: str, now: float) -> PageParsed:
     kind, reason = kind_of(page, None), reason[:MAX_REASON_LENGTH]
     parsed = replace(start_result(page, now), kind=kind, reason=reason)
     return add_hazards(parsed, [Hazard.PARSER_FAULT])
+
+
+def find_coding_fault(page: PageFetched) -> str:
+    """Return why the text of *page* cannot be read, if its body is still coded; "" otherwise.
+
+    Its Content-Encoding is unknown or wrong. Plain text with such a header is read. A few bytes of
+    the body decide, because the others are decoded in a child.
+    """
+    codings = joined_values(page.headers, "content-encoding")
+    if not codings or page.wall or not _is_success(page):
+        return ""
+    first = decode(page.body[:DECIDING_BYTES], codings, RESOURCE_HEADER_BYTES)
+    is_undone = not first.as_sent and (not first.cut or len(first.data) == RESOURCE_HEADER_BYTES)
+    if is_undone or is_plain(first.data) or not is_textual(media_type(page.headers, first.data)):
+        return ""
+    if page.visit.purpose is Purpose.SITEMAP and first.data.startswith(GZIP_MAGIC):
+        # The reader of sitemaps decodes it.
+        return ""
+    return f"the body is still coded: its Content-Encoding is {codings[:40]!r}"
 
 
 def kind_of(page: PageFetched, parsed: PageParsed | None) -> PageKind:

@@ -16,7 +16,7 @@ from gossamer.web.sniffing import STYLE, whole_type
 from services.parser.options import Options
 from services.parser.pool.messages import Request
 from services.parser.pool.pool import Pool
-from services.parser.result import classify, report_unreadable
+from services.parser.result import classify, find_coding_fault, report_unreadable
 
 StoreBlob = Callable[[PageParsed], Awaitable[Event]]
 """Stores the contents of a page as a blob if they are too large for a record, and returns the event
@@ -64,7 +64,7 @@ class Parser:
     """Reads pages in the children of *pool*.
 
     An unreadable page is reported to the consumers of parsed pages. It is also a dead letter,
-    unless its host has many.
+    unless its body is still coded, or its host has many.
     """
 
     name = "parser"
@@ -89,14 +89,21 @@ class Parser:
     async def work(self, event: Event, emit: Emitter) -> None:
         """Emit the contents of a fetched page; ignore visits of other purposes."""
         if isinstance(event, PageFetched) and is_read(event):
+            if reason := find_coding_fault(event):
+                # Another parser could not read it either: it is in the archive, as received.
+                emit(self._report_unreadable(event, reason))
+                return
             try:
                 emit(await self._store_blob(await self._read(event)))
             except Poison as error:
-                count_hazards(self.name, [Hazard.PARSER_FAULT])
-                emit(report_unreadable(event, str(error), self._clock()))
+                emit(self._report_unreadable(event, str(error)))
                 if self._dead_letters.allow(event.host):
                     raise
                 logger.warning("page cannot be read", url=event.visit.url, reason=str(error))
+
+    def _report_unreadable(self, page: PageFetched, reason: str) -> PageParsed:
+        count_hazards(self.name, [Hazard.PARSER_FAULT])
+        return report_unreadable(page, reason, self._clock())
 
     async def _read(self, page: PageFetched) -> PageParsed:
         parsed = await self._pool.parse(Request(page, self._options, self._clock()))

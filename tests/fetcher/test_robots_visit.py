@@ -252,6 +252,7 @@ CODINGS = {
     "not applied": ("gzip", RULES),
     "applied once, named twice": ("gzip, gzip", gzip.compress(RULES)),
     "an unknown one, not applied": ("utf-8", RULES),
+    "an unknown one over a legacy encoding": ("none", RULES + "# Grüße".encode("latin-1") * 30),
     "not named": ("", gzip.compress(RULES)),
 }
 

@@ -1,18 +1,27 @@
 """The kind of each response, which alone decides how dedup handles it."""
 
+import gzip
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import brotli  # type: ignore[import-untyped]
 import pytest
+from backports import zstd
 from msgspec.structs import replace
 
-from gossamer.events import PageFetched, PageKind, Purpose
+from gossamer.events import Event, PageFetched, PageKind, PageParsed, Purpose
 from gossamer.web.soft_404 import Signature
 from gossamer.web.validators import Validators
 from gossamer.web.walls import Wall, WallKind
 from services.parser.page import parse
-from services.parser.result import classify, report_unreadable
+from services.parser.result import classify, find_coding_fault, report_unreadable
+from services.parser.service import DeadLetterLimiter, Parser
 from tests.parser.pages import NOW, OPTIONS, page_response
 
 TEXT = b"<title>A page</title><p>Words."
 FEED = b"<rss version='2.0'><channel><item><link>http://a.example/</link></item></channel></rss>"
+LONG = TEXT + b"".join(b"<p>Word %d." % n for n in range(500))
 XML = ("Content-Type", "application/xml")
 TO = ("Location", "/there")
 IMAGE = ("Content-Type", "image/png")
@@ -98,3 +107,63 @@ def test_response_with_signature_of_missing_page_is_soft_404() -> None:
 )
 def test_kind_of_unreadable_response(page: PageFetched, expected: PageKind) -> None:
     assert report_unreadable(page, "the parser died", NOW).kind is expected
+
+
+@pytest.mark.parametrize("text", [TEXT, LONG])
+@pytest.mark.parametrize(
+    ("coding", "encode", "is_coded"),
+    [
+        ("x-deflate", zlib.compress, True),
+        ("compress", zlib.compress, True),
+        ("UTF-8", zlib.compress, True),
+        ("br", zlib.compress, True),
+        ("zstd", brotli.compress, True),
+        ("gzip", zstd.compress, True),
+        ("x-deflate, gzip", lambda text: gzip.compress(zlib.compress(text)), True),
+        # The signature of gzip makes it a document of another type.
+        ("UTF-8", gzip.compress, False),
+        ("br", brotli.compress, False),
+        ("deflate", zlib.compress, False),
+        ("UTF-8", bytes, False),
+        ("aws-chunked", bytes, False),
+        ("none", bytes, False),
+        ("br", bytes, False),
+        ("windows-1251", lambda text: text + "Слово. ".encode("cp1251") * 50, False),
+        ("utf-16", lambda text: text.decode().encode("utf-16"), False),
+        ("gzip", lambda text: gzip.compress(text)[:-20], False),
+        ("gzip", lambda text: gzip.compress(text + b"\0"), False),
+    ],
+)
+def test_body_is_still_coded_if_it_is_not_text(
+    coding: str, encode: Callable[[bytes], bytes], is_coded: bool, text: bytes
+) -> None:
+    """Report donsetch #290; versitygw #2398 and aws-sdk-java-v2 #5769: words that are no coding."""
+    headers = [("Content-Type", "text/html"), ("Content-Encoding", coding)]
+    fault = find_coding_fault(page_response(encode(text), *headers))
+    assert (repr(coding) in fault) is is_coded
+
+
+def test_only_texts_have_a_coding_fault() -> None:
+    """Report donsetch #290."""
+    coded, odd = zlib.compress(LONG), ("Content-Encoding", "x-deflate")
+    assert find_coding_fault(page_response(coded, XML, odd))
+    assert find_coding_fault(page_response(coded, XML, odd, purpose=Purpose.SITEMAP))
+    for page in (
+        page_response(b"%PDF-1.4\0", ("Content-Type", "application/pdf"), odd),
+        page_response(coded, XML, odd, status=404),
+        page_response(gzip.compress(LONG), XML, odd, purpose=Purpose.SITEMAP),
+    ):
+        assert find_coding_fault(page) == ""
+
+
+async def test_coded_body_is_unreadable_and_no_dead_letter() -> None:
+    """Report donsetch #290."""
+    emitted = list[Event]()
+    no_pool: Any = None
+    parser = Parser(no_pool, OPTIONS, DeadLetterLimiter(10), lambda: NOW)
+    odd = ("Content-Encoding", "x-deflate")
+    page = page_response(zlib.compress(LONG), ("Content-Type", "text/html"), odd)
+    await parser.work(page, emitted.append)
+    [parsed] = emitted
+    assert isinstance(parsed, PageParsed) and parsed.kind is PageKind.UNREADABLE
+    assert parsed.reason == "the body is still coded: its Content-Encoding is 'x-deflate'"

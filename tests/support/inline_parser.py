@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from gossamer.events import Event, PageFetched, PageParsed
-from gossamer.events.hazards import count_hazards
+from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.topics import PAGES_FETCHED
 from gossamer.runtime.processor import Processor
 from services.parser.options import Options
 from services.parser.page import parse
-from services.parser.result import classify
+from services.parser.result import classify, find_coding_fault, report_unreadable
 
 
 class InlineParser(Processor):
@@ -23,6 +23,10 @@ class InlineParser(Processor):
     def handle(self, event: Event, now: float) -> Iterator[PageParsed]:
         """Yield the contents of a fetched page; ignore visits of other purposes."""
         if isinstance(event, PageFetched) and event.visit.purpose.is_read:
+            if reason := find_coding_fault(event):
+                count_hazards(self.name, [Hazard.PARSER_FAULT])
+                yield report_unreadable(event, reason, now)
+                return
             parsed = classify(event, parse(event, self._options, now))
             count_hazards(self.name, set(parsed.hazards).difference(event.hazards))
             yield parsed

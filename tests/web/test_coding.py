@@ -11,7 +11,7 @@ from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.web.coding import INFLATERS, MAX_CODINGS, Body, decode
+from gossamer.web.coding import INFLATERS, MAX_CODINGS, Body, decode, is_plain
 
 LIMIT = 2 << 20
 TEXT = b"".join(b"line %d of a page\n" % i for i in range(20_000))
@@ -80,6 +80,40 @@ def test_cut_body_is_decoded_as_far_as_possible(encoding: str) -> None:
 def test_plain_bytes_with_declared_coding_are_returned_as_sent(encoding: str) -> None:
     plain = b"<title>plain</title>"
     assert decode(plain, encoding, LIMIT) == Body(plain, as_sent=True)
+
+
+def test_plain_bytes_are_not_decoded_by_chance() -> None:
+    """The kind of donsetch #290: brotli has no signature, and decodes some texts to others."""
+    plain = "Привет мир ".encode("cp1251") * 50
+    assert decode(plain, "br", LIMIT) == Body(plain, as_sent=True)
+
+
+@pytest.mark.parametrize("encode", ENCODERS.values(), ids=ENCODERS)
+@given(st.binary(max_size=300))
+def test_coded_bytes_are_not_plain(encode: Callable[[bytes], bytes], data: bytes) -> None:
+    """Report donsetch #290."""
+    assert not is_plain(encode(TEXT + data))
+
+
+@pytest.mark.parametrize(
+    ("body", "plain"),
+    [
+        (b"", True),
+        (b"User-agent: *\r\n\tDisallow: /\x0c\x1b", True),
+        ("Grüße".encode(), True),
+        ("Grüße".encode()[:4], True),
+        ("Grüße".encode("latin-1"), False),
+        ("Grüße".encode("latin-1") * 30, True),
+        ("こんにちは".encode("shift_jis") * 30, True),
+        ("Grüße".encode("utf-16"), True),
+        (b"\xff\xfe\0\0\xff\xff", False),
+        (b"a\0b", False),
+        (b"\xff\xff\xff", False),
+    ],
+)
+def test_text_of_any_encoding_is_plain(body: bytes, plain: bool) -> None:
+    """Report donsetch #290: a short text of a legacy encoding could be coded bytes."""
+    assert is_plain(body) is plain
 
 
 @pytest.mark.parametrize("encoding", ["identity", "", ",", "identity, "])

@@ -6,7 +6,7 @@ mistakes, and an invalid line does not affect the next line (`reader.py`). Patte
 so that a URL costs about the same with ten rules as with 40,000 (`gossamer/web/path_patterns.py`).
 """
 
-from gossamer.web.robots.reader import LIMIT, RobotsFile, is_text, is_token, parse_robots
+from gossamer.web.robots.reader import LIMIT, RobotsFile, is_token, parse_robots
 from gossamer.web.robots.rules import (
     PATH,
     REDIRECTS,
@@ -27,7 +27,6 @@ __all__ = [
     "Rule",
     "Usage",
     "format_rules",
-    "is_text",
     "is_token",
     "parse_robots",
 ]

@@ -74,7 +74,6 @@ _wide = (
     (re.compile(rb"(?:[^\0]\0){2}"), "utf-16-le"),
     (re.compile(rb"(?:\0[^\0]){2}"), "utf-16-be"),
 )
-_binary = re.compile(rb"[\0-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 _line_end = re.compile(rb"\r\n|\r|\n")
 _break = re.compile(rb"<br\s*/?>", re.IGNORECASE)
 _key = re.compile(r"[a-z_-]+")
@@ -298,20 +297,6 @@ def _printable(value: bytes) -> str:
 
 def _escape_octet(octet: re.Match[str]) -> str:
     return f"%{ord(octet[0]):02X}"
-
-
-def is_text(body: bytes) -> bool:
-    """Return whether *body*, which may be cut, is Unicode text.
-
-    Text has no binary data bytes (the MIME Sniffing standard, section 7).
-    """
-    text, _was_converted = to_utf8(body)
-    try:
-        text.decode()
-    except UnicodeDecodeError as error:
-        if error.reason != "unexpected end of data":
-            return False
-    return _binary.search(text) is None
 
 
 def to_utf8(body: bytes) -> tuple[bytes, bool]:
