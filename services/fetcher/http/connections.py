@@ -27,6 +27,7 @@ from aiohttp.connector import Connection
 from python_socks.async_.asyncio import Proxy
 
 from services.fetcher.head import Head, Malformed, end_of_head, parse_head
+from services.fetcher.http.chunks import ChunkLines
 from services.fetcher.http.tls import Context, describe_tls, store_session
 from services.fetcher.outcome import Tls
 from services.fetcher.rate_limits import address_key
@@ -197,6 +198,8 @@ class ResponseProtocol(ResponseHandler):
         self.received = 0
         """Bytes of the current head that were received."""
         self.head: Head | None = None
+        self._chunks: ChunkLines | None = None
+        """The lines of the current body, if it is chunked."""
 
     def set_response_params(self, **params: Any) -> None:
         """Expect the head of a response from now on."""
@@ -216,7 +219,7 @@ class ResponseProtocol(ResponseHandler):
 
     def _pass_on(self, payload: aiohttp.StreamReader | None, data: bytes) -> None:
         # aiohttp calls this without data to continue reading.
-        super().data_received(data)
+        super().data_received(self._chunks.feed(data) if self._chunks else data)
         if payload is not None and not payload.is_eof() and self.exception() is not None:
             # After an invalid chunk aiohttp closes the connection, but lets the reader wait.
             payload.set_exception(aiohttp.ClientPayloadError("the body has an invalid chunk"))
@@ -240,6 +243,7 @@ class ResponseProtocol(ResponseHandler):
 
     def _begin_body(self, head: Head, body: bytes) -> None:
         self.head, self._head_data = head, None
+        self._chunks = ChunkLines() if head.chunked else None
         # The timeout was for the head. The reader of the body sets another one.
         self.read_timeout = None
         self.start_timeout()
