@@ -16,8 +16,11 @@ from gossamer.web.http import Headers, joined_values
 _status_line = re.compile(
     r".{0,4}?http(?:/(\d\.\d))?[^ \t]*[ \t]+(\d{3})(?!\d)(.*)", re.IGNORECASE | re.ASCII
 )
+_blank = " \t"
+"""HTTP's white space. That of Latin-1 may be part of a UTF-8 character."""
 _timeout = re.compile(r"\btimeout=(\d{1,9})")
 _end = re.compile(rb"\n\r?\n")
+_blank_lines = re.compile(rb"[\r\n]*")
 MAX_LENGTH = 1 << 62
 """Bytes. A larger Content-Length counts as this."""
 BODILESS = (204, 304)
@@ -47,8 +50,12 @@ class Head(Struct, frozen=True):
 
 
 def end_of_head(data: bytes | bytearray, start: int = 0) -> int:
-    """Return the offset of the body, searched from *start*, or 0 if the head has no end yet."""
-    found = _end.search(data, max(0, start - 2))
+    """Return the offset of the body, searched from *start*, or 0 if the head has no end yet.
+
+    Blank lines before the status line are part of the head.
+    """
+    begun = _blank_lines.match(data)
+    found = _end.search(data, max(begun.end() if begun else 0, start - 2))
     return found.end() if found else 0
 
 
@@ -76,14 +83,16 @@ def parse_head(data: bytes | bytearray) -> Head:
 def _fields(lines: list[str]) -> Headers:
     fields: list[tuple[str, str]] = []
     for line in lines:
-        if line[:1] in (" ", "\t") and fields:
-            # Folded (RFC 9112, 5.2).
-            name, value = fields.pop()
-            fields.append((name, f"{value} {line.strip()}".strip()))
+        if line.startswith((" ", "\t")):
+            if fields:
+                # Folded (RFC 9112, 5.2).
+                name, value = fields.pop()
+                fields.append((name, f"{value} {line.strip(_blank)}".strip(_blank)))
+            # Otherwise the line is ignored (RFC 9112, 2.2).
             continue
         name, colon, value = line.partition(":")
-        if colon and (name := name.strip(" \t")):
-            fields.append((name, value.strip(" \t")))
+        if colon and (name := name.strip(_blank)):
+            fields.append((name, value.strip(_blank)))
     return tuple(fields)
 
 
