@@ -20,7 +20,7 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gossamer.web.http import Headers, first_value
+from gossamer.web.http import Headers, first_value, raw_values
 
 MAX_LENGTH = 200
 """Maximum characters of a tag or date, because they are stored for each page."""
@@ -34,7 +34,7 @@ and another refusal costs one request."""
 MAX_WEAK_CHANGE = 0.05
 """Fraction of a page that may change under the same weak tag, which only promises equivalence."""
 
-_tag = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
+_tag = re.compile(r'(?:W/)?"[^\x00-\x20"\x7f]*"')
 _coding = re.compile(r'[-;:.]+(?:gzip|deflate|df|br|zstd)(?="$)')
 """What servers that compress pages append to a tag; Apache does so to that of a 200 only."""
 
@@ -126,10 +126,13 @@ class Trust(Struct, frozen=True, omit_defaults=True):
 def validators_of(headers: Headers) -> Validators:
     """Return the validators of a response, without malformed ones.
 
+    A tag with octets that are not UTF-8 is ignored, because it could not be sent back unchanged.
     A Last-Modified that is not before the Date of the response says when the page was generated,
     not when it changed (8.8.2.1), and is ignored.
     """
     etag = first_value(headers, "etag")
+    if not etag.isascii() and etag in raw_values(headers, "etag"):
+        etag = ""
     modified, date = first_value(headers, "last-modified"), first_value(headers, "date")
     at, limit = _instant(modified), _instant(date)
     dated = at is not None and (limit is None or at < limit)

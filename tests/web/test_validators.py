@@ -23,10 +23,15 @@ DATE = "Sun, 22 Nov 2026 16:00:00 GMT"
 EARLIER = "Sat, 21 Nov 2026 09:30:00 GMT"
 
 
-@pytest.mark.parametrize("etag", ['"abc"', 'W/"abc"', '""', '"a/b?c=d,e"', '"é"'])
+@pytest.mark.parametrize("etag", ['"abc"', 'W/"abc"', '""', '"a/b?c=d,e"', '"é"', '"…"'])
 def test_tag_is_sent_back_unchanged(etag: str) -> None:
-    found = validators_of((("ETag", etag),))
+    found = validators_of((("ETag", etag.encode().decode("latin-1")),))
     assert conditions(found) == (("If-None-Match", etag),)
+
+
+def test_tag_that_is_not_utf_8_is_not_sent_back() -> None:
+    """The kind of scrapy #2321: as text it would be sent as other octets."""
+    assert conditions(validators_of((("ETag", '"caf\xe9"'),))) == ()
 
 
 @pytest.mark.parametrize(

@@ -311,7 +311,11 @@ class HostClient:
 
 def _reply(response: RawResponse, buffer: BodyBuffer, truncated: str, access: Access) -> Reply:
     head = response.head
-    sent = tuple((str(name), value) for name, value in response.request_info.headers.items())
+    # Events have headers as octets in Latin-1; aiohttp has sent the text as UTF-8.
+    sent = tuple(
+        (str(name), value.encode().decode("latin-1"))
+        for name, value in response.request_info.headers.items()
+    )
     return Reply(
         status=head.status,
         reason=head.reason,

@@ -1,0 +1,88 @@
+"""Requests in the archive: byte for byte those on the wire, for each kind of request."""
+
+import asyncio
+from pathlib import Path
+
+from fastwarc.warc import WarcRecordType
+from msgspec.structs import replace
+
+from gossamer.events import HostCheckedOut, Purpose
+from gossamer.web.validators import Validators
+from tests.archive.harness import archive_pages, files, records
+from tests.fetcher.orders import Emitted, fetcher, order
+from tests.fetcher.servers import Server, conditional_page, page, raw, serving
+from tests.fetcher.test_conditional import refusing_conditions
+from tests.fetcher.test_cookies import direct_wall
+from tests.fetcher.test_ranges import refusing
+
+DATE = "Tue, 14 Nov 2023 22:14:20 GMT"
+UTF_8_TAG = '"é…"'
+RECORDS = ("request", "robots", "redirects", "errors")
+
+
+async def part(server: Server, writer: asyncio.StreamWriter) -> bool:
+    """Answer with the first bytes of the range, and set a cookie in UTF-8."""
+    head = b"HTTP/1.1 206 x\r\nContent-Type: text/html\r\nSet-Cookie: name=\xc3\xa9\r\n"
+    head += b"Content-Range: bytes 0-4/5\r\nContent-Length: 5\r\n\r\n"
+    return await raw(head + b"<p>ab", keep=True)(server, writer)
+
+
+ANSWERS = {
+    "robots": page(b"", 301, Location="/robots-2.txt"),
+    "robots-2.txt": page(b"User-agent: *\nDisallow: /no\n", Content_Type="text/plain"),
+    "moved?": page(b"over there", 302, Location="/part"),
+    "part": part,
+    "caf%C3%A9?a=[1]&b=%zz": page(b"<p>odd"),
+    "empty": refusing(b"<p>all of it"),
+    "a": direct_wall,
+    "same": conditional_page(b"<p>x", UTF_8_TAG.encode().decode("latin-1"), DATE),
+    "refused": refusing_conditions(412),
+    "style.css": page(b"a{}", Content_Type="text/css"),
+    "sitemap.xml": page(b"<urlset/>", Content_Type="application/xml"),
+    "tdmrep.json": page(b"[]", Content_Type="application/json"),
+}
+PAGES = ("a", "moved?", "part", "caf%C3%A9?a=[1]&b=%zz", "empty", "missing")
+OTHERS = {
+    "style.css": Purpose.REQUISITE,
+    "sitemap.xml": Purpose.SITEMAP,
+    "tdmrep.json": Purpose.USAGE,
+    "made-up": Purpose.PROBE,
+}
+UNRECORDED = ["/a", "/empty", "/refused"]
+"""Requests without a record: another request of the same visit decided it."""
+
+
+def orders_for(root: str) -> list[HostCheckedOut]:
+    known = Validators(UTF_8_TAG, DATE)
+    again = order(f"{root}/same", f"{root}/refused")
+    visits = tuple(replace(one, validators=known, conditional=True) for one in again.visits)
+    return [
+        order(f"{root}/robots.txt", purpose=Purpose.ROBOTS, robots=None),
+        order(*(f"{root}/{path}" for path in PAGES)),
+        replace(again, visits=visits),
+        *(order(f"{root}/{path}", purpose=purpose) for path, purpose in OTHERS.items()),
+    ]
+
+
+async def test_each_recorded_request_is_the_one_on_the_wire(tmp_path: Path) -> None:
+    """Reports yarl #293, psf/requests #2912: the record was not what was on the wire."""
+    emitted = Emitted()
+    async with serving(**ANSWERS) as server, fetcher(ranges=True) as processor:
+        for given in orders_for(server.root):
+            await processor.work(given, emitted.emit)
+        wire = [request.head.encode("latin-1") for request in server.requests]
+    archive_pages(tmp_path, *emitted.pages, records=RECORDS)
+    recorded = [
+        block
+        for file in files(tmp_path / "warc")
+        for _, block in records(file, WarcRecordType.request)
+    ]
+    unrecorded = [*wire]
+    for block in recorded:
+        assert block in unrecorded, block
+        unrecorded.remove(block)
+    assert [head.split(b" ")[1].decode() for head in unrecorded] == UNRECORDED
+    sent = b"".join(recorded)
+    for header in (b"Range: bytes=0-", b"If-None-Match: ", b"If-Modified-Since: ", b"Cookie: "):
+        assert header in sent, "the flow has every kind of request"
+    assert UTF_8_TAG.encode() in sent and "name=é".encode() in sent
