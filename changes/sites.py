@@ -19,10 +19,16 @@ from gossamer.speed import format_hours
 from gossamer.web.url import Site
 from inspection.basics.figures import number, plural
 from inspection.crawls.crawl import OpenCrawl
-from services.fetcher.http.tls import SHA256, context_for
+from services.fetcher.http.tls import RECORD, SHA256, VERIFY, context_for
 
 FIXED = {"version", "crawl", "at", "site", "host"}
 """Fields of an override that are not settings."""
+CERTIFICATE_TEXTS = {
+    "": "trusts the usual certificates",
+    VERIFY: "not visited with an invalid certificate",
+    RECORD: "visited in spite of an invalid certificate",
+}
+"""Certificate setting → its words. The others name certificates."""
 Override = TypeVar("Override", SiteOverridden, HostOverridden)
 
 
@@ -65,7 +71,7 @@ def _change(before: Override, values: Mapping[str, Any], now: float) -> Override
 
 
 def check_certificate(certificate: str) -> None:
-    """Raise BadSettings unless *certificate* is PEM text, or `sha256:` with 64 digits."""
+    """Raise BadSettings unless *certificate* is PEM text, `sha256:` with 64 digits, or a policy."""
     try:
         context_for(certificate)
     except ValueError as error:
@@ -119,11 +125,8 @@ def _parts(override: Overridden) -> Iterator[str]:
     if override.certificate is not None and (
         override.certificate or isinstance(override, HostOverridden)
     ):
-        yield (
-            f"trusts {_certificate_text(override.certificate)}"
-            if override.certificate
-            else "trusts the usual certificates"
-        )
+        text = CERTIFICATE_TEXTS.get(override.certificate)
+        yield text or f"trusts {_certificate_text(override.certificate)}"
 
 
 def _to_a_host(override: Overridden) -> str:

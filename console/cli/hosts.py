@@ -101,5 +101,7 @@ def _parts(host: Host, now: float) -> Iterator[str]:
         yield f"{plural(count, 'wall')} ({name})"
     if text := host.delay_text:
         yield text
+    if host.certificate_fault:
+        yield f"visited although {host.certificate_fault}"
     if host.signing:
         yield host.signing

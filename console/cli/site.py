@@ -14,7 +14,7 @@ from gossamer.errors import BadSettings
 from gossamer.overrides import site_of_host
 from gossamer.speed import parse_hours
 from gossamer.web.url import host_name, site_of
-from services.fetcher.http.tls import SHA256
+from services.fetcher.http.tls import POLICIES, SHA256
 
 NONE = "none"
 
@@ -43,7 +43,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--certificate": {
         "metavar": "FILE",
         "help": "also trust the certificates in FILE (PEM) at this site; or sha256:DIGITS: trust "
-        "this certificate alone, even if it is invalid; or none",
+        "this certificate alone, even if it is invalid; or record: visit in spite of an invalid "
+        "certificate, without secrets, and record its fault; or verify: do not; or none",
     },
 }
 
@@ -145,6 +146,8 @@ def _delay(text: str) -> float:
 
 
 def _read_certificate(text: str) -> str:
+    if text in POLICIES:
+        return text
     digits = text.partition(":")[2].replace(":", "").lower()
     certificate = (
         f"{SHA256}:{digits}" if text.lower().startswith(f"{SHA256}:") else _read_file(text)

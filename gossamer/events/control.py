@@ -160,8 +160,9 @@ class SiteOverridden(FleetEvent, frozen=True, kw_only=True, tag="site_overridden
     """Maximum number of visits to each host a day, from midnight UTC. 0 means no limit."""
     certificate: str = ""
     """Certificates that are trusted at this site: PEM text adds authorities, and `sha256:` with 64
-    hexadecimal digits accepts only the certificate with this fingerprint, whether valid or not. ""
-    means the usual authorities."""
+    hexadecimal digits accepts only the certificate with this fingerprint, whether valid or not.
+    `verify` and `record` override `fetcher.certificates`. "" means the usual authorities and the
+    setting."""
 
 
 class HostOverridden(FleetEvent, frozen=True, kw_only=True, tag="host_overridden"):

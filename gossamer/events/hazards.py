@@ -13,6 +13,9 @@ from enum import StrEnum
 from gossamer.events.outcomes import check_complete
 from gossamer.telemetry import count
 
+UNTRUSTED_CERTIFICATE = "the certificate is not trusted"
+"""Begins the reason of a visit whose certificate has a fault."""
+
 
 class Hazard(StrEnum):
     """The names of hazards in the metric, the report and the archive."""
@@ -24,6 +27,7 @@ class Hazard(StrEnum):
     DNS_WILDCARD_SUFFIX = "dns_wildcard_suffix"
     HOST_DOWN = "host_down"
     TLS_FAILURE = "tls_failure"
+    INVALID_CERTIFICATE = "invalid_certificate"
     SILENT_SERVER = "silent_server"
     SLOW_TRANSFER = "slow_transfer"
     CUT_SHORT = "cut_short"
@@ -117,8 +121,14 @@ HAZARDS: dict[Hazard, Counting] = {
         ("fetcher",), ("fetcher.connect_limit", "frontier.down_wait", "frontier.retries"),
         "No connection was possible: refused, unreachable or timed out."),
     Hazard.TLS_FAILURE: Counting(
-        ("fetcher",), ("fetcher.connect_limit", "frontier.down_wait", "frontier.retries"),
+        ("fetcher",), (
+            "fetcher.certificates", "fetcher.connect_limit", "frontier.down_wait",
+            "frontier.retries",
+        ),
         "The certificate is not trusted, or TLS fails for another reason."),
+    Hazard.INVALID_CERTIFICATE: Counting(("fetcher",), ("fetcher.certificates",),
+        "The certificate is not trusted, and the response was fetched in spite of that, without "
+        "cookies and credentials."),
     Hazard.SILENT_SERVER: Counting(("fetcher",), ("fetcher.first_byte_limit", "frontier.retries"),
         "The request was sent, and no byte came back before the timeout."),
     Hazard.SLOW_TRANSFER: Counting(

@@ -363,6 +363,8 @@ class VisitEnded(Event, frozen=True, kw_only=True, tag="visit_ended"):
     """The names of the hazards that the visit met."""
     signed: bool = False
     """Whether the request was signed."""
+    certificate_fault: str = ""
+    """Why the server's certificate is invalid, if the response was fetched in spite of that."""
     kept: str = ""
     """The name of the capture in the volume `blobs.volume`, if other crawls may take it. "" means
     that it is not stored."""
@@ -402,6 +404,8 @@ class PageFetched(Event, frozen=True, kw_only=True, tag="page_fetched"):
     """The version of TLS, as `tls/1.3`. "" means that the connection was not encrypted."""
     cipher_suite: str = ""
     """The cipher suite of TLS, as IANA names it. "" means none, or one without a known name."""
+    certificate_fault: str = ""
+    """Why the server's certificate is invalid, if the response was fetched in spite of that."""
     request_headers: Headers = ()
     http_version: str = "1.1"
     status: int

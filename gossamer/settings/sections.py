@@ -315,6 +315,10 @@ class FetcherSettings(Section):
     access_file: Path | None = None
     """A TOML file with user, password, headers and proxy for individual hosts. See
     [operations](operations/controls.md#passwords-headers-and-proxies)."""
+    certificates: Literal["verify", "record"] = "verify"
+    """What happens at hosts whose certificate is invalid: `verify` makes no visit; `record` visits
+    them without cookies, credentials and signature, and records the certificate's fault with each
+    page (hazard invalid_certificate). `gossamer site --certificate` overrides it."""
     sign: Literal["never", "asked", "always"] = "never"
     """Which requests are signed (Web Bot Auth), so that sites recognise the crawler: `never`;
     `asked`, those to hosts that asked for a signature (Accept-Signature); or `always`. See

@@ -94,7 +94,7 @@ REMEDIES: dict[Outcome, Remedy] = {
         "The host does not accept connections. Retry it when it is up again."),
     Outcome.TLS_FAILURE: Remedy(Action.RETRY,
         "The certificate is not trusted. Accept it for the host with gossamer site --certificate, "
-        "or retry when it is renewed."),
+        "for all hosts with fetcher.certificates, or retry when it is renewed."),
     Outcome.SILENT_SERVER: Remedy(Action.SLOW_DOWN,
         "The server is overloaded, or discards the requests. Set a longer delay."),
     Outcome.MALFORMED_HEAD: Remedy(Action.WAIT,

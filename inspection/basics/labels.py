@@ -77,6 +77,7 @@ HAZARD_LABELS: dict[Hazard, HazardLabel] = {
     Hazard.DNS_WILDCARD_SUFFIX: HazardLabel("DNS wildcard of a public suffix", D),
     Hazard.HOST_DOWN: HazardLabel("no connection", F),
     Hazard.TLS_FAILURE: HazardLabel("TLS failure", F),
+    Hazard.INVALID_CERTIFICATE: HazardLabel("fetched in spite of an invalid certificate", D),
     Hazard.SILENT_SERVER: HazardLabel("no response", F),
     Hazard.SLOW_TRANSFER: HazardLabel("slow body, cut", F),
     Hazard.CUT_SHORT: HazardLabel("connection lost in the body", F),

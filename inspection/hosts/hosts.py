@@ -72,6 +72,8 @@ class Host(Struct, frozen=True, kw_only=True):
     """The rule that decided the delay, for people; "" for the default delay."""
     walls: dict[str, int] = {}
     """Kind and name of a wall, as `challenge: Anubis` → visits that it answered."""
+    certificate_fault: str = ""
+    """Why the host's certificate is invalid, although it is visited; "" if it is valid."""
     signing: str = ""
     """What became of the host's request for signatures, for people; "" if it made none."""
     strain: int = 0
@@ -220,6 +222,7 @@ def host_of(
         delay=delay,
         delay_reason=_delay_reason(row, delay, robots, override),
         walls=row.walls,
+        certificate_fault=row.certificate_fault,
         signing=SIGNING_TEXTS[row.signing.state] if row.signing.state else "",
         strain=row.politeness.strain,
         pace=pace,

@@ -8,7 +8,7 @@ from msgspec import Struct
 from gossamer import clock
 from gossamer.bounds import is_joined
 from gossamer.events import HostOverridden, SiteOverridden
-from gossamer.events.hazards import Hazard
+from gossamer.events.hazards import UNTRUSTED_CERTIFICATE, Hazard
 from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, WALLED, Outcome, Verdict
 from gossamer.events.public import GONE_RULES, Gone
 from gossamer.events.records import TAKEN
@@ -557,7 +557,7 @@ def _visit_answer(facts: UrlFacts, visit: UrlRow, now: float) -> tuple[UrlState,
         return state, f"Not fetched: {shown}{allowed}."
     if visit.outcome in FETCHED:
         shared = visit.reason if visit.reason.startswith(TAKEN) else ""
-        parts = [f"Fetched {at} ({visit.status})", shared, _publication(facts)]
+        parts = [f"Fetched {at} ({visit.status}){_fault(visit)}", shared, _publication(facts)]
         if facts.captures:
             parts.append("archived")
         is_shell = facts.verdict and facts.verdict.needs_rendering
@@ -565,7 +565,7 @@ def _visit_answer(facts: UrlFacts, visit: UrlRow, now: float) -> tuple[UrlState,
         answer = f"{', '.join(filter(None, parts))}.{browser} {next_visit}".rstrip()
         return UrlState.FETCHED, answer
     if visit.outcome == Outcome.REDIRECT:
-        text = f"Redirected {at} ({visit.status}) to {visit.location}."
+        text = f"Redirected {at} ({visit.status}){_fault(visit)} to {visit.location}."
         return UrlState.REDIRECTED, f"{text} {next_visit}".rstrip()
     failed = f"Failed {at}: {outcome_text(visit.outcome, visit.status, visit.reason)}."
     if visit.outcome in WALLED and visit.reason:
@@ -573,6 +573,12 @@ def _visit_answer(facts: UrlFacts, visit: UrlRow, now: float) -> tuple[UrlState,
     if facts.plan is None or facts.plan.at is None:
         next_visit = "Not tried again by itself: gossamer retry URL tries it."
     return UrlState.FAILED, f"{failed} {next_visit}".rstrip()
+
+
+def _fault(visit: UrlRow) -> str:
+    """Return the fault of the certificate in spite of which the visit was made, or ""."""
+    _, found, fault = visit.reason.partition(UNTRUSTED_CERTIFICATE)
+    return f" although {found}{fault}" if found else ""
 
 
 def _was_visited(facts: UrlFacts, visit: UrlRow) -> bool:

@@ -263,6 +263,7 @@ def _metadata(page: PageFetched) -> Fields:
         ("attempt", str(visit.attempt)),
         ("fetchTimeMs", str(round(page.took * 1000))),
         *(("hazard", hazard) for hazard in page.hazards),
+        ("certificateFault", page.certificate_fault),
         *(("usageStatement", str(statement)) for statement in page.usage_statements),
         *(
             ("usage", f"{category}: {judgement.word}")

@@ -115,6 +115,8 @@ class Tls(NamedTuple):
 
     version: str = ""
     cipher_suite: str = ""
+    fault: str = ""
+    """Why the certificate is invalid; "" if it is valid, or the only one that is accepted."""
 
 
 class Reply(Struct, frozen=True, kw_only=True):
@@ -376,7 +378,7 @@ def make_events(
     ]
     if isinstance(result.response, Reply) and result.assessment.has_page:
         page = _make_page(order, visit, result.url or visit.url, result.response, now)
-        hazards = result.assessment.hazards
+        hazards = (*result.assessment.hazards, *_certificate_hazards(result.response))
         statements, wall = result.usage_statements, result.assessment.wall
         emitted.append(replace(page, hazards=hazards, usage_statements=statements, wall=wall))
     emitted.append(_make_ended(order, index, result, last, now))
@@ -429,7 +431,7 @@ def reply_of(page: PageFetched) -> Reply:
         headers=page.headers,
         body=page.body,
         address=page.address,
-        tls=Tls(page.tls_version, page.cipher_suite),
+        tls=Tls(page.tls_version, page.cipher_suite, page.certificate_fault),
         request_headers=page.request_headers,
         started_at=page.started_at,
         took=page.took,
@@ -477,7 +479,7 @@ def _make_ended(
         last=last,
         visit=order.visits[index],
         outcome=assessment.outcome,
-        reason=assessment.reason,
+        reason="; ".join(filter(None, (assessment.reason, reply.tls.fault))),
         status=reply.status,
         address=reply.address,
         location=assessment.location,
@@ -493,8 +495,9 @@ def _make_ended(
         usage_file=result.usage_file,
         cookies=result.cookies,
         validators=_validators_of(order.visits[index], reply),
-        hazards=assessment.hazards,
+        hazards=(*assessment.hazards, *_certificate_hazards(reply)),
         signed=latest is not None and is_signed(reply.request_headers),
+        certificate_fault=reply.tls.fault,
     )
 
 
@@ -532,6 +535,7 @@ def _make_page(
         address=reply.address,
         tls_version=reply.tls.version,
         cipher_suite=reply.tls.cipher_suite,
+        certificate_fault=reply.tls.fault,
         request_headers=reply.request_headers,
         http_version=reply.http_version,
         status=reply.status,
@@ -540,4 +544,9 @@ def _make_page(
         body=reply.body,
         truncated=WARC_WORDS.get(reply.truncated, reply.truncated),
         signature=NO_SIGNATURE if is_redirect_target else order.signature,
+        hazards=_certificate_hazards(reply),
     )
+
+
+def _certificate_hazards(reply: Reply) -> tuple[Hazard, ...]:
+    return (Hazard.INVALID_CERTIFICATE,) if reply.tls.fault else ()

@@ -162,7 +162,7 @@ class Pace:
             self.reason, self.wait = response.reason, response.wait
             return None
         self._pause = max(self.order.pause, self.order.pause_factor * response.took)
-        if isinstance(response, Reply):
+        if isinstance(response, Reply) and not response.tls.fault:
             self._jar.take(request.url, response.headers, self.now)
         return response
 

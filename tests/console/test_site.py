@@ -45,6 +45,8 @@ def test_settings_of_a_site_are_kept_until_they_are_removed(
     assert [line.partition(":")[0] for line in run().splitlines()] == ["a.example", "b.example"]
     run(command="status")
     run("https://www.a.example/", "--verbose", command="why")
+    policy = run("b.example", "--certificate", "record")
+    assert "visited in spite of an invalid certificate" in policy
     run("b.example", "--certificate", "none")
     taken_back = ("--no-off", "--no-ours", "--delay", "none", "--budget", "0", "--certificate")
     run("a.example", *taken_back, "none")

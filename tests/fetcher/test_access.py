@@ -13,7 +13,7 @@ import pytest
 import trustme
 
 from gossamer.errors import BadSettings
-from gossamer.events import Outcome
+from gossamer.events import HostOverridden, Outcome
 from services.fetcher.access import parse_access_file, redact
 from services.fetcher.http.proxies import read_access_file
 from tests.fetcher.orders import Emitted, fetcher, order, run_order
@@ -183,6 +183,38 @@ async def test_invalid_certificate_behind_a_proxy_is_a_tls_failure(
         emitted = await run_order(url, access_file=through(proxy, tmp_path))
     assert emitted.one.outcome is Outcome.TLS_FAILURE
     assert "the certificate is not trusted: Hostname mismatch" in emitted.one.reason
+
+
+@pytest.mark.parametrize("certificates", ["verify", "record"])
+async def test_invalid_certificate_behind_a_proxy_is_recorded(
+    certificates: str, tmp_path: Path
+) -> None:
+    context = certified_context(trustme.CA(), "inside.invalid")
+    async with serving_over(context, a=page()) as there, proxying(Proxy()) as proxy:
+        root = f"https://inside.invalid:{there.port}"
+        file = write_access_file(
+            tmp_path,
+            f'["{root}"]\nproxy = "http://127.0.0.1:{proxy.port}"\nuser = "u"\npassword = "p"',
+        )
+        emitted = await run_order(f"{root}/a", access_file=file, certificates=certificates)
+        assert not any(request.header("Authorization") for request in there.requests)
+    expected = {"verify": Outcome.TLS_FAILURE, "record": Outcome.PAGE}
+    assert emitted.one.outcome is expected[certificates]
+    assert "unable to get local issuer certificate" in emitted.one.reason
+
+
+async def test_pinned_certificate_is_the_only_one_behind_a_proxy(tmp_path: Path) -> None:
+    context = certified_context(trustme.CA(), "inside.invalid")
+    async with serving_over(context, a=page()) as there, proxying(Proxy()) as proxy:
+        url = f"https://inside.invalid:{there.port}/a"
+        async with fetcher(access_file=through(proxy, tmp_path)) as processor:
+            pin = HostOverridden(at=1.0, host="inside.invalid", certificate=f"sha256:{'0' * 64}")
+            processor.control(pin)
+            emitted = Emitted()
+            await processor.work(order(url), emitted.emit)
+        assert there.requests == []
+    assert emitted.one.outcome is Outcome.TLS_FAILURE
+    assert "not the one that is pinned" in emitted.one.reason
 
 
 @pytest.mark.parametrize(

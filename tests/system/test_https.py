@@ -1,5 +1,6 @@
 """HTTPS with a trusted certificate, and with an untrusted one."""
 
+import gzip
 import os
 import re
 import ssl
@@ -51,11 +52,11 @@ def serve(authority: trustme.CA) -> Iterator[int]:
         server.server_close()
 
 
-def crawl(url: str, data: Path, trusted: Path, code: int = 0) -> str:
+def crawl(url: str, data: Path, trusted: Path, code: int = 0, **settings: str) -> str:
     command = [str(GOSSAMER), "crawl", "--contact", "me@example.org", "--data", str(data)]
     done = subprocess.run(
         [*command, "--delay", "0", "--no-text", "--allow-network", "127.0.0.0/8", url],
-        env={**os.environ, "SSL_CERT_FILE": str(trusted)},
+        env={**os.environ, "SSL_CERT_FILE": str(trusted)} | settings,
         capture_output=True,
         text=True,
         timeout=120,
@@ -63,6 +64,11 @@ def crawl(url: str, data: Path, trusted: Path, code: int = 0) -> str:
     )
     assert done.returncode == code, done.stderr
     return done.stdout
+
+
+def ask(*words: str, data: Path) -> str:
+    command = [str(GOSSAMER), *words, "--data", str(data)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
 
 
 @pytest.fixture
@@ -85,3 +91,19 @@ def test_untrusted_certificate_is_refused(tmp_path: Path, bundle: Path) -> None:
     with serve(trustme.CA()) as port:
         output = crawl(f"https://127.0.0.1:{port}/", tmp_path / "data", bundle, code=3)
     assert re.search(r"pages +0 ", output)
+
+
+@pytest.mark.slow
+def test_fault_of_a_certificate_is_recorded_and_shown(tmp_path: Path, bundle: Path) -> None:
+    trustme.CA().cert_pem.write_to_path(str(bundle))
+    data = tmp_path / "data"
+    with serve(trustme.CA()) as port:
+        url = f"https://127.0.0.1:{port}/"
+        output = crawl(url, data, bundle, GOSSAMER_FETCHER__CERTIFICATES="record")
+        assert re.search(r"pages +2 ", output)
+    fault = "the certificate is not trusted: unable to get local issuer certificate"
+    assert f"(200) although {fault}, published" in ask("why", url, data=data)
+    assert f"visited although {fault}" in ask("hosts", f"127.0.0.1:{port}", data=data)
+    records = b"".join(gzip.decompress(file.read_bytes()) for file in data.rglob("*.warc.gz"))
+    assert records.count(b"hazard: invalid_certificate\r\n") == 3
+    assert records.count(f"certificateFault: {fault}\r\n".encode()) == 3

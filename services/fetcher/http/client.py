@@ -102,7 +102,10 @@ class Web:
         self.address_limits = AddressLimits(at_once, settings.address_gap, settings.visit_limit)
         slots = slots or LocalSlots(at_once)
         self.limiters = request_limiters(settings, self.address_limits, slots, time)
-        self.resolver, self.trust = Resolver(settings, time, self.blocklist), TlsTrust()
+        self.resolver, self.trust = (
+            Resolver(settings, time, self.blocklist),
+            TlsTrust(settings.certificates),
+        )
         self.outage = Outage(settings.outage_share)
         """The outage of connections. The resolver detects the outage of lookups."""
         connector = Connector(

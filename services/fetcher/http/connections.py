@@ -26,6 +26,7 @@ from aiohttp.client_reqrep import ConnectionKey
 from aiohttp.connector import Connection
 from python_socks.async_.asyncio import Proxy
 
+from gossamer.events.hazards import UNTRUSTED_CERTIFICATE
 from services.fetcher.head import Head, Malformed, end_of_head, parse_head
 from services.fetcher.http.chunks import ChunkLines
 from services.fetcher.http.tls import Context, describe_tls, store_session
@@ -67,11 +68,26 @@ EXACT_URL: ContextVar[ExactUrl | None] = ContextVar("EXACT_URL", default=None)
 """The URL of the current request. aiohttp's URL has lost an empty query."""
 
 
+OPEN_HEADERS = {
+    "host", "user-agent", "from", "accept", "accept-encoding", "accept-language", "cache-control",
+    "pragma", "dnt", "sec-gpc", "if-none-match", "if-modified-since", "range", "connection",
+}  # fmt: skip
+"""The headers that are sent to a server whose certificate is invalid. All others may be secrets, or
+prove our identity to whoever is in between."""
+
+
 class ExactRequest(aiohttp.ClientRequest):
-    """A request whose target is sent byte for byte, also through a proxy."""
+    """A request whose target is sent byte for byte, also through a proxy.
+
+    A server with an invalid certificate receives no secrets. This is decided when the connection is
+    known, because an idle connection may be reused.
+    """
 
     async def send(self, conn: Connection) -> aiohttp.ClientResponse:
         """Send the request."""
+        if isinstance(conn.protocol, ResponseProtocol) and conn.protocol.certificate_fault:
+            for name in [name for name in self.headers if name.lower() not in OPEN_HEADERS]:
+                self.headers.popall(name, None)
         url: Any = EXACT_URL.get()
         parsed, self.url = self.url, url or self.url
         try:
@@ -89,7 +105,14 @@ class NoConnection(Exception):
 
 
 class TlsFailure(Exception):
-    """The connection was accepted, and the TLS handshake failed."""
+    """The connection was accepted, and the TLS handshake failed.
+
+    *fault*: OpenSSL's code of the certificate's fault; None if the certificate was not verified.
+    """
+
+    def __init__(self, text: str, fault: int | None = None) -> None:
+        super().__init__(text)
+        self.fault = fault
 
 
 class SilentServer(Exception):
@@ -105,6 +128,9 @@ class BadHead(Exception):
     def __init__(self, text: str, stale: bool = False) -> None:
         super().__init__(text)
         self.stale = stale
+
+
+Connected = tuple[asyncio.Transport, ResponseHandler]
 
 
 class Connector(aiohttp.TCPConnector):
@@ -142,25 +168,49 @@ class Connector(aiohttp.TCPConnector):
         ssl: ssl.SSLContext | None,
         server_hostname: str | None,
         **rest: Any,
-    ) -> tuple[asyncio.Transport, ResponseHandler]:
+    ) -> Connected:
         limit = timeout.sock_connect or 0.0
-        sock = await self._open_socket(addr_infos, limit)
         if ssl is None:
+            sock = await self._open_socket(addr_infos, limit)
             return await self._loop.create_connection(factory, sock=sock)
-        try:
-            created = await self._loop.create_connection(
-                factory,
-                sock=sock,
-                ssl=ssl,
-                server_hostname=server_hostname,
-                ssl_handshake_timeout=limit,
-            )
-        except OSError as error:
-            raise TlsFailure(describe_tls_error(error)) from error
-        if isinstance(ssl, Context) and ssl.refuses(created[0].get_extra_info("ssl_object")):
-            created[0].close()
-            raise TlsFailure("the certificate is not the one that is pinned for the site")
-        return created
+        assert isinstance(ssl, Context)
+
+        async def connect(context: Context) -> Connected:
+            sock = await self._open_socket(addr_infos, limit)
+            try:
+                created = await self._loop.create_connection(
+                    factory,
+                    sock=sock,
+                    ssl=context,
+                    server_hostname=server_hostname,
+                    ssl_handshake_timeout=limit,
+                )
+            except OSError as error:
+                raise _tls_failure(error) from error
+            _check_pin(context, created[0])
+            return created
+
+        return await _connect_or_record(ssl, connect)
+
+    async def _create_proxy_connection(
+        self, req: aiohttp.ClientRequest, traces: Any, timeout: aiohttp.ClientTimeout
+    ) -> Any:
+        create = partial(super()._create_proxy_connection, req, traces, timeout)
+        if not isinstance(req.ssl, Context):
+            return await create()
+
+        async def connect(context: Context) -> Connected:
+            chosen, req._ssl = req._ssl, context
+            try:
+                created: Connected = await create()  # type: ignore[assignment]
+            except aiohttp.ClientConnectorCertificateError as error:
+                raise _tls_failure(error.certificate_error) from error
+            finally:
+                req._ssl = chosen
+            _check_pin(context, created[0])
+            return created
+
+        return await _connect_or_record(req.ssl, connect)
 
     async def _open_socket(self, addr_infos: Any, limit: float) -> socket.socket:
         try:
@@ -177,10 +227,37 @@ class Connector(aiohttp.TCPConnector):
             raise NoConnection(str(error), error) from error
 
 
-def describe_tls_error(error: OSError) -> str:
+async def _connect_or_record(
+    context: Context, connect: Callable[[Context], Awaitable[Connected]]
+) -> Connected:
+    """Return a verified connection; if *context* records faults, perhaps one with a fault."""
+    try:
+        return await connect(context)
+    except TlsFailure as failure:
+        if failure.fault is None or not context.records_faults:
+            raise
+        transport, protocol = await connect(context.unverified)
+        assert isinstance(protocol, ResponseProtocol)
+        protocol.certificate_fault = str(failure)
+        return transport, protocol
+
+
+def _check_pin(context: ssl.SSLContext, transport: asyncio.BaseTransport) -> None:
+    """Close *transport* and raise TlsFailure if its certificate is not the pinned one."""
+    if isinstance(context, Context) and context.refuses(transport.get_extra_info("ssl_object")):
+        transport.close()
+        raise TlsFailure("the certificate is not the one that is pinned for the site")
+
+
+def _tls_failure(error: Exception) -> TlsFailure:
+    fault = error.verify_code if isinstance(error, ssl.SSLCertVerificationError) else None
+    return TlsFailure(describe_tls_error(error), fault)
+
+
+def describe_tls_error(error: Exception) -> str:
     """Return a sentence about the failed certificate or handshake."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"the certificate is not trusted: {error.verify_message}"
+        return f"{UNTRUSTED_CERTIFICATE}: {error.verify_message}"
     if isinstance(error, ssl.SSLError):
         return f"TLS failed: {(error.reason or str(error)).replace('_', ' ').lower()}"
     return f"the TLS handshake was aborted: {error}"
@@ -200,6 +277,8 @@ class ResponseProtocol(ResponseHandler):
         self.head: Head | None = None
         self._chunks: ChunkLines | None = None
         """The lines of the current body, if it is chunked."""
+        self.certificate_fault = ""
+        """Why the certificate of the connection is invalid; "" if it is not."""
 
     def set_response_params(self, **params: Any) -> None:
         """Expect the head of a response from now on."""
@@ -291,7 +370,8 @@ class RawResponse(aiohttp.ClientResponse):
         transport, self.key = protocol.transport, connection._key
         if transport is not None:
             self.address = transport.get_extra_info("peername")[0]
-            self.tls = describe_tls(transport.get_extra_info("ssl_object"))
+            tls = describe_tls(transport.get_extra_info("ssl_object"))
+            self.tls = tls._replace(fault=protocol.certificate_fault)
         try:
             await super().start(connection)
         except Malformed as error:

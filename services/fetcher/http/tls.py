@@ -15,6 +15,9 @@ from gossamer.errors import Poison
 from gossamer.web.url import Site, host_name, site_of
 from services.fetcher.outcome import Tls
 
+VERIFY, RECORD = POLICIES = ("verify", "record")
+"""What happens if a certificate is not trusted: the request is not made, or it is made in spite of
+that and the certificate's fault is recorded."""
 SHA256 = "sha256"
 _sha256 = re.compile("[0-9a-f]{64}")
 _suite = re.compile(
@@ -32,6 +35,15 @@ class Context(ssl.SSLContext):
     _sessions: OrderedDict[str, ssl.SSLSession]
     pinned = ""
     """The SHA-256 of the only certificate that is accepted, valid or not; "": no pin."""
+    records_faults = False
+    """Whether a connection without trust is made after verification has failed."""
+
+    @cached_property
+    def unverified(self) -> "Context":
+        """A context that accepts every certificate. Nothing secret is sent over its connections."""
+        context = new_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        return context
 
     def refuses(self, connection: ssl.SSLObject) -> bool:
         """Return whether the certificate of *connection* differs from the pinned one."""
@@ -77,10 +89,13 @@ def new_context() -> Context:
 def context_for(certificate: str) -> Context:
     """Return a context that also trusts *certificate*: PEM, of the server or of its issuer.
 
-    `sha256:…` trusts only the certificate with this digest. Raise ValueError if *certificate* is
-    neither.
+    `sha256:…` trusts only the certificate with this digest. `verify` and `record` trust the
+    system's, and say what happens to others. Raise ValueError if *certificate* is none of these.
     """
     context = new_context()
+    if certificate in POLICIES:
+        context.records_faults = certificate == RECORD
+        return context
     kind, _, digest = certificate.partition(":")
     if kind == SHA256:
         if not _sha256.fullmatch(digest):
@@ -98,15 +113,17 @@ def context_for(certificate: str) -> Context:
 
 
 class TlsTrust:
-    """The trusted certificates: the system's, and overrides for sites and hosts."""
+    """The trusted certificates: those of *policy* (VERIFY or RECORD), and overrides for sites and
+    hosts."""
 
-    def __init__(self) -> None:
+    def __init__(self, policy: str = VERIFY) -> None:
+        self._policy = policy
         self._sites: dict[str, Context] = {}
         self._hosts: dict[str, Context] = {}
 
     @cached_property
     def _default(self) -> Context:
-        return new_context()
+        return context_for(self._policy)
 
     def change(self, site: Site, certificate: str) -> None:
         """Set the *certificate* of *site*, as for `context_for`; "" removes the override.
@@ -119,7 +136,7 @@ class TlsTrust:
             self._sites[site] = trusted
 
     def change_host(self, name: str, certificate: str | None) -> None:
-        """Set the *certificate* of the host *name*; None removes it, "" sets the system's trust."""
+        """Set the *certificate* of the host *name*; None removes it, "" sets the policy."""
         trusted = _parse_certificate(certificate, name) if certificate else None
         self._hosts.pop(name, None)
         if certificate is not None:

@@ -425,6 +425,12 @@ OUTCOME_EFFECTS = (
         shown=(ShownEffect("a wall of the host was counted", _had_wall),),
     ),
     OutcomeEffect(
+        "certificate",
+        "records why the host's certificate is invalid, or that it is valid",
+        lambda ended: ended.was_requested and bool(ended.event.status),
+        lambda step, ended, row: replace(row, certificate_fault=ended.event.certificate_fault),
+    ),
+    OutcomeEffect(
         "cookies",
         "stores the cookies that the visit has set, in the row of the site",
         lambda ended: bool(ended.event.cookies),

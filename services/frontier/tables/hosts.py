@@ -285,6 +285,8 @@ class HostRow(Row, frozen=True):
     walls: dict[str, int] = field(default_factory=dict)
     """Kind and name of a wall, as `challenge: Anubis` → visits that it answered."""
     signing: HostSigning = HostSigning()
+    certificate_fault: str = ""
+    """Why the host's certificate is invalid, although it is visited; "" if it is valid."""
     applied: AppliedRecords = AppliedRecords()
     """The records of `urls.admitted` that are in the host's queues and totals."""
     is_erased: bool = False
