@@ -2,13 +2,16 @@
 
 import asyncio
 import random
+import time
 
 import aiohttp
 import pytest
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.streams import StreamReader
+from yarl import URL
 
 from services.fetcher.http.connections import Connector
+from services.fetcher.http.issuers import Issuers
 from tests.fetcher.orders import Emitted, fetcher, order, run_order
 from tests.fetcher.servers import Answer, Server, page, raw, serving
 
@@ -121,10 +124,20 @@ async def test_arbitrary_response_is_not_an_internal_error() -> None:
     }
 
 
+async def no_issuer(url: str) -> bytes:
+    return b""
+
+
 async def test_private_names_of_aiohttp_exist() -> None:
     """If a new version has moved any of these names, review `connections.py` with its changes."""
     private = {
-        Connector(1): ["_loop", "_factory", "_wrap_create_connection", "_happy_eyeballs_delay"],
+        Connector(1, Issuers(no_issuer, time.monotonic)): [
+            *("_loop", "_factory", "_wrap_create_connection", "_happy_eyeballs_delay"),
+            *("_create_proxy_connection",),
+        ],
+        aiohttp.ClientRequest("GET", URL("http://a.test/"), loop=asyncio.get_running_loop()): [
+            "_ssl"
+        ],
         ResponseHandler(asyncio.get_running_loop()): ["_payload", "set_response_params"],
         StreamReader: ["_read_nowait"],
         aiohttp.ClientSession: ["_retry_connection"],

@@ -15,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from math import inf
 
 import aiohttp
 import structlog
@@ -27,6 +28,8 @@ from gossamer.events import Outcome, Timing
 from gossamer.events.hazards import Hazard
 from gossamer.settings import FetcherSettings
 from gossamer.telemetry import observe, set_gauge
+from gossamer.web.coding import decode
+from gossamer.web.http import joined_values
 from gossamer.web.url import Site, host_key, host_name, is_address, site_of
 from services.fetcher.access import Access, access_for, redact, request_headers
 from services.fetcher.head import keep_alive_seconds
@@ -44,6 +47,7 @@ from services.fetcher.http.connections import (
     SilentServer,
     TlsFailure,
 )
+from services.fetcher.http.issuers import MAX_BYTES, Issuers
 from services.fetcher.http.limiters import (
     LEASE_TOO_SHORT,
     Admission,
@@ -57,7 +61,7 @@ from services.fetcher.http.resolver import Blocklisted, PrivateAddress, Resolver
 from services.fetcher.http.signing import Signer
 from services.fetcher.http.tls import TlsTrust
 from services.fetcher.limitations import LocalFault, Outage, local_fault
-from services.fetcher.outcome import Failure, Reply
+from services.fetcher.outcome import OK, Failure, Reply, accept_any
 from services.fetcher.rate_limits import AddressLimits, Denied, LocalSlots, SlotSource, address_key
 from services.fetcher.steps import Fetch
 
@@ -110,6 +114,7 @@ class Web:
         """The outage of connections. The resolver detects the outage of lookups."""
         connector = Connector(
             settings.head_limit,
+            Issuers(self._fetch_issuer, time),
             resolver=ProxyResolver(self.resolver, self.accesses),
             use_dns_cache=False,
             limit=0,
@@ -126,6 +131,22 @@ class Web:
     def host(self) -> "HostClient":
         """Return a client for one order."""
         return HostClient(self)
+
+    async def _fetch_issuer(self, url: str) -> bytes:
+        """Return the body at the canonical *url*, which a certificate names; b"" without one."""
+        if self.blocklist.of_url(url):
+            return b""
+        request = Request(site_of(url), 0.0, 0.0, 1, lambda: inf)
+        try:
+            # Nobody ordered the request, so that only the limits of connections apply.
+            admission = Admission[Request]((), request)
+            reply = await self.host().fetch(Fetch(url, accept_any, MAX_BYTES), admission)
+        except (Denied, LocalFault):
+            return b""
+        if not isinstance(reply, Reply) or reply.status != OK or reply.truncated:
+            return b""
+        codings = joined_values(reply.headers, "content-encoding")
+        return decode(reply.body, codings, MAX_BYTES).data
 
     def _session(self, connector: Connector) -> aiohttp.ClientSession:
         limits = aiohttp.ClientTimeout(

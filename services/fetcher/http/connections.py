@@ -29,6 +29,7 @@ from python_socks.async_.asyncio import Proxy
 from gossamer.events.hazards import UNTRUSTED_CERTIFICATE
 from services.fetcher.head import Head, Malformed, end_of_head, parse_head
 from services.fetcher.http.chunks import ChunkLines
+from services.fetcher.http.issuers import MISSING_ISSUER, Issuers
 from services.fetcher.http.tls import Context, describe_tls, store_session
 from services.fetcher.outcome import Tls
 from services.fetcher.rate_limits import address_key
@@ -131,13 +132,16 @@ class BadHead(Exception):
 
 
 Connected = tuple[asyncio.Transport, ResponseHandler]
+Connect = Callable[[Context], Awaitable[Connected]]
+"""Makes a connection with a context; raises TlsFailure."""
 
 
 class Connector(aiohttp.TCPConnector):
     """Connects in two steps, each within the session's `sock_connect` timeout."""
 
-    def __init__(self, head_limit: int, **options: Any) -> None:
+    def __init__(self, head_limit: int, issuers: Issuers, **options: Any) -> None:
         super().__init__(**options)
+        self._issuers = issuers
         make: Any = partial(ResponseProtocol, loop=self._loop, head_limit=head_limit)
         self._factory = make
 
@@ -190,7 +194,7 @@ class Connector(aiohttp.TCPConnector):
             _check_pin(context, created[0])
             return created
 
-        return await _connect_or_record(ssl, connect)
+        return await self._connect_tls(ssl, str(server_hostname), connect)
 
     async def _create_proxy_connection(
         self, req: aiohttp.ClientRequest, traces: Any, timeout: aiohttp.ClientTimeout
@@ -210,7 +214,61 @@ class Connector(aiohttp.TCPConnector):
             _check_pin(context, created[0])
             return created
 
-        return await _connect_or_record(req.ssl, connect)
+        return await self._connect_tls(req.ssl, req.host, connect)
+
+    async def _connect_tls(self, context: Context, host: str, connect: Connect) -> Connected:
+        """Return a verified connection, or if *context* records faults, perhaps one with a fault.
+
+        1. The certificate is verified, with the chain that was completed before if there is one.
+        2. If an issuer is missing, the chain is completed, and verified again.
+        3. If the certificate still has a fault, a connection without trust is made.
+
+        Raise TlsFailure if no connection is made.
+        """
+        if context.has_system_trust and (completed := self._issuers.context_for(host)):
+            try:
+                return await connect(completed)
+            except TlsFailure:
+                self._issuers.forget(host)
+        try:
+            return await connect(context)
+        except TlsFailure as error:
+            failure = error
+        is_incomplete = context.has_system_trust and failure.fault in MISSING_ISSUER
+        if failure.fault is None or not (is_incomplete or context.records_faults):
+            raise failure
+        try:
+            untrusted = await connect(context.unverified)
+        except (TlsFailure, NoConnection):
+            raise failure from None
+        if is_incomplete and (chain := await self._chain_behind(untrusted)):
+            untrusted[0].close()
+            completed = await self._issuers.context_with(chain)
+            try:
+                connected = await connect(completed)
+            except TlsFailure as error:
+                failure = error
+            else:
+                self._issuers.confirm(host, chain, completed)
+                return connected
+            if failure.fault is None or not context.records_faults:
+                raise failure
+            untrusted = await connect(context.unverified)
+        if not context.records_faults:
+            untrusted[0].close()
+            raise failure
+        assert isinstance(untrusted[1], ResponseProtocol)
+        untrusted[1].certificate_fault = str(failure)
+        return untrusted
+
+    async def _chain_behind(self, connected: Connected) -> tuple[bytes, ...]:
+        """Return the issuers of the certificate of a connection, without its authority."""
+        leaf = connected[0].get_extra_info("ssl_object").getpeercert(binary_form=True)
+        try:
+            return await self._issuers.chain_of(leaf or b"")
+        except BaseException:
+            connected[0].close()
+            raise
 
     async def _open_socket(self, addr_infos: Any, limit: float) -> socket.socket:
         try:
@@ -225,21 +283,6 @@ class Connector(aiohttp.TCPConnector):
             raise NoConnection(f"no connection within {limit:g} s") from error
         except OSError as error:
             raise NoConnection(str(error), error) from error
-
-
-async def _connect_or_record(
-    context: Context, connect: Callable[[Context], Awaitable[Connected]]
-) -> Connected:
-    """Return a verified connection; if *context* records faults, perhaps one with a fault."""
-    try:
-        return await connect(context)
-    except TlsFailure as failure:
-        if failure.fault is None or not context.records_faults:
-            raise
-        transport, protocol = await connect(context.unverified)
-        assert isinstance(protocol, ResponseProtocol)
-        protocol.certificate_fault = str(failure)
-        return transport, protocol
 
 
 def _check_pin(context: ssl.SSLContext, transport: asyncio.BaseTransport) -> None:

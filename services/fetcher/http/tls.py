@@ -35,15 +35,15 @@ class Context(ssl.SSLContext):
     _sessions: OrderedDict[str, ssl.SSLSession]
     pinned = ""
     """The SHA-256 of the only certificate that is accepted, valid or not; "": no pin."""
+    has_system_trust = False
+    """Whether it trusts exactly the system's certificates."""
     records_faults = False
     """Whether a connection without trust is made after verification has failed."""
 
     @cached_property
     def unverified(self) -> "Context":
         """A context that accepts every certificate. Nothing secret is sent over its connections."""
-        context = new_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        return context
+        return _new_unverified_context()
 
     def refuses(self, connection: ssl.SSLObject) -> bool:
         """Return whether the certificate of *connection* differs from the pinned one."""
@@ -78,11 +78,22 @@ def new_context() -> Context:
     It connects to servers without secure renegotiation (RFC 5746), as browsers do. The attack needs
     a client that renegotiates (4.1), and this one never does.
     """
+    context = _new_empty_context()
+    context.load_default_certs()
+    return context
+
+
+def _new_empty_context() -> Context:
     context = Context(ssl.PROTOCOL_TLS_CLIENT)
     context._sessions = OrderedDict()
     context.options |= OP_LEGACY_SERVER_CONNECT | ssl.OP_NO_RENEGOTIATION
-    context.load_default_certs()
     context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def _new_unverified_context() -> Context:
+    context = _new_empty_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context
 
 
@@ -92,17 +103,18 @@ def context_for(certificate: str) -> Context:
     `sha256:…` trusts only the certificate with this digest. `verify` and `record` trust the
     system's, and say what happens to others. Raise ValueError if *certificate* is none of these.
     """
-    context = new_context()
     if certificate in POLICIES:
-        context.records_faults = certificate == RECORD
+        context = new_context()
+        context.has_system_trust, context.records_faults = True, certificate == RECORD
         return context
     kind, _, digest = certificate.partition(":")
     if kind == SHA256:
         if not _sha256.fullmatch(digest):
             raise ValueError(f"{digest!r} is not a SHA-256 digest of 64 hexadecimal digits")
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context = _new_unverified_context()
         context.pinned = digest
         return context
+    context = new_context()
     # A certificate without a trusted issuer can be trusted itself.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
