@@ -5,8 +5,8 @@ visit discovers all pages again (hazard `session_id`). So a few small cookies ar
 sent back only to the site that set them; a public suffix cannot own cookies. A cookie is not bound
 to a port or scheme (8.5), but a secure one is sent over https only.
 
-Rules that only protect the user of a browser are not implemented: HttpOnly and SameSite. Cookies
-that are not UTF-8 or have control characters are ignored, so that the same octets are sent back.
+Rules that only protect the user of a browser are not implemented: HttpOnly and SameSite. The texts
+of a cookie are octets, as Latin-1, and are sent back as they were received (6265bis, 5.7).
 """
 
 import re
@@ -46,7 +46,8 @@ _year = re.compile(r"(\d{2,4})(?:\D.*)?", re.ASCII)
 
 
 class Cookie(Struct, frozen=True, omit_defaults=True):
-    """One cookie. Its *value* is a secret, and is not in any message."""
+    """One cookie; its texts are octets, as Latin-1. Its *value* is a secret, and is not in any
+    message."""
 
     name: str
     value: str
@@ -83,7 +84,8 @@ class Jar:
         self._reported = self._by_key()
 
     def header(self, url: str, now: float) -> Headers:
-        """Return the Cookie header for the canonical *url*; () without cookies (5.4)."""
+        """Return the Cookie header for the canonical *url*, octets as Latin-1; () without cookies
+        (5.4)."""
         stored = _evict(self._cookies, self._limit)
         sent = [cookie for cookie in stored if _belongs(cookie, url, now)]
         used = {one.key for one in sent}
@@ -98,11 +100,7 @@ class Jar:
         """Apply the Set-Cookie headers of the response from the canonical *url* (5.3)."""
         if not self._limit:
             return
-        for value in raw_values(headers, "set-cookie"):
-            try:
-                text = value.encode("latin-1").decode()
-            except UnicodeError:
-                continue
+        for text in raw_values(headers, "set-cookie"):
             cookie = parse_cookie(text, url, now)
             if cookie is not None and _size(cookie) <= self._size and self._may_set(cookie, url):
                 self._cookies = merge_cookies(self._cookies, (cookie,), now, self._limit)
@@ -176,7 +174,8 @@ def cookies_for(host: str, cookies: Iterable[Cookie], now: float) -> tuple[Cooki
 def parse_cookie(text: str, url: str, now: float) -> Cookie | None:
     """Return the cookie that a Set-Cookie header sets or deletes at the canonical *url*.
 
-    Return None if the header is malformed, or the host may not set the cookie (5.2, 5.3).
+    *text* is octets, as Latin-1. Return None if the header is malformed, or the host may not set
+    the cookie (5.2, 5.3).
     """
     pair, *pieces = text.split(";")
     name, equals, value = (part.strip(" \t") for part in pair.partition("="))
@@ -185,16 +184,15 @@ def parse_cookie(text: str, url: str, now: float) -> Cookie | None:
         name, value = "", name
     if not name + value or _control.search(text):
         return None
-    attributes = {
-        key.strip(" \t").lower(): attribute.strip(" \t")
-        for key, _, attribute in (piece.partition("=") for piece in pieces)
-        if len(attribute.strip(" \t").encode()) <= MAX_ATTRIBUTE_BYTES
-    }
+    attributes = _attributes(pieces)
     scope = _scope(attributes.get("domain", ""), host_name(url))
     secure = "secure" in attributes
     if scope is None or (secure and not url.startswith("https:")):
         return None
     path = attributes.get("path", "")
+    if path.startswith("/") and not path.isascii():
+        # The path of a URL is ASCII. Browsers do not store such a cookie.
+        return None
     cookie = Cookie(
         name=name,
         value=value,
@@ -205,7 +203,20 @@ def parse_cookie(text: str, url: str, now: float) -> Cookie | None:
         secure=secure,
         used_at=now,
     )
-    return cookie if _has_valid_prefix(cookie) else None
+    return cookie if _has_valid_prefix(cookie, path) else None
+
+
+def _attributes(pieces: Iterable[str]) -> dict[str, str]:
+    """Return the attributes of a cookie by name; the last one of a name counts.
+
+    One that is too long is ignored, and so is an empty Domain (RFC 6265, 5.2.3).
+    """
+    found = dict[str, str]()
+    for piece in pieces:
+        name, _, value = (part.strip(" \t") for part in piece.partition("="))
+        if len(value) <= MAX_ATTRIBUTE_BYTES and (value or name.lower() != "domain"):
+            found[name.lower()] = value
+    return found
 
 
 def cookie_date(text: str) -> float | None:
@@ -282,13 +293,16 @@ def _expires_at(attributes: dict[str, str], now: float) -> float:
     return now + SESSION_COOKIE_SECONDS if at is None else min(at, now + MAX_COOKIE_SECONDS)
 
 
-def _has_valid_prefix(cookie: Cookie) -> bool:
-    """Check the promise of the prefixes `__Host-` and `__Secure-` (6265bis, 4.1.3)."""
+def _has_valid_prefix(cookie: Cookie, path: str) -> bool:
+    """Check the promise of the prefixes `__Host-` and `__Secure-` (6265bis, 4.1.3).
+
+    *path* is the attribute. A default path of "/" does not keep the promise of `__Host-`.
+    """
     name = (cookie.name or cookie.value).lower()
     if not cookie.name and name.startswith(("__host-", "__secure-")):
         return False
     if name.startswith("__host-"):
-        return cookie.secure and not cookie.whole_domain and cookie.path == "/"
+        return cookie.secure and not cookie.whole_domain and path == "/"
     return cookie.secure or not name.startswith("__secure-")
 
 
@@ -304,4 +318,4 @@ def _only_used(old: Cookie | None, new: Cookie) -> bool:
 
 
 def _size(cookie: Cookie) -> int:
-    return len(cookie.name.encode()) + len(cookie.value.encode())
+    return len(cookie.name) + len(cookie.value)

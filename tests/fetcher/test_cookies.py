@@ -61,7 +61,7 @@ async def test_number_and_size_of_cookies_are_limited() -> None:
     async with serving(a=raw(b"\r\n".join([*lines, b"", b""]), keep=True), b=page()) as server:
         emitted = await run_order(f"{server.root}/a", f"{server.root}/b")
         sent = server.requests[1].header("Cookie")
-    assert sent == "; ".join([*(f"n{n}=v" for n in range(11, 60)), "everywhere=1"])
+    assert sent == "; ".join([*(f"n{n}=v" for n in range(12, 60)), "everywhere=1", "\xff=\xfe"])
     assert len(emitted.ended[0].cookies) == 50
 
 
@@ -125,3 +125,18 @@ async def test_cookie_values_are_in_no_log_line(
     assert SECRET not in printed.out + printed.err + caplog.text
     assert SECRET not in "".join(one.reason for one in emitted.ended)
     assert SECRET not in repr(emitted.ended)
+
+
+async def test_octets_of_a_cookie_are_sent_back_byte_for_byte() -> None:
+    """wpt `cookies/bytes.window.js`; RFC 6265bis, 5.7."""
+    cookies = [b"latin=caf\xe9", b"utf=caf\xc3\xa9", b"all=" + bytes(range(0x80, 0x100))]
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n"
+    lines = b"".join(b"Set-Cookie: %s\r\n" % one for one in cookies)
+    answer = raw(head + lines + b"\r\nhi", keep=True)
+    async with serving(a=answer, b=answer, c=answer) as server:
+        emitted = await run_order(*(f"{server.root}/{name}" for name in "abc"))
+        sent = [request.header("Cookie").encode("latin-1") for request in server.requests]
+    assert emitted.outcomes == ["page"] * 3
+    assert sent == [b"", b"; ".join(cookies), b"; ".join(cookies)]
+    recorded = [dict(one.request_headers).get("Cookie", "") for one in emitted.pages]
+    assert [one.encode("latin-1") for one in recorded] == sent

@@ -230,9 +230,28 @@ def test_cookies_hold_across_ports_and_schemes() -> None:
 
 
 def test_octets_of_a_cookie_are_sent_back() -> None:
-    """6265bis, 5.7: the value is octets. Octets that are not UTF-8 cannot be sent."""
+    """6265bis, 5.7; wpt `cookies/bytes.window.js`, `cookies/encoding`."""
     kept = jar("a=caf\xc3\xa9", "b=caf\xe9", "only")
-    assert cookie_header(kept, URL) == "a=caf\xe9; only"
+    assert cookie_header(kept, URL) == "a=caf\xc3\xa9; b=caf\xe9; only"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_stored"),
+    [
+        ("a=1; Domain=other.test; Domain=", False),
+        ("a=1; Domain=example.org; Domain=", True),
+        ("a=1; Path=/shop\xe9", False),
+        ("a=1; Path=/shop\xe9; Path=/shop", True),
+        ("a=1; Path=\xe9", True),
+        ("__Host-a=1; Secure; Path=/", True),
+        ("__Host-a=1; Secure", False),
+        ("__Host-a=1; Secure; Path=", False),
+    ],
+)
+def test_attributes_are_read_as_browsers_read_them(text: str, is_stored: bool) -> None:
+    """wpt `cookies/attributes/domain`, `path/non-ascii-path-attribute`, `prefix/__host`."""
+    kept = jar(text, url="https://www.example.org/")
+    assert bool(cookie_header(kept, "https://www.example.org/shop")) is is_stored
 
 
 def test_limit_zero_stores_and_sends_no_cookies() -> None:

@@ -14,7 +14,8 @@ import asyncio
 import socket
 import ssl
 from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable, Container
+from collections.abc import Awaitable, Callable, Container, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, NamedTuple
@@ -78,7 +79,7 @@ prove our identity to whoever is in between."""
 
 
 class ExactRequest(aiohttp.ClientRequest):
-    """A request whose target is sent byte for byte, also through a proxy.
+    """A request whose target and cookies are sent byte for byte, also through a proxy.
 
     A server with an invalid certificate receives no secrets. This is decided when the connection is
     known, because an idle connection may be reused.
@@ -92,9 +93,42 @@ class ExactRequest(aiohttp.ClientRequest):
         url: Any = EXACT_URL.get()
         parsed, self.url = self.url, url or self.url
         try:
-            return await super().send(conn)
+            with _exact_cookies(conn, self.headers.get("Cookie", "")):
+                return await super().send(conn)
         finally:
             self.url = parsed
+
+
+@contextmanager
+def _exact_cookies(conn: Connection, cookies: str) -> Iterator[None]:
+    """Send *cookies*, octets as Latin-1, byte for byte. aiohttp sends all headers in UTF-8."""
+    protocol: Any = conn.protocol
+    if cookies.isascii() or protocol is None:
+        yield
+        return
+    transport = protocol.transport
+    protocol.transport = _ExactTransport(transport, cookies)
+    try:
+        # A request without a body is written at once.
+        yield
+    finally:
+        if protocol.transport is not None:
+            protocol.transport = transport
+
+
+class _ExactTransport:
+    """A transport that sends *cookies* as their octets."""
+
+    def __init__(self, transport: Any, cookies: str) -> None:
+        self._transport = transport
+        self._before, self._after = cookies.encode(), cookies.encode("latin-1")
+
+    def write(self, data: bytes) -> None:
+        """Write the head of a request."""
+        self._transport.write(data.replace(self._before, self._after, 1))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
 
 
 class NoConnection(Exception):
