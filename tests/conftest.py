@@ -18,7 +18,7 @@ from tests.servers.fixtures import _launch_servers as _launch_servers
 from tests.servers.fixtures import cassandra as cassandra
 from tests.servers.fixtures import kafka as kafka
 from tests.servers.fixtures import shared_folder as shared_folder
-from tests.suites import data_folder, is_complete, load_suites
+from tests.suites import folder_of, is_complete, load_suites
 from tests.support.transcripts import add_option, check_option
 from tests.support.transcripts import transcript as transcript
 
@@ -102,12 +102,12 @@ def store(database: Database) -> SqliteStore:
 def suite_folder() -> Callable[[str], Path]:
     """Return a function that returns the folder of a suite's data, or skips the test without it."""
 
-    def folder_of(name: str) -> Path:
+    def complete_folder(name: str) -> Path:
         if not is_complete(name):
             pytest.skip(load_suites()[1][name].not_fetched or NO_DATA)
-        return data_folder()
+        return folder_of(name)
 
-    return folder_of
+    return complete_folder
 
 
 @pytest.hookimpl(trylast=True)

@@ -4,7 +4,8 @@
 
 `tests/suites.toml` lists the files. Their folder is the one in the environment variable
 GOSSAMER_SUITES, else `../shared/suites` beside the repository if that exists, else `.suites`. The
-first two are copies of somebody else: they are verified and not changed.
+first two are copies of somebody else: they are verified and not changed. A small suite may be
+committed; it is only verified, too.
 """
 
 import argparse
@@ -41,6 +42,8 @@ class Suite:
     repository: str
     commit: str
     license: str
+    folder: str = ""
+    """The folder of the repository with the files, if they are committed; "" if they are not."""
     not_fetched: str = ""
     """The reason why the suite cannot be fetched, only copied; "" if it can be fetched."""
     files: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -67,11 +70,17 @@ def data_folder() -> Path:
     return KEPT_COPY if KEPT_COPY.is_dir() else FETCHED
 
 
+def folder_of(name: str) -> Path:
+    """Return the folder of the suite *name*: in the repository, or the data folder."""
+    suite = load_suites()[1][name]
+    return ROOT / suite.folder if suite.folder else data_folder()
+
+
 @cache
 def is_complete(name: str) -> bool:
-    """Return whether every file of the suite *name* that tests read is in the data folder."""
+    """Return whether every file of the suite *name* that tests read is in its folder."""
     suite = load_suites()[1][name]
-    return all((data_folder() / file).is_file() for file in suite.derived or suite.files)
+    return all((folder_of(name) / file).is_file() for file in suite.derived or suite.files)
 
 
 def find_defects(suite: Suite, folder: Path) -> list[str]:
@@ -225,6 +234,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _provide(suite: Suite, template: str, folder: Path, fetches: bool) -> str:
+    if suite.folder:
+        folder, fetches = ROOT / suite.folder, False
     if suite.not_fetched and not any((folder / name).exists() for name in suite.derived):
         return f"not fetched: {suite.not_fetched}"
     if fetches and not suite.not_fetched:

@@ -7,11 +7,15 @@ import string
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urljoin
 
 from gossamer.events import PageParsed, Purpose
-from gossamer.settings import DedupSettings
+from gossamer.settings import DedupSettings, FetcherSettings
+from gossamer.web.cookies import Jar, cookie_date
 from gossamer.web.robots import parse_robots
 from gossamer.web.url import BAD_PORTS, BadUrl, canonicalize, host_name
 from services.dedup.content import distance
@@ -206,6 +210,70 @@ def measure_sitemaps(folder: Path) -> Agreement:
         parsed = parse(page, OPTIONS, NOW)
         is_whole = len(parsed.entries) == LISTING_ENTRIES[file.name] and not parsed.hazards
         found.count(file.name, bool(parsed.listing) and is_whole)
+    return found
+
+
+COOKIES_AT = datetime(2010, 1, 4, tzinfo=UTC).timestamp()
+"""When the cookies of http-state are set: some expire in 2019."""
+NAMELESS = "RFC 6265bis, 5.6: a cookie without a name is stored and sent, as in browsers"
+CONTROL_CHARACTER = "RFC 6265bis, 5.6: a cookie with a control character is ignored"
+COOKIE_DEVIATIONS = {
+    **dict.fromkeys(
+        (
+            *("0004", "0021", "0023", "0024", "0025", "0026", "0027", "0028"),
+            *("CHROMIUM0009", "CHROMIUM0010", "CHROMIUM0012"),
+            *("MOZILLA0012", "MOZILLA0014", "MOZILLA0015", "MOZILLA0016", "MOZILLA0017"),
+            *("NAME0017", "NAME0023", "NAME0025", "NAME0028", "NAME0031", "NAME0032", "NAME0033"),
+        ),
+        NAMELESS,
+    ),
+    **dict.fromkeys(("DISABLED_CHROMIUM0022", "DISABLED_CHROMIUM0023"), CONTROL_CHARACTER),
+}
+"""Test of http-state → reason why we decide differently."""
+
+
+def measure_web_cookies(folder: Path) -> Agreement:
+    """Set and send the cookies of web-platform-tests. All texts are octets, as Latin-1."""
+    found = Agreement()
+    for case in _read_json_lines(folder / "wpt.jsonl.gz"):
+        sent = _sent_cookies(case["at"], case["set"], case["to"])
+        found.count(f"{case['file']}: {case['set']}", sent == case["sent"])
+    return found
+
+
+def measure_cookies(folder: Path) -> Agreement:
+    """Set and send the cookies of http-state, which are UTF-8."""
+    found = Agreement()
+    for case in json.loads((folder / "http-state.json").read_text(encoding="utf-8")):
+        test = case["test"]
+        to = urljoin("http://home.example.org/cookie-parser-result", case.get("sent-to", ""))
+        received = [text.encode().decode("latin-1") for text in case["received"]]
+        sent = _sent_cookies("http://home.example.org/cookie-parser", received, to)
+        expected = "; ".join(f"{one['name']}={one['value']}" for one in case["sent"])
+        reason = COOKIE_DEVIATIONS.get(test)
+        deviation = Deviation(
+            f"`{test}`: `{case['received']}`", f"`{sent}`" if sent else "nothing", reason or ""
+        )
+        agrees = sent.encode("latin-1") == expected.encode()
+        found.count(test, agrees, deviation if reason else None)
+    return found
+
+
+def _sent_cookies(at: str, received: list[str], to: str) -> str:
+    jar = Jar((), FetcherSettings().cookies, FetcherSettings().cookie_size)
+    jar.take(canonicalize(at), tuple(("Set-Cookie", text) for text in received), COOKIES_AT)
+    return dict(jar.header(canonicalize(to), COOKIES_AT + 1)).get("Cookie", "")
+
+
+def measure_cookie_dates(folder: Path) -> Agreement:
+    """Read the dates of http-state."""
+    found = Agreement()
+    for name in ("http-state-dates.json", "http-state-bsd-dates.json"):
+        text = re.sub(r"^//.*$", "", (folder / name).read_text(encoding="utf-8"), flags=re.M)
+        for case in json.loads(text):
+            named = case["expected"]
+            expected = parsedate_to_datetime(named).timestamp() if named else None
+            found.count(f"`{case['test']}`", cookie_date(case["test"]) == expected)
     return found
 
 

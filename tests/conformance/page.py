@@ -14,6 +14,8 @@ from tests.conformance.measures import (
     Agreement,
     MainTexts,
     Precision,
+    measure_cookie_dates,
+    measure_cookies,
     measure_domains,
     measure_encodings,
     measure_main_texts,
@@ -22,8 +24,9 @@ from tests.conformance.measures import (
     measure_robots,
     measure_sitemaps,
     measure_urls,
+    measure_web_cookies,
 )
-from tests.suites import ROOT, data_folder, is_complete, load_suites
+from tests.suites import ROOT, folder_of, is_complete, load_suites
 
 FILE = ROOT / "docs" / "conformance.md"
 
@@ -71,6 +74,20 @@ MEASURES = {
         "Sitemaps and feeds", "sitemaps", measure_sitemaps,
         "Each sitemap, sitemap index and feed must be read with all its entries, and without a "
         "hazard.",
+    ),
+    "web_cookies": Measure(
+        "Cookies, web-platform-tests", "cookies-wpt", measure_web_cookies,
+        "Each response sets cookies, and a later request must have exactly those that browsers "
+        "send, octet for octet. The cases are those of browsers' tests that need no script.",
+    ),
+    "cookies": Measure(
+        "Cookies, http-state", "cookies", measure_cookies,
+        "Each response sets cookies, and a later request must have exactly those that the working "
+        "group of RFC 6265 expected. It disabled some of its cases itself.",
+    ),
+    "cookie_dates": Measure(
+        "Dates of cookies, http-state", "cookies", measure_cookie_dates,
+        "The instant of each Expires must be found, or that it names none.",
     ),
     "near_duplicates": Measure(
         "Near duplicates", "near_duplicates", measure_near_duplicates,
@@ -153,7 +170,7 @@ def main() -> int:
     page = FILE.read_text(encoding="utf-8")
     for name, measure in MEASURES.items():
         if measure.suite not in missing:
-            result = measure.run(data_folder())
+            result = measure.run(folder_of(measure.suite))
             print(f"{measure.title}: {score(result)}")
             page = with_result(page, name, result)
     FILE.write_text(page, encoding="utf-8")

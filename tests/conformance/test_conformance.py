@@ -17,6 +17,9 @@ CASES = {
     "domains": 87,
     "encodings": 82,
     "sitemaps": 20,
+    "web_cookies": 681,
+    "cookies": 222,
+    "cookie_dates": 70,
 }
 
 

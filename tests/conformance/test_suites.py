@@ -192,6 +192,24 @@ def test_copy_is_verified_and_not_written(
     assert len(upstream.requests) == 1
 
 
+def test_committed_suite_is_verified_wherever_the_others_are(
+    suite_list: Path, upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(suites, "ROOT", tmp_path / "repository")
+    text = (
+        '[c]\ncontent = "c"\nrepository = "o/c"\ncommit = "c"\nlicense = "MIT"\nfolder = "data"\n'
+        f'[c.files]\n"a" = ["a", "{sha256(TEXT)}"]\n'
+    )
+    file = tmp_path / "repository" / "data" / "a"
+    file.parent.mkdir(parents=True)
+    suite_list.write_text(suite_list.read_text() + text)
+    file.write_bytes(TEXT)
+    assert fetch(suite_list, tmp_path / "fetched") == 0
+    file.write_bytes(b"changed")
+    assert fetch(suite_list, tmp_path / "fetched") == 1
+    assert file.read_bytes() == b"changed"
+
+
 def test_data_folder_is_the_named_one_then_the_one_beside_the_repository(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
