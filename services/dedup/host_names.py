@@ -219,7 +219,9 @@ class HostNames:
         """
         url = page.visit.url
         host = host_key(url)
-        before = self._load(page.site, host)
+        before = self._check_certificate(page, host)
+        if before is not None and before.has_invalid_certificate:
+            return NOTHING
         canonical = page.canonical if _have_same_path(url, page.canonical) else ""
         twin = twin if _have_same_path(url, twin) else ""
         if not (twin or canonical) and not _awaits_pages(before, is_home_page(url)):
@@ -242,7 +244,8 @@ class HostNames:
         """
         url = page.visit.url
         target = next((link.url for link in page.links if link.redirect), "")
-        if not target or not _have_same_path(url, target):
+        is_proven = Hazard.INVALID_CERTIFICATE not in page.hazards
+        if not target or not _have_same_path(url, target) or not is_proven:
             return NOTHING
         if is_home_page(url) and is_www_pair(host_key(url), host_key(target)):
             row = self._load(page.site, host_key(url)) or HostNameRow(page.site, host_key(url))
@@ -260,6 +263,8 @@ class HostNames:
     def apply(self, event: HostsCompared, now: float) -> Iterator[Event]:
         """Apply the comparison of a host with a host of another instance."""
         row = self._load(event.site, event.host) or HostNameRow(event.site, event.host)
+        if row.has_invalid_certificate:
+            return
         if row.counterpart not in ("", event.counterpart):
             if row.original or not event.original:
                 return
@@ -282,12 +287,22 @@ class HostNames:
         if (other := self._read(counterpart)) and (its := original_of(other, page.fetched_at)):
             # A replica has no replicas: its original may have the page, too.
             counterpart = its if its != row.host else counterpart
-        if counterpart == row.counterpart:
+        is_invalid = other is not None and other.has_invalid_certificate
+        if counterpart == row.counterpart or is_invalid:
             return row
         if row.original or row.equal > 1:
             return row if row.original else replace(row, equal=row.equal - 1)
         faced = HostNameRow(row.site, row.host, counterpart, in_links=row.in_links)
         return self._add_in_links(self._compare_homes(faced, page.crawl))
+
+    def _check_certificate(self, page: PageParsed, host: HostKey) -> HostNameRow | None:
+        """Return the row of *host*, which says whether the certificate of *page* is invalid."""
+        row, is_invalid = self._load(page.site, host), Hazard.INVALID_CERTIFICATE in page.hazards
+        if is_invalid == (row is not None and row.has_invalid_certificate):
+            return row
+        row = replace(row or HostNameRow(page.site, host), has_invalid_certificate=is_invalid)
+        self._write(row)
+        return row
 
     def _compare_homes(self, row: HostNameRow, crawl: str) -> HostNameRow:
         """Return *row*, whose counterpart is new, after a comparison of the home pages."""

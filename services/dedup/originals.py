@@ -88,7 +88,7 @@ class Claim(NamedTuple):
 
     @property
     def has_certificate(self) -> bool:
-        """Whether a certificate proves the host's name: the fetcher accepts no other over https."""
+        """Whether a certificate proves the name. Hosts with an invalid one are not compared."""
         return self.host.startswith("https://")
 
 

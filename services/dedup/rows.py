@@ -95,6 +95,9 @@ class HostNameRow(Row, frozen=True):
     """Number of permanent redirects to the same path of the counterpart."""
     in_links: int = 0
     """Sketch of the other sites that link to this host (`gossamer.web.links`)."""
+    has_invalid_certificate: bool = False
+    """Whether the last page was fetched in spite of an invalid certificate. Then it may be from
+    somebody else, and proves nothing about the host."""
 
 
 def original_of(row: HostNameRow | None, now: float) -> HostKey | None:

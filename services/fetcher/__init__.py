@@ -10,8 +10,9 @@ Reading order:
    limits of sites and addresses that all fetchers share.
 5. `http/client.py`: makes one request with aiohttp, and measures politeness. `http/resolver.py` and
    `addresses.py` decide which addresses a name may lead to, `http/connections.py` connects and
-   reads the head with `head.py`, `http/tls.py` verifies certificates, `http/bodies.py` reads the
-   body within the memory budget, `http/chunks.py` repairs the lines of its chunks,
+   reads the head with `head.py`, `http/tls.py` verifies certificates, `http/issuers.py` fetches
+   those that a server does not send, `http/bodies.py` reads the body within the memory budget,
+   `http/chunks.py` repairs the lines of its chunks,
    `http/proxies.py` handles proxies, `http/signing.py` signs.
 6. `limitations.py`: local faults, outages and clock skew, which no host is to blame for.
 7. `access.py`: our name and contact, and headers, credentials and proxies of single hosts.

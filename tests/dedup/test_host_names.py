@@ -1,14 +1,19 @@
 """Verdicts on hosts are announced, again after a crash, and never lead in a circle."""
 
+import pytest
+from msgspec.structs import replace
+
 from gossamer.events import (
     CrawlDefined,
     Discovery,
     Event,
     HostsCompared,
     OriginalAnnounced,
+    PageParsed,
     UrlsAdmitted,
     UrlsDiscovered,
 )
+from gossamer.events.hazards import Hazard
 from gossamer.web.url import HostKey, Site, fingerprint
 
 from .test_documents import Instance, Seen, parsed_page
@@ -53,6 +58,20 @@ def test_verdict_goes_to_the_instance_of_the_original_and_to_the_frontier() -> N
     assert isinstance(compared, HostsCompared) and isinstance(announced, OriginalAnnounced)
     assert (compared.site, compared.host, compared.original) == ("one.test", ONE, ONE)
     assert (announced.site, announced.host, announced.original) == ("other.test", OTHER, ONE)
+
+
+@pytest.mark.parametrize("faulty_first", [True, False])
+def test_host_with_an_invalid_certificate_is_not_compared(faulty_first: bool) -> None:
+    """Somebody else may serve the pages of a host under a name that is not proven."""
+    instance, faulty = defined(), HostKey("https://other.test")
+    found = list[HostsCompared | OriginalAnnounced]()
+    for at, host in enumerate((faulty, ONE) if faulty_first else (ONE, faulty)):
+        hazards = (Hazard.INVALID_CERTIFICATE,) if host == faulty else ()
+        for number in range(12):
+            (page,) = parsed(f"{host}/{number}", 1.0 + 20.0 * at + number)
+            assert isinstance(page, PageParsed)
+            found += verdicts(instance, replace(page, hazards=hazards))
+    assert found == []
 
 
 def test_redelivered_page_announces_the_verdict_again() -> None:
