@@ -5,7 +5,9 @@ the certificate from the URL that the server's certificate names; Firefox knows 
 """
 
 import asyncio
+import random
 import ssl
+import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
@@ -268,6 +270,27 @@ async def test_fetched_certificates_are_not_trusted(root: Party, tmp_path: Path)
             recorded = await visit_leaf(leaf, tmp_path, certificates="record")
             assert recorded.outcomes == ["page"]
             assert "issuer certificate" in recorded.one.certificate_fault
+
+
+async def test_damaged_certificates_are_no_error(root: Party) -> None:
+    middle = Party("middle", root, ["http://ca.test/root"])
+    leaf = leaf_of(middle, ["http://ca.test/middle"])
+    chance = random.Random(7)
+
+    def damage(der: bytes) -> bytes:
+        damaged = bytearray(der)
+        for _ in range(chance.choice((1, 1, 3))):
+            damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+        return bytes(damaged)
+
+    async def fetch(url: str) -> bytes:
+        return damage(root.der if url.endswith("root") else middle.der)
+
+    found = set[int]()
+    for number in range(1500):
+        finder = issuers.Issuers(fetch, time.monotonic)
+        found.add(len(await finder.chain_of(damage(leaf.der) if number % 2 else leaf.der)))
+    assert found == {0, 1}
 
 
 async def test_completed_chain_needs_the_right_name(root: Party, tmp_path: Path) -> None:

@@ -278,13 +278,14 @@ class Connector(aiohttp.TCPConnector):
         if is_incomplete and (chain := await self._chain_behind(untrusted)):
             untrusted[0].close()
             completed = await self._issuers.context_with(chain)
-            try:
-                connected = await connect(completed)
-            except TlsFailure as error:
-                failure = error
-            else:
-                self._issuers.confirm(host, chain, completed)
-                return connected
+            if completed is not None:
+                try:
+                    connected = await connect(completed)
+                except TlsFailure as error:
+                    failure = error
+                else:
+                    self._issuers.confirm(host, chain, completed)
+                    return connected
             if failure.fault is None or not context.records_faults:
                 raise failure
             untrusted = await connect(context.unverified)

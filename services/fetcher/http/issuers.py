@@ -13,6 +13,7 @@ blocklist, and a host that does not answer with a certificate is left alone for 
 """
 
 import asyncio
+import ssl
 import warnings
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
@@ -46,6 +47,9 @@ CACHE_SIZE = 1000
 HOST_CACHE_SIZE = 10_000
 """Hosts whose chain was completed, and hosts that did not answer with a certificate."""
 
+EXTENSION_ERRORS = (
+    x509.ExtensionNotFound, x509.DuplicateExtension, x509.UnsupportedGeneralNameType,
+)  # fmt: skip
 Fetch = Callable[[str], Awaitable[bytes]]
 """Takes a canonical URL; returns the body of its response, or b"" if there is none."""
 Certificates = tuple[x509.Certificate, ...]
@@ -94,13 +98,16 @@ class Issuers:
         _store(self._hosts, host, None, HOST_CACHE_SIZE)
         logger.info("chain of certificates completed", host=host, certificates=len(chain))
 
-    async def context_with(self, chain: tuple[bytes, ...]) -> Context:
-        """Return a context that knows the certificates of *chain*."""
+    async def context_with(self, chain: tuple[bytes, ...]) -> Context | None:
+        """Return a context that knows the certificates of *chain*; None if one is malformed."""
         if self._context and all(certificate in self._known for certificate in chain):
             return self._context
         # It reads the system's authorities, which takes 20 ms.
         context = await asyncio.to_thread(new_context)
-        context.load_verify_locations(cadata=b"".join(chain))
+        try:
+            context.load_verify_locations(cadata=b"".join(chain))
+        except ssl.SSLError:
+            return None
         return context
 
     async def chain_of(self, leaf: bytes) -> tuple[bytes, ...]:
@@ -110,7 +117,7 @@ class Issuers:
         subject: x509.Certificate | None = next(iter(_parse(leaf)), None)
         while subject is not None and len(chain) < MAX_LEVELS:
             subject = await self._issuer_of(subject)
-            if subject is None or subject.subject == subject.issuer:
+            if subject is None or _is_self_issued(subject):
                 break
             chain.append(subject)
         return tuple(one.public_bytes(Encoding.DER) for one in chain)
@@ -178,7 +185,7 @@ def _parse(data: bytes) -> Certificates:
         for read in readers:
             try:
                 return tuple(read(data))
-            except (ValueError, UnsupportedAlgorithm):
+            except (ValueError, UnsupportedAlgorithm, x509.InvalidVersion):
                 continue
     return ()
 
@@ -187,7 +194,7 @@ def _issuer_urls(certificate: x509.Certificate) -> Iterator[str]:
     """Yield the http URLs at which *certificate* says that its issuer's certificate is."""
     try:
         access = certificate.extensions.get_extension_for_class(x509.AuthorityInformationAccess)
-    except (ValueError, x509.ExtensionNotFound, x509.DuplicateExtension):
+    except (ValueError, *EXTENSION_ERRORS):
         return
     urls = 0
     for one in access.value:
@@ -202,6 +209,13 @@ def _issuer_urls(certificate: x509.Certificate) -> Iterator[str]:
         if url.startswith("http:") and urls < MAX_URLS:
             urls += 1
             yield url
+
+
+def _is_self_issued(certificate: x509.Certificate) -> bool:
+    try:
+        return certificate.subject == certificate.issuer
+    except ValueError:
+        return True
 
 
 def _is_issued_by(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
