@@ -29,7 +29,7 @@ ELSEWHERE: dict[str, set[Hazard]] = {name: set() for name in SERVICES} | {
         Hazard.DUPHOST,
         Hazard.NEEDS_RENDERING,
     },
-    "dedup": {Hazard.OUT_OF_SCOPE},
+    "dedup": {Hazard.OUT_OF_SCOPE, Hazard.INVALID_CERTIFICATE},
 }
 """Hazards that a service reads, and another service has counted."""
 
