@@ -12,8 +12,8 @@ Reading order:
    `addresses.py` decide which addresses a name may lead to, `http/connections.py` connects and
    reads the head with `head.py`, `http/tls.py` verifies certificates, `http/issuers.py` fetches
    those that a server does not send, `http/bodies.py` reads the body within the memory budget,
-   `http/chunks.py` repairs the lines of its chunks,
-   `http/proxies.py` handles proxies, `http/signing.py` signs.
+   `http/chunks.py` repairs the lines of its chunks, `http/proxies.py` handles proxies,
+   `http/signing.py` signs.
 6. `limitations.py`: local faults, outages and clock skew, which no host is to blame for.
 7. `access.py`: our name and contact, and headers, credentials and proxies of single hosts.
    `wiring.py` builds the fetcher.
