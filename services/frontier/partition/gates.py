@@ -24,7 +24,9 @@ from gossamer.web.url import host_name
 from services.frontier.partition.politeness import (
     SITE_CAUSE,
     Overrides,
+    format_delay,
     next_delay,
+    taken_over_until,
     unreadable_until,
     was_visited_before_claim,
 )
@@ -183,7 +185,7 @@ def _check_delay(at: HostInputs) -> Closure | None:
     row = at.host
     if row.condition is not Condition.DELAYED or row.ready_at <= at.now:
         return None
-    delay = f"the courtesy delay is {row.politeness.delay:g} s"
+    delay = f"the courtesy delay is {format_delay(row.politeness.delay)}"
     return Closure(row.ready_at, row.backoff_reason or delay)
 
 
@@ -339,11 +341,12 @@ def stored_gate_inputs(
         other for other, at in tally.checked_out.items() if at == host.site and other != host.host
     ]
     unreadable = site.unreadable.get(host.host, UnreadablePages())
-    taken_over_until, claim = None, store.table(ClaimRow).get(claim_key(number))
+    taken_until, claim = None, store.table(ClaimRow).get(claim_key(number))
     had_orders = tally.orders_before_claim > 0
     if claim and was_visited_before_claim(host, claim.epoch, had_orders, site.hosts):
         robots = store.table(RobotsRow).get(host.host)
-        taken_over_until = claim.claimed_at + next_delay(settings(), host, robots, overrides)
+        delay = next_delay(settings(), host, robots, overrides)
+        taken_until = taken_over_until(claim.claimed_at, delay, host)
     crawl_inputs = stored_crawl_inputs(
         store, crawl, partitions, definition, speeds, now, is_fleet_paused
     )
@@ -357,7 +360,7 @@ def stored_gate_inputs(
         name_delay_until=_stored_name_delay(store, host),
         unreadable=unreadable.pages,
         unreadable_until=unreadable_until(unreadable, settings()) if unreadable.pages else None,
-        taken_over_until=taken_over_until,
+        taken_over_until=taken_until,
     )
     return GateInputs(crawl_inputs, host_inputs)
 

@@ -22,7 +22,7 @@ from operator import attrgetter
 from msgspec.structs import replace
 
 from gossamer.erasures import Erasures
-from gossamer.events import OrderId, Outcome, VisitEnded
+from gossamer.events import OrderId, Outcome, Purpose, VisitEnded
 from gossamer.log import key_groups_of
 from gossamer.runtime.processor import Key
 from gossamer.settings import FrontierSettings
@@ -33,7 +33,13 @@ from services.frontier.partition.directory import Directory, is_outdated
 from services.frontier.partition.parked import ParkedUrls
 from services.frontier.partition.parts import Parts
 from services.frontier.partition.plans import HOSTS, Calendar, Plans
-from services.frontier.partition.politeness import SITE_CAUSE, Overrides, was_visited_before_claim
+from services.frontier.partition.politeness import (
+    MAX_RESTARTED_DELAY,
+    SITE_CAUSE,
+    Overrides,
+    restarted_delay_until,
+    was_visited_before_claim,
+)
 from services.frontier.partition.queue import HostQueues
 from services.frontier.partition.share import CrawlShare
 from services.frontier.partition.sites import NO_RECORD, CrawlSites, RecordAtSite, Sites
@@ -503,7 +509,9 @@ class Partition:
                 erased, backoff_reason=row.backoff_reason, backoff_cause=row.backoff_cause
             )
         else:
-            erased = replace(erased, ready_at=min(row.ready_at, now + row.politeness.delay))
+            # A host may be ready for its robots.txt before its delay is over.
+            ready_at = max(row.ready_at, row.politeness.delay_until or 0.0)
+            erased = replace(erased, ready_at=min(ready_at, now + row.politeness.delay))
         if row.condition is Condition.IDLE:
             self.update(host, erased)
         else:
@@ -697,7 +705,10 @@ class Partition:
         """
         for host in [*self.bench.hosts.values()]:
             if host.row.condition is Condition.CHECKED_OUT:
-                row = replace(host.row, ready_at=now + host.row.politeness.delay)
+                delay = host.row.politeness.delay
+                if host.row.lease.purpose is Purpose.ROBOTS:
+                    delay = min(delay, MAX_RESTARTED_DELAY)
+                row = replace(host.row, ready_at=now + delay)
                 if row.queued:
                     self.update(host, row, Trigger.RESTARTED)
                 else:
@@ -722,8 +733,8 @@ class Partition:
             return replace(row, lease=lease)
         if row.condition is Condition.DELAYED:
             delay = row.politeness.delay
-            ready_at = max(self.claimed_at + delay, min(row.ready_at, now + delay))
-            return replace(row, ready_at=ready_at)
+            ready_at = min(row.ready_at, now + delay)
+            return replace(row, ready_at=restarted_delay_until(self.claimed_at, delay, ready_at))
         return row
 
     # The directories: hosts with URLs of a crawl that wait for the workbench.

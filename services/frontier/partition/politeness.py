@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     # `gossamer why` imports this module, and the import of settings takes longer than the command.
     from gossamer.settings import FrontierSettings
 
-DAY = 86400.0
+MINUTE, DAY = 60.0, 86400.0
 SITE_CAUSE = "site"
 """The `backoff_cause` of a host that is postponed by its site's settings or by unreadable pages."""
 OFF_CHECK_INTERVAL = 3600.0
@@ -74,6 +74,11 @@ MAX_SERVER_ERRORS = 20
 part of it may be broken."""
 MAX_EXPIRED_WAIT = 86400.0
 """The longest backoff of a host whose leases expire, in seconds."""
+MAX_SHOWN_DAYS = 1_000_000
+"""Delays of more days are shown as `over 1,000,000 days`."""
+MAX_RESTARTED_DELAY = 3600.0
+"""The longest time for which the delay of a host starts again after a takeover, in seconds: more
+than two clocks differ."""
 LEASE_FAILURE = "lease"
 """The kind of failure, and the `backoff_cause`, of a host whose leases expire."""
 
@@ -172,6 +177,52 @@ def next_delay(
     delay = courtesy_delay(settings, row.politeness.last_took or 0.0, robots)
     delay = overrides.delay(row.site, row.host, delay)
     return strained_delay(delay, row.politeness.strain)
+
+
+def format_delay(seconds: float) -> str:
+    """Format a delay with one unit: 0.3 s, 25 min, 3.5 h, 1 day, 11,574 days."""
+    if seconds < 2 * MINUTE:
+        return f"{seconds:.3g} s"
+    if seconds < DAY:
+        return f"{seconds / MINUTE:.3g} min" if seconds < 2 * HOUR else f"{seconds / HOUR:.3g} h"
+    days = seconds / DAY
+    if days > MAX_SHOWN_DAYS:
+        return f"over {MAX_SHOWN_DAYS:,} days"
+    shown = f"{days:.3g}" if days < 100 else f"{days:,.0f}"
+    return f"{shown} {'day' if shown == '1' else 'days'}"
+
+
+def robots_delay(settings: "FrontierSettings", row: HostRow, overrides: Overrides) -> float:
+    """Return the seconds between the host's last visit and one to its robots.txt: the delay without
+    the Crawl-delay, which may be a mistake that the next robots.txt corrects."""
+    return next_delay(settings, row, None, overrides)
+
+
+def next_visit_at(delay_until: float, robots_delay_until: float, robots: RobotsRow | None) -> float:
+    """Return when a host may be visited next: a page when the delay is over, or robots.txt before
+    that, when its rules have expired."""
+    expires_at = robots.rules.expires_at if robots else 0.0
+    return min(delay_until, max(robots_delay_until, expires_at))
+
+
+def restarted_delay_until(claimed_at: float, delay: float, stored_until: float | None) -> float:
+    """Return when the *delay* of a host is over after a takeover at *claimed_at*.
+
+    It starts again, because the clocks of two owners may differ. A delay of more than
+    `MAX_RESTARTED_DELAY` ends at *stored_until*, as the former owner computed. Otherwise runs that
+    are shorter than the delay would never visit the host.
+    """
+    again = claimed_at + delay
+    if stored_until is None:
+        return again
+    return min(again, max(claimed_at + min(delay, MAX_RESTARTED_DELAY), stored_until))
+
+
+def taken_over_until(claimed_at: float, delay: float, row: HostRow) -> float:
+    """Return when the *delay* of a host is over whose last visit a former owner ordered."""
+    # Visits of an order that has not ended may have been made later than the last known one.
+    stored_until = None if row.lease.outstanding else row.politeness.delay_until
+    return restarted_delay_until(claimed_at, delay, stored_until)
 
 
 def was_visited_before_claim(row: HostRow, epoch: int, had_orders: bool, hosts: int) -> bool:

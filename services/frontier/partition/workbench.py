@@ -415,8 +415,8 @@ class Workbench:
         """Crawl → the ready hosts in its part of the memory, also those that wait for another host,
         by their request numbers."""
         self._delayed, self._leases = Schedule[HostKey](), Schedule[HostKey]()
-        self._name_delays = Schedule[str]()
-        """Name → when its courtesy delay is over."""
+        self._name_delays, self._robots_delays = Schedule[str](), Schedule[str]()
+        """Name → when its courtesy delay is over, and when its robots.txt may be visited."""
         self._checked_out_of = defaultdict[str, set[str]](set)
         """Site → its checked-out hosts."""
 
@@ -498,21 +498,36 @@ class Workbench:
         out = self._checked_out_of.get(site)
         return self.hosts[next(iter(out))].row if out else None
 
-    def start_name_delay(self, host: HostKey, until: float, now: float) -> None:
-        """Start the courtesy delay of the name of *host*, which ends at *until*."""
-        delays, name = self._name_delays, host_name(host)
-        while (first := delays.first()) and first[0] <= now:
-            delays.remove(first[1])
-        delays.put(name, max(until, delays.get(name) or until))
+    def start_name_delay(
+        self,
+        host: HostKey,
+        until: float,
+        now: float,
+        robots_until: float | None = None,
+        former_until: float | None = None,
+    ) -> None:
+        """Start the courtesy delay of the name of *host*, which ends at *until*, for robots.txt at
+        *robots_until*. It replaces the delay that ends at *former_until*; any other delay of the
+        name still holds."""
+        name = host_name(host)
+        for delays in (self._name_delays, self._robots_delays):
+            while (first := delays.first()) and first[0] <= now:
+                delays.remove(first[1])
+        if (before := self._name_delays.get(name)) is not None and before != former_until:
+            until = max(until, before)
+        self._name_delays.put(name, until)
+        robots_until = until if robots_until is None else robots_until
+        self._robots_delays.put(name, max(robots_until, self._robots_delays.get(name) or 0.0))
 
     def inherit_name_delays(self, former: "Workbench") -> None:
         """Use the delays of names of *former*, the workbench of the same claim before a reload."""
-        self._name_delays = former._name_delays
+        self._name_delays, self._robots_delays = former._name_delays, former._robots_delays
 
-    def name_delay_until(self, row: HostRow) -> float | None:
+    def name_delay_until(self, row: HostRow, is_robots: bool = False) -> float | None:
         """Return when the delay of the host's name, under any scheme and port, is over; None
-        without a delay."""
-        return self._name_delays.get(host_name(row.host))
+        without a delay. *is_robots*: for a visit to robots.txt."""
+        delays = self._robots_delays if is_robots else self._name_delays
+        return delays.get(host_name(row.host))
 
     def checked_out_neighbours(self, row: HostRow) -> Set[str]:
         """Return the other hosts of the host's site that are checked out."""

@@ -35,7 +35,9 @@ from services.frontier.partition.partition import Partition
 from services.frontier.partition.politeness import (
     DAY,
     next_delay,
+    next_visit_at,
     returned_order_delay,
+    robots_delay,
 )
 from services.frontier.partition.queue import choose_next_queue
 from services.frontier.partition.share import CrawlShare
@@ -214,14 +216,21 @@ class CheckIn:
     def start_delay(self, ended: EndedVisit, row: HostRow) -> HostRow:
         """Return *row* with the courtesy delay that follows the visit."""
         partition, host, now = ended.partition, ended.host, ended.now
-        delay = next_delay(self._settings, row, partition.robots(host), partition.overrides)
+        robots, overrides = partition.robots(host), partition.overrides
+        delay = next_delay(self._settings, row, robots, overrides)
+        robots_until = now + robots_delay(self._settings, row, overrides)
+        until, former_until = now + delay, _delay_to_continue(ended, row)
+        if former_until is not None:
+            # The delay since the last page goes on, with the Crawl-delay that was read now.
+            until = max(former_until - row.politeness.delay + delay, robots_until)
         ended.share.sites.update_visit_limit(row.site, delay)
-        partition.bench.start_name_delay(row.host, now + delay, now)
-        politeness = replace(row.politeness, delay=delay, delay_until=now + delay)
-        row = replace(row, politeness=politeness, ready_at=now + delay)
+        partition.bench.start_name_delay(row.host, until, now, robots_until, former_until)
+        politeness = replace(row.politeness, delay=delay, delay_until=until)
+        ready_at = next_visit_at(until, robots_until, robots)
+        row = replace(row, politeness=politeness, ready_at=ready_at)
         self._balance.record_visit(row, now)
         if row.queued and ended.backoff_until is None:
-            ended.share.tally.daily.count_delay(delay)
+            ended.share.tally.daily.count_delay(min(delay, ready_at - now))
         return row
 
     def _release(self, ended: EndedVisit, row: HostRow) -> None:
@@ -265,6 +274,14 @@ class CheckIn:
             return row.with_crawl(event.crawl, replace(own, owed=0.0)) if own.owed else row
         made = row.lease.done if event.visit.purpose.is_queued else 0
         return row.with_crawl(event.crawl, choose_next_queue(own, made, discovery))
+
+
+def _delay_to_continue(ended: EndedVisit, row: HostRow) -> float | None:
+    """Return the end of the courtesy delay since the last page, which a visit to robots.txt does
+    not start again; None if the visit was another one, or the first one."""
+    visit = ended.event.visit
+    is_robots = visit.purpose is Purpose.ROBOTS and not visit.on_behalf_of
+    return row.politeness.delay_until if is_robots else None
 
 
 def _count_visit(ended: EndedVisit, row: HostRow) -> HostRow:

@@ -41,6 +41,8 @@ from services.frontier.partition.politeness import (
     is_suspect,
     is_unreadable,
     next_delay,
+    robots_delay,
+    taken_over_until,
     unreadable_until,
 )
 from services.frontier.partition.queue import BUCKET_URLS, is_requisite
@@ -70,12 +72,14 @@ running order of its host."""
 
 @dataclass(frozen=True, slots=True)
 class PolitenessRules:
-    """The *delay* between visits to a host, and its robots rules while they are valid.
+    """The *delay* between visits to a host, that before a visit to its robots.txt, and its robots
+    rules while they are valid.
 
     Without valid rules only robots.txt is visited.
     """
 
     delay: float
+    robots_delay: float
     stored: RobotsRow | None
     """The valid rules, with the usage files; None without valid rules."""
 
@@ -83,6 +87,11 @@ class PolitenessRules:
     def robots(self) -> RobotsRules | None:
         """The valid rules."""
         return self.stored.rules if self.stored else None
+
+    @property
+    def pause(self) -> float:
+        """Seconds between two requests of the next order."""
+        return self.delay if self.stored else self.robots_delay
 
 
 class CheckOut:
@@ -148,10 +157,11 @@ class CheckOut:
         open_crawls: Collection[str],
     ) -> HostCheckedOut | None:
         self._replicas.end_if_expired(partition, host, now)
-        if found := next(closed_host_gates(self._gate_inputs(partition, share, host, now)), None):
+        rules = self._politeness_rules(partition, host, now)
+        inputs = self._gate_inputs(partition, host, rules, now)
+        if found := next(closed_host_gates(inputs), None):
             self._postpone(partition, host, *found)
             return None
-        rules = self._politeness_rules(partition, host, now)
         size = self._batch_size(partition, share, host, rules.delay, limit, now)
         row, queued = host.row, list[QueuedUrl]()
         is_probe = rules.robots and needs_probe(row, self._settings.probe_after)
@@ -177,7 +187,7 @@ class CheckOut:
         await_verdicts(share, event, queued)
         counts = self._balance.answers_since_expiry(row)
         row = _charge(row, event, crawl.weight, open_crawls)
-        partition.update(host, _with_lease(row, event, counts), Trigger.ORDERED)
+        partition.update(host, _with_lease(row, event, rules.delay, counts), Trigger.ORDERED)
         count("gossamer_orders_total", crawl=share.crawl)
         if host.row.lease.sent_to is not None:
             count("gossamer_orders_moved_total")
@@ -202,7 +212,7 @@ class CheckOut:
         return due_usage_urls(row.host, rules.stored, self._settings.usage_files, crawl, now)
 
     def _gate_inputs(
-        self, partition: Partition, share: CrawlShare, host: Host, now: float
+        self, partition: Partition, host: Host, rules: PolitenessRules, now: float
     ) -> HostInputs:
         row, bench, sites = host.row, partition.bench, partition.sites
         unreadable = sites.unreadable(row.site, row.host)
@@ -214,8 +224,8 @@ class CheckOut:
             site_at_once=self._settings.site_at_once,
             unreadable=unreadable.pages,
             unreadable_until=unreadable_until(unreadable, self._settings),
-            name_delay_until=bench.name_delay_until(row),
-            taken_over_until=self._taken_over_until(partition, host),
+            name_delay_until=bench.name_delay_until(row, is_robots=not rules.stored),
+            taken_over_until=self._taken_over_until(partition, host, rules),
         )
 
     def _postpone(
@@ -241,23 +251,24 @@ class CheckOut:
             case Effect.STOP | Effect.WAIT:
                 raise AssertionError(f"{host.row.host} was chosen although {closed.reason}")
 
-    def _taken_over_until(self, partition: Partition, host: Host) -> float | None:
+    def _taken_over_until(
+        self, partition: Partition, host: Host, rules: PolitenessRules
+    ) -> float | None:
         if not partition.was_visited_before(host.row):
             return None
-        return partition.claimed_at + self._delay(partition, host)
-
-    def _delay(self, partition: Partition, host: Host) -> float:
-        """Return the seconds between two visits to *host*."""
-        robots, overrides = partition.robots(host), partition.overrides
-        return next_delay(self._settings, host.row, robots, overrides)
+        if not rules.stored:
+            return partition.claimed_at + rules.robots_delay
+        return taken_over_until(partition.claimed_at, rules.delay, host.row)
 
     def _politeness_rules(self, partition: Partition, host: Host, now: float) -> PolitenessRules:
         robots = partition.robots(host)
         is_valid = robots is not None and robots.rules.expires_at > now
         # A visit to the robots.txt of a host whose lease expired shows whether a fetcher works.
         is_valid = is_valid and self._balance.answers_since_expiry(host.row)
+        settings, overrides = self._settings, partition.overrides
         return PolitenessRules(
-            delay=self._delay(partition, host),
+            delay=next_delay(settings, host.row, robots, overrides),
+            robots_delay=robots_delay(settings, host.row, overrides),
             stored=robots if is_valid else None,
         )
 
@@ -469,7 +480,7 @@ class CheckOut:
         )
         visits = self._share(row, visits, queued, crawl, now)
         urls = [visit.url for visit in visits]
-        max_seconds = sum(map(_max_requests, visits)) * (rules.delay + self._visit_limit)
+        max_seconds = sum(map(_max_requests, visits)) * (rules.pause + self._visit_limit)
         return HostCheckedOut(
             crawl=crawl.crawl,
             at=now,
@@ -478,7 +489,7 @@ class CheckOut:
             order=order,
             epoch=partition.epoch,
             expires_at=now + self._settings.lease_slack + max_seconds,
-            pause=rules.delay,
+            pause=rules.pause,
             pause_factor=overrides.factor(row.site, row.host, self._settings.delay_factor),
             cookies=cookies_of_order(partition, row, now),
             signature=row.signature or NO_SIGNATURE,
@@ -570,7 +581,9 @@ def _charge(
     return row.with_crawl(order.crawl, replace(own, used=used, waits_until=0.0))
 
 
-def _with_lease(row: HostRow, order: HostCheckedOut, counts_if_expired: bool) -> HostRow:
+def _with_lease(
+    row: HostRow, order: HostCheckedOut, delay: float, counts_if_expired: bool
+) -> HostRow:
     first = order.visits[0]
     is_queued = first.on_behalf_of or first.purpose.is_queued
     lease = Lease(
@@ -583,7 +596,7 @@ def _with_lease(row: HostRow, order: HostCheckedOut, counts_if_expired: bool) ->
         purpose=Purpose.PAGE if is_queued else first.purpose,
         counts_if_expired=counts_if_expired,
     )
-    politeness = replace(row.politeness, delay=order.pause)
+    politeness = replace(row.politeness, delay=delay)
     return replace(
         row,
         lease=lease,
