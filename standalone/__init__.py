@@ -17,9 +17,10 @@ epochs are fenced.
 
 **End.** A run ends when every topic is consumed to its end and no active crawl has a URL to visit.
 Crawls that are paused or at their page limit do not count, and URLs that wait for longer than
-`standalone.patience` are left to another run. At a limit or at Ctrl-C all
-crawls are paused together on the topic `control`, work in flight is finished, and the children
-stop. A second Ctrl-C stops at once.
+`standalone.patience` are left to another run. So are hosts whose courtesy delay lasts for more than
+another hour, as after a Crawl-delay of a day. At a limit or at Ctrl-C all crawls are paused
+together on the topic `control`, work in flight is finished, and the children stop. A second Ctrl-C
+stops at once.
 
 **Crashes.** Log and store are one file, so an advance is one transaction: its records are handled,
 or they are not. After a kill at any instant the same command continues from the file; at most the

@@ -45,7 +45,7 @@ from gossamer.telemetry import configure_logs
 from inspection.basics.folder import Folder, Opened
 from inspection.progress.progress import End, Progress, read_progress
 from inspection.progress.status import Failure, read_failures, read_parked, read_replicas
-from inspection.progress.workload import Waiting, read_waiting
+from inspection.progress.workload import Waiting, read_delayed, read_waiting
 from inspection.urls.visits import NOT_VISITED, SeedFailure, failed_seeds
 from services.fetcher.access import request_headers
 from services.frontier.tables.conditions import Condition
@@ -212,6 +212,8 @@ def run(options: argparse.Namespace) -> int:
             structlog.get_logger().info("crawl ended", end=end.value, pages=progress.pages)
         backing_off = progress.conditions[Condition.BACKING_OFF]
         waiting = read_waiting(opened.store, backing_off, progress.due_count)
+        if end is End.WAITING:
+            waiting = read_delayed(opened, progress.crawls, clock.now(), waiting)
         ended = Ended(
             end,
             progress,

@@ -42,8 +42,9 @@ from inspection.basics.labels import (
 )
 from inspection.progress.progress import End, Progress
 from inspection.progress.status import Failure, parked_text
-from inspection.progress.workload import Waiting, Workload
+from inspection.progress.workload import MAX_AWAITED_DELAY, Waiting, Workload
 from inspection.urls.visits import SeedFailure
+from services.frontier.partition.politeness import format_delay
 from services.frontier.revisit.planning import format_duration
 from services.frontier.revisit.state import Basis
 from services.frontier.tables.conditions import Condition
@@ -170,12 +171,29 @@ def summary(run: Ended) -> tuple[str, str]:
     has_parked, why = parked and run.end is End.DONE, run.end.value
     if has_parked:
         why = f"nothing but {plural(parked, 'parked URL')} is left to fetch"
+    if run.waiting.delayed:
+        others = "; some hosts back off, or URLs are scheduled" if run.progress.due_count else ""
+        why = f"{delayed_text(run.waiting)}{others}"
     text = f"Ended after {duration(run.seconds)}: {why}."
     if not run.has_seed_page:
         return f"{text} {no_seed(run.failed_seeds)}", RED
     if has_parked or run.end in (End.INTERRUPTED, End.KILLED, End.WAITING, End.PAUSED):
         return text, YELLOW
     return text, GREEN
+
+
+def delayed_text(waiting: Waiting) -> str:
+    """Return which hosts are in a long courtesy delay, and the longest one with its reason."""
+    longest, count = waiting.delayed[0], waiting.delayed_count
+    reason = f" ({longest.delay_reason})" if longest.delay_reason else ""
+    host = f"{printable(longest.host)}{reason}"
+    if longest.delay <= MAX_AWAITED_DELAY:
+        # Another host of the name has the delay.
+        return f"only hosts in a courtesy delay are left, such as {host}"
+    delay = f"{format_delay(longest.delay)} between requests"
+    if count == 1:
+        return f"1 host waits {delay}: {host}"
+    return f"{count:,} hosts wait up to {delay}: the longest is {host}"
 
 
 def duplicates_text(progress: Progress) -> str:
@@ -401,14 +419,17 @@ def _remaining(run: Ended) -> Iterator[Line]:
         yield Line("", f"{resume} continues a paused crawl, at the next run.")
     elif run.end is End.PAGES and run.keeps_limit:
         yield Line("", "The same command keeps the page limit: a larger max_pages continues.")
-    elif run.end is End.KILLED or has_more:
+    elif run.end is End.KILLED or (has_more and not run.waiting.delayed):
         yield Line("", "Run the same command again to continue.")
     elif first_at is not None:
+        subject = "No page" if run.waiting.delayed else "Nothing"
+        retry = f" {_command()} retry{_data(run.folder, run.chosen)} HOST retries a host now."
+        if run.waiting.delayed and not progress.due_count:
+            retry = ""
         yield Line(
             "",
-            f"Nothing is due before {instant(first_at)}. Run the same command again then, or now "
-            f"to retry its failed seeds. {_command()} retry{_data(run.folder, run.chosen)} HOST "
-            "retries a host now.",
+            f"{subject} is due before {instant(first_at)}. Run the same command again then, or now "
+            f"to retry its failed seeds.{retry}",
         )
 
 

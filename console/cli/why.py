@@ -25,6 +25,7 @@ from inspection.urls.urls import (
     explain_url,
 )
 from inspection.urls.visits import Visit
+from services.frontier.partition.politeness import format_delay
 from services.frontier.revisit.planning import format_duration
 
 STYLES = {
@@ -128,7 +129,7 @@ def details(found: UrlExplanation) -> Iterator[str]:
 
 
 def _pace(found: UrlExplanation, host: Host) -> Iterator[str]:
-    delay = f"one request each {found.crawl_delay:g} s (Crawl-delay in robots.txt)"
+    delay = f"one request each {format_delay(found.crawl_delay)} (Crawl-delay in robots.txt)"
     if text := host.delay_text or (delay if found.crawl_delay else ""):
         yield f"pace of {host.host}: {text}"
 

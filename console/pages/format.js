@@ -42,6 +42,7 @@ export function duration(seconds) {
   if (seconds < 120) return `${number(Number(seconds.toFixed(seconds < 10 ? 1 : 0)))} s`;
   if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
   if (seconds < 2 * DAY) return `${Math.round(seconds / 3600)} h`;
+  if (seconds > 1e6 * DAY) return "over 1,000,000 days";
   return `${WHOLE.format(Math.round(seconds / DAY))} days`;
 }
 

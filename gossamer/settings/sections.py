@@ -544,7 +544,8 @@ class StandaloneSettings(Section):
 
     patience: SecondsOrZero = 300.0
     """Maximum time that a run waits for hosts that back off when no other work is left. Later
-    visits are left to another run."""
+    visits are left to another run. A courtesy delay is awaited for an hour, or for this time if
+    it is longer."""
     records_limit: Annotated[Natural, unit("records")] = 0
     """Maximum number of records in each of the four partitions of the topics `dead.letters` and
     `pages.archived`. The oldest are deleted first. 0 keeps all records. In a fleet, `retention.ms`

@@ -9,6 +9,7 @@ from inspection.basics.figures import about, number, plural
 from inspection.hosts.hosts import Host
 from inspection.progress.progress import Progress
 from inspection.progress.workload import MAX_READ_HOSTS, Workload
+from services.frontier.partition.politeness import format_delay
 from services.frontier.tables.conditions import Condition
 
 MIN_PARSER_LAG = 50
@@ -98,7 +99,7 @@ def _wait_for_host(host: Host, progress: Progress) -> Limit:
     whose = " of all crawls" if host.queued > progress.queued else ""
     parts = [
         f"{plural(host.queued, 'URL')}{whose}",
-        host.delay_text or f"one each {host.pace:.3g} s",
+        host.delay_text or f"one each {format_delay(host.pace)}",
     ]
     if host.seconds_left:
         parts.append(about(host.seconds_left))
@@ -111,14 +112,18 @@ def _pace_text(hosts: list[Host]) -> str:
     delays = [host.delay for host in hosts if host.delay]
     waits = [host.pace - host.delay for host in hosts]
     if sum(waits) > sum(delays):
-        return f"response times of {_range(waits)} s"
+        return f"response times of {_range(waits)}"
     if not delays:
         return "response times"
     if len({*delays}) == 1:
-        return f"the {_range(delays)} s delay"
-    return f"delays of {_range(delays)} s"
+        return f"the {_range(delays)} delay"
+    return f"delays of {_range(delays)}"
 
 
 def _range(values: list[float]) -> str:
-    shortest, longest = f"{min(values):.3g}", f"{max(values):.3g}"
-    return longest if shortest == longest else f"{shortest} to {longest}"
+    shortest, longest = format_delay(min(values)), format_delay(max(values))
+    if shortest == longest:
+        return longest
+    # A unit that both have is named once.
+    number, unit = shortest.split(" ", 1)
+    return f"{number if longest.endswith(f' {unit}') else shortest} to {longest}"

@@ -19,6 +19,8 @@ MIN_SHOWN_SHARE = 0.0005
 """Shares between 0 and this one are shown as `< 0.1 %`."""
 MAX_INSTANT = 250_000_000_000.0
 """The last instant that has a year of four digits."""
+MAX_SHOWN_DAYS = 1_000_000
+"""Estimates of more days are shown as `over 1,000,000 days`."""
 DAY = 86400.0
 
 
@@ -65,8 +67,10 @@ def until(at: float, now: float, word: str = "until") -> str:
 
 def about(seconds: float) -> str:
     """Return an estimate as `about 14 min`."""
+    if seconds > MAX_SHOWN_DAYS * DAY:
+        return f"over {MAX_SHOWN_DAYS:,} days"
     if seconds >= 2 * DAY:
-        return f"about {seconds / DAY:.0f} days"
+        return f"about {seconds / DAY:,.0f} days"
     if seconds >= 5400:
         return f"about {seconds / 3600:.0f} h"
     return f"about {seconds / 60:.0f} min" if seconds >= 90 else f"about {max(1, round(seconds))} s"

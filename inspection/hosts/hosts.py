@@ -21,7 +21,7 @@ from inspection.basics.figures import times
 from inspection.basics.labels import STOPPED_WORDS, outcome_label, plain_reason
 from inspection.crawls.crawl import OpenCrawl
 from services.frontier.partition.gates import closed_crawl_gates, stored_crawl_inputs
-from services.frontier.partition.politeness import overridden_delay
+from services.frontier.partition.politeness import format_delay, overridden_delay
 from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostRow, RobotsRow, SigningState
 from services.frontier.tables.sites import ParkedPartsRow, SiteRow
@@ -95,7 +95,7 @@ class Host(Struct, frozen=True, kw_only=True):
         if self.delay < EQUAL:
             return ""
         reason = f" ({self.delay_reason})" if self.delay_reason else ""
-        return f"{self.delay:.3g} s between requests{reason}"
+        return f"{format_delay(self.delay)} between requests{reason}"
 
 
 class HostSort(StrEnum):
@@ -254,8 +254,13 @@ def _delay_reason(
         return "set with gossamer site"
     if strain := row.politeness.strain:
         return f"doubled {times(strain)}: the server seems overloaded"
-    if robots and abs(delay - robots.rules.crawl_delay) < EQUAL:
+    stated = robots.rules.crawl_delay if robots else 0.0
+    if abs(delay - stated) < EQUAL and stated:
         return "Crawl-delay in robots.txt"
+    is_ours = override is not None and override.ours and override.delay is not None
+    if EQUAL < delay < stated and not is_ours:
+        limit = f"limited to {format_delay(delay)} by frontier.crawl_delay_limit"
+        return f"robots.txt asks for {format_delay(stated)}, {limit}"
     return ""
 
 

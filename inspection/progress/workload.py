@@ -5,9 +5,11 @@ nothing for this module.
 """
 
 from collections.abc import Collection, Iterable, Iterator
+from heapq import nlargest
 from itertools import islice
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gossamer.crawl import blocklist_of, speed_of
 from gossamer.events.outcomes import Health
@@ -35,6 +37,9 @@ MAX_LOST_ENTRIES = 10_000
 """Entries of the calendar that are searched for lost hosts."""
 LOST_KINDS = frozenset({Health.NAME, Health.CONNECTION, Health.TLS, Health.SILENCE, Health.SERVER})
 """Kinds of failures with which a host counts as lost."""
+MAX_AWAITED_DELAY = 3600.0
+"""Seconds until the next page of a host up to which its courtesy delay is a pace, and not a
+wait."""
 MAX_LISTED_ENTRIES = 5
 """Waiting hosts, and waiting URLs, that are returned."""
 
@@ -81,6 +86,11 @@ class Waiting(Struct, frozen=True):
     """The hosts whose backoff ends first."""
     urls: tuple[ScheduledUrl, ...] = ()
     """The URLs that are tried again first."""
+    delayed: tuple[Host, ...] = ()
+    """The hosts in a courtesy delay that ends only after `MAX_AWAITED_DELAY`, the longest delay
+    first."""
+    delayed_count: int = 0
+    """The number of all these hosts."""
 
 
 def read_workload(opened: Viewed, now: float, crawls: Collection[str] | None = None) -> Workload:
@@ -105,15 +115,54 @@ def read_workload(opened: Viewed, now: float, crawls: Collection[str] | None = N
 
 def next_visit_at(opened: Viewed, crawls: Collection[str], now: float) -> float | None:
     """Return when a URL of *crawls* may be visited next: *now* if one waits at a host that is ready
-    or in its delay; else the first end of a wait; None if no URL waits. Planned revisits and parked
-    parts of sites are not counted, except parts that are being released.
+    or in its delay; else the first end of a wait, or of a long delay; None if no URL waits. Planned
+    revisits and parked parts of sites are not counted, except parts that are being released.
     """
+    ends = list[float]()
     rows = (PartitionRow, ListedHost, HostRow, DueRow, PlanRow, ParkedPartsRow)
     with opened.view(*rows) as store:
-        if any(_listed_hosts(opened.log, store, crawls)):
-            return now
+        for host in _listed_hosts(opened.log, store, crawls, limit=None):
+            if (end := _long_delay_until(host, now)) is None:
+                return now
+            ends.append(end)
         dues = _calendar(store, opened.log.partitions)
-        return next((due.at for due in dues if _is_wait_of(crawls, due, store)), None)
+        ends += islice((due.at for due in dues if _is_wait_of(crawls, due, store)), 1)
+        return min(ends, default=None)
+
+
+def _long_delay_until(host: HostRow, now: float) -> float | None:
+    """Return when the next page of *host*, which has work, may be visited, if its courtesy delay
+    ends only after `MAX_AWAITED_DELAY`; else None. Its robots.txt may be visited before that."""
+    if host.condition is Condition.CHECKED_OUT:
+        return None
+    until = host.politeness.delay_until or 0.0
+    if host.condition is Condition.DELAYED:
+        until = max(until, host.ready_at)
+    return until if until > now + MAX_AWAITED_DELAY else None
+
+
+def read_delayed(opened: Viewed, crawls: Collection[str], now: float, waiting: Waiting) -> Waiting:
+    """Return *waiting* with the hosts of *crawls* that are in a long courtesy delay *now*."""
+    with opened.view(PartitionRow, ListedHost, HostRow, RobotsRow) as store:
+        listed = _listed_hosts(opened.log, store, crawls)
+        ends = {row.host: (row, end) for row in listed if (end := _long_delay_until(row, now))}
+        if not ends:
+            return waiting
+        longest = nlargest(
+            MAX_LISTED_ENTRIES, ends.values(), key=lambda one: one[0].politeness.delay
+        )
+        robots = {
+            row.host: row
+            for row in store.table(RobotsRow).get_all([(row.host, "") for row, _ in longest])
+        }
+    hosts = [host_of(row, robots.get(row.host)) for row, _ in longest]
+    first_at = min(end for _, end in ends.values())
+    return replace(
+        waiting,
+        first_at=min(first_at, waiting.first_at or first_at),
+        delayed=tuple(hosts),
+        delayed_count=len(ends),
+    )
 
 
 def _is_wait_of(crawls: Collection[str], due: DueRow, store: Store) -> bool:
@@ -130,12 +179,15 @@ def _is_wait_of(crawls: Collection[str], due: DueRow, store: Store) -> bool:
 
 
 def _listed_hosts(
-    log: Log, store: Store, crawls: Collection[str] | None = None
+    log: Log,
+    store: Store,
+    crawls: Collection[str] | None = None,
+    limit: int | None = MAX_READ_ENTRIES,
 ) -> Iterator[HostRow]:
     """Yield hosts with work of *crawls*, or of any crawl, once each: partition by partition and
-    crawl by crawl, in the order of their request numbers."""
+    crawl by crawl, in the order of their request numbers. At most *limit* entries are read."""
     rows, listed = store.table(HostRow), set[str]()
-    entries = islice(_directory_entries(log, store, crawls), MAX_READ_ENTRIES)
+    entries = islice(_directory_entries(log, store, crawls), limit)
     while batch := [*islice(entries, MAX_READ_HOSTS)]:
         found = rows.get_all([(entry.site, entry.host) for _, entry in batch])
         hosts = {row.host: row for row in found}

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined
 from gossamer.log.codec import encode
@@ -10,7 +11,7 @@ from gossamer.web.robots import RobotsRules
 from gossamer.web.url import HostKey, Site
 from inspection.basics.folder import Folder, Opened
 from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostCrawl, HostRow, NewQueues, RobotsRow
+from services.frontier.tables.hosts import HostCrawl, HostRow, NewQueues, Politeness, RobotsRow
 from tests.console.test_status import store_rows
 from tests.support.transcripts import Transcript
 
@@ -37,6 +38,23 @@ def test_walls_of_a_host_are_counted_by_kind_and_product(
     command = ["hosts", "--data", str(crawl_folder.folder.path)]
     transcript(*command)
     assert transcript.json(*command, "--json")["walls"] == walls
+
+
+def test_absurd_delay_is_shown_in_days(crawl_folder: Opened, transcript: Transcript) -> None:
+    """Report Meziantou #2620: no number of 296 digits."""
+    until = 2_000_000_000.0
+    queued = {DEFAULT_CRAWL: HostCrawl(NewQueues(queued=3))}
+    crawl_folder.log.append([encode(CrawlDefined(at=1.0, scope="any()", max_depth=3))])
+    data = ["--data", str(crawl_folder.folder.path)]
+    # The second one is without a limit.
+    for delay in (86400.0, 1e300):
+        politeness = Politeness(delay=delay, delay_until=until, last_took=0.1)
+        row = HostRow(Site("a.example"), HOST, Condition.DELAYED, until, crawls=queued)
+        row = replace(row, politeness=politeness)
+        store_rows(crawl_folder, row, RobotsRow(HOST, RobotsRules(crawl_delay=1e300)))
+        transcript("hosts", *data)
+        transcript("hosts", "a.example", *data)
+        transcript("why", f"{HOST}/", *data)
 
 
 def test_one_host_is_explained(crawl_folder: Opened, transcript: Transcript) -> None:

@@ -17,8 +17,9 @@ from gossamer.events.hazards import Hazard
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.terminal import printable
+from gossamer.web.robots import RobotsRules
 from gossamer.web.url import HostKey, Site
-from inspection.basics.figures import counts, duration, plural, size
+from inspection.basics.figures import about, counts, duration, plural, size
 from inspection.basics.folder import Folder
 from inspection.basics.labels import LABELS, plain_reason
 from inspection.hosts.hosts import Host, host_of
@@ -27,7 +28,7 @@ from inspection.progress.status import read_failures, read_parked, read_replicas
 from inspection.progress.workload import Waiting, Workload
 from inspection.urls.visits import SeedFailure
 from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostCrawl, HostRow, NewQueues, Politeness
+from services.frontier.tables.hosts import HostCrawl, HostRow, NewQueues, Politeness, RobotsRow
 from services.frontier.tables.sites import ParkedPart, ParkedPartsRow
 from services.frontier.tables.urls import UrlRow
 from services.frontier.totals.tally import RevisitTotals
@@ -189,6 +190,38 @@ def test_report_names_the_next_command_if_it_has_an_effect(transcript: Transcrip
     transcript.add("pages are visited again", show_report(End.TIME, again, 0, folder))
     later = show_report(End.WAITING, progress(due_count=1), 0, folder, Waiting(1795471140.0))
     transcript.add("a host is due later", later)
+
+
+@pytest.mark.parametrize("seconds", [1e11, 1e300])
+def test_estimate_of_more_than_a_million_days_is_not_written_out(seconds: float) -> None:
+    """Report Meziantou #2620: `gossamer hosts` printed 296 digits."""
+    assert about(seconds) == "over 1,000,000 days"
+    assert about(1e9) == "about 11,574 days"
+
+
+def delayed_host(delay: float, stated: float) -> Host:
+    """Return a host in a courtesy *delay*, whose robots.txt asks for *stated* seconds."""
+    key = HostKey("http://a.example")
+    politeness = Politeness(delay=delay, last_took=0.1)
+    row = HostRow(Site("a.example"), key, Condition.DELAYED, 1795471140.0, politeness=politeness)
+    return host_of(row, RobotsRow(key, RobotsRules(crawl_delay=stated)))
+
+
+def test_report_names_hosts_in_a_long_delay(transcript: Transcript) -> None:
+    """Reports Meziantou #2620, stormcrawler #768, #1979: the delay that was asked, in days."""
+    of, folder = progress(conditions=Counter(delayed=1)), Folder(Path("data"))
+    due = progress(conditions=Counter(delayed=1), due_count=1)
+    absurd, long = delayed_host(86400.0, 1e9), delayed_host(7200.0, 7200.0)
+    for name, found, delayed, count in (
+        ("an absurd delay", of, (absurd,), 1),
+        ("the largest number", of, (delayed_host(86400.0, 1e300),), 1),
+        ("a long delay", of, (long,), 1),
+        ("two hosts", of, (absurd, long), 2),
+        ("a host that backs off, too", due, (absurd,), 1),
+        ("the delay of another host of the name", of, (delayed_host(1.0, 0.0),), 1),
+    ):
+        waiting = Waiting(1795471140.0, delayed=delayed, delayed_count=count)
+        transcript.add(name, show_report(End.WAITING, found, 0, folder, waiting))
 
 
 def test_report_names_hosts_that_back_off_with_time_and_reason(transcript: Transcript) -> None:

@@ -265,6 +265,18 @@ def test_pace_of_a_host_names_the_crawl_delay(why: Why) -> None:
     slow = host(politeness=Politeness(delay=20.0, last_took=0.0, strain=2))
     why("with a Crawl-delay", False, host=visited, robots=robots)
     why("with an overloaded server", False, host=slow, robots=robots)
+    # Report Meziantou #2620: numbers that people can read.
+    absurd = RobotsRow(host=HOST, rules=replace(rules, crawl_delay=1e300))
+    limited = host(
+        condition=Condition.DELAYED,
+        ready_at=NOW + 5,
+        politeness=Politeness(delay=86400.0, last_took=0.0),
+    )
+    why("with a limited Crawl-delay", False, host=limited, robots=absurd)
+    queued = {"queued": behind(1), "definition": DEFINED, "gates": gates(limited)}
+    why("queued with a limited Crawl-delay", False, host=limited, robots=absurd, **queued)
+    typo = RobotsRow(host=HOST, rules=replace(rules, crawl_delay=86_400_000.0))
+    why("with a Crawl-delay in milliseconds", False, host=limited, robots=typo)
     override = SiteOverridden(at=NOW, site=Site("a.example"), delay=5.0)
     why("with a delay of the operator", host=visited, site_override=override)
     why("with the usual delay", False, host=host(politeness=Politeness(delay=1.0, last_took=0.0)))

@@ -16,14 +16,24 @@ from gossamer.log.codec import encode
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.settings import load_settings
 from gossamer.store import Row, Store
+from gossamer.web.robots import RobotsRules
 from gossamer.web.url import HostKey, Site
 from inspection.basics.folder import Folder, Opened
 from inspection.progress.progress import End
+from inspection.progress.workload import Waiting, read_delayed
 from procedures.tables import TABLES
 from services.archive.rows import STANDALONE_WRITER, SegmentRow
 from services.frontier.tables.bucketed_log import BucketList, BucketRange
 from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import NO_HOST, HostCrawl, HostRow, ListedHost, NewQueues
+from services.frontier.tables.hosts import (
+    NO_HOST,
+    HostCrawl,
+    HostRow,
+    ListedHost,
+    NewQueues,
+    Politeness,
+    RobotsRow,
+)
 from services.frontier.tables.partitions import PartitionRow, partition_key
 from services.frontier.tables.plans import DueRow, PartitionPlansRow, PlanRow
 from services.frontier.tables.sites import ParkedPart, ParkedPartsRow
@@ -241,6 +251,42 @@ def store_wait(opened: Opened, kind: str, crawl: str, until: float) -> None:
             parts = {"/trap/": ParkedPart("low_worth", NOW, releasing=True)}
             opened.store.table(ParkedPartsRow).put(ParkedPartsRow(crawl, SITE, parts))
             store_due(opened, DueRow("", SITE, until, SITE, NO_HOST))
+
+
+@pytest.mark.parametrize(
+    ("condition", "ready_in", "delay_in", "end"),
+    [
+        (Condition.DELAYED, 600.0, 600.0, None),
+        (Condition.DELAYED, 86400.0, 86400.0, End.WAITING),
+        # The robots.txt is due before the next page.
+        (Condition.DELAYED, 60.0, 86400.0, End.WAITING),
+        (Condition.READY, -60.0, 86400.0, End.WAITING),
+        (Condition.READY, -60.0, -60.0, None),
+        # Another host of the name has the delay.
+        (Condition.DELAYED, 86400.0, None, End.WAITING),
+        (Condition.CHECKED_OUT, 0.0, 86400.0, None),
+    ],
+)
+def test_run_ends_if_only_hosts_in_a_long_courtesy_delay_are_left(
+    opened: Opened, condition: Condition, ready_in: float, delay_in: float | None, end: End | None
+) -> None:
+    """Reports Meziantou #2620, stormcrawler #768, #1979: a run does not wait for days."""
+    run = begin(opened, NEWS)
+    store_host(opened, condition, NOW + ready_in, news=1)
+    row = opened.store.table(HostRow).get(SITE, HOST)
+    until = None if delay_in is None else NOW + delay_in
+    assert row
+    politeness = Politeness(delay=86400.0, delay_until=until)
+    opened.store.table(HostRow).put(replace(row, politeness=politeness))
+    rules = RobotsRules(crawl_delay=1e300)
+    opened.store.table(RobotsRow).put(RobotsRow(HOST, rules))
+    opened.store.flush()
+    assert run.update(NOW) is end
+    waiting = read_delayed(opened, ["news"], NOW, Waiting())
+    assert waiting.delayed_count == len(waiting.delayed) == (end is End.WAITING)
+    if end:
+        assert waiting.first_at == NOW + 86400.0
+        assert "asks for over 1,000,000 days" in waiting.delayed[0].delay_reason
 
 
 @pytest.mark.parametrize("has_console", [True, False])
