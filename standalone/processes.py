@@ -257,6 +257,7 @@ def run_processors(settings: Settings, opened: Opened, stop: threading.Event) ->
         PARTITIONS,
         alone=True,
         sign=SignMode(fetcher.sign),
+        usual_sitemaps=fetcher.usual_sitemaps,
     )
     dedup = Dedup(SeenTable(stores[0]), stores[0], settings.dedup, archive=settings.archive)
     processors: tuple[Processor, ...] = (dedup, frontier, archive)

@@ -245,6 +245,7 @@ def visits(progress: Progress) -> Iterator[Line]:
     named = (
         (progress.outcomes[Outcome.REDIRECT], "redirect"),
         (progress.outcomes["robots.txt"], "robots.txt"),
+        (progress.outcomes["usual sitemap"], "usual sitemap"),
         (progress.outcomes["probe"], "probe"),
         (progress.outcomes["requisite"], "requisite"),
     )

@@ -18,6 +18,9 @@ class Purpose(StrEnum):
     ROBOTS = "robots"
     SITEMAP = "sitemap"
     """A sitemap that a robots.txt or a sitemap index names."""
+    USUAL_SITEMAP = "usual_sitemap"
+    """`/sitemap.xml` of a host whose robots.txt names no sitemap, which may not exist. A response
+    that is not a listing is not read."""
     PROBE = "probe"
     """A path that cannot exist: the response is the host's signature and not a document."""
     USAGE = "usage"
@@ -41,7 +44,12 @@ class Purpose(StrEnum):
     def is_queued(self) -> bool:
         """Whether the URL comes from a queue of its host. Others are visited because the host's
         pages are. A robots.txt on behalf of another host is queued, too."""
-        return self in (Purpose.PAGE, Purpose.SITEMAP, Purpose.REQUISITE)
+        return self in (Purpose.PAGE, Purpose.REQUISITE) or self.is_sitemap
+
+    @property
+    def is_sitemap(self) -> bool:
+        """Whether the response is read as a sitemap, whatever its type."""
+        return self in (Purpose.SITEMAP, Purpose.USUAL_SITEMAP)
 
 
 class Imported(StrEnum):

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from msgspec import Struct, field, json
 from msgspec.structs import asdict
 
+from gossamer.events.outcomes import Purpose
 from gossamer.events.records import (
     Blob,
     Discovery,
@@ -399,11 +400,19 @@ def link_discovery(link: Link, visit: Visit) -> Discovery:
         visit.priority if link.redirect else link_priority(visit.priority),
         trace=fingerprint(link.url),
         duplicates=visit.duplicates,
+        purpose=_purpose_of(link, visit),
         party=visit.party,
         guess=link.kind == LinkKind.SCRIPT,
         position=LinkPosition.SCRIPT if link.kind == LinkKind.SCRIPT else link.position,
         joined=visit.joined,
     )
+
+
+def _purpose_of(link: Link, visit: Visit) -> Purpose:
+    """Return the purpose of visits to the target of *link*. The target of a usual sitemap may not
+    exist either, and must not become a page."""
+    is_usual = link.redirect and visit.purpose is Purpose.USUAL_SITEMAP
+    return Purpose.USUAL_SITEMAP if is_usual else Purpose.PAGE
 
 
 def is_in_content(found: Discovery) -> bool:

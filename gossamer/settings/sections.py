@@ -305,6 +305,10 @@ class FetcherSettings(Section):
     this."""
     robots_age_floor: Seconds = 3600.0
     """Minimum age of a robots.txt before it is fetched again, whatever its Cache-Control says."""
+    usual_sitemaps: Literal["seeds", "all", "never"] = "seeds"
+    """At which hosts `/sitemap.xml` is fetched if robots.txt names no sitemap: those of `seeds`,
+    `all`, or `never`. It is one request to a host. A missing file is not a failure, and is not
+    requested again."""
     cookies: Annotated[Natural, unit("cookies")] = 50
     """Maximum number of cookies that are stored for a domain, and again for each host in it. All
     cookies of a site have at most 64 KiB. The least recently used one goes first. 0 turns

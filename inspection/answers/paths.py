@@ -114,7 +114,7 @@ def _found_by(step: PathStep, origin: Origin, parent: UrlRow | RequisiteRow) -> 
         kind = StepKind.REQUISITE
     elif origin.hops:
         kind = StepKind.REDIRECT
-    elif parent.origin.purpose is Purpose.SITEMAP or origin.purpose is Purpose.SITEMAP:
+    elif parent.origin.purpose.is_sitemap or origin.purpose.is_sitemap:
         kind = StepKind.SITEMAP
     else:
         kind = StepKind.LINK

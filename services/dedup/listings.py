@@ -86,7 +86,7 @@ class Listings:
         is_robots = event.via.endswith("/robots.txt")
         if is_robots and (namer := linking_site(event.via, event.site)):
             for found in event.urls:
-                if found.purpose is Purpose.SITEMAP:
+                if found.purpose.is_sitemap:
                     self._namers.append((event.crawl, found.url, namer))
 
     @property

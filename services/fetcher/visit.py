@@ -370,7 +370,7 @@ def _without(request: Fetch, names: frozenset[str]) -> Fetch:
 def _make_request(limits: VisitLimits, visit: Visit) -> Fetch:
     if visit.purpose is Purpose.REQUISITE:
         return Fetch(visit.url, accept_any, limits.requisite_limit, visit.conditions)
-    if visit.purpose is Purpose.SITEMAP:
+    if visit.purpose.is_sitemap:
         # Servers send sitemaps with all sorts of types.
         return Fetch(visit.url, accept_any, limits.sitemap_limit, visit.conditions)
     body_limits = limits.body_limits

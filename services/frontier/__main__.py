@@ -28,6 +28,7 @@ def work(backends: Backends) -> None:
         alone=False,
         find_lagging=find_lagging,
         sign=SignMode(settings.fetcher.sign),
+        usual_sitemaps=settings.fetcher.usual_sitemaps,
     )
     run_processor(backends, frontier)
 

@@ -72,7 +72,14 @@ from services.frontier.steps.leases import Leases
 from services.frontier.steps.refusals import Refusals
 from services.frontier.steps.requisites import RequisiteAdmission, is_requisite
 from services.frontier.steps.revisits import Revisits, is_late, plans_of
-from services.frontier.steps.robots import RobotsOnBehalf, add_signature_text, discover_sitemaps
+from services.frontier.steps.robots import (
+    AT_SEEDS,
+    NEVER,
+    RobotsOnBehalf,
+    add_signature_text,
+    discover_sitemaps,
+    discover_usual_sitemap,
+)
 from services.frontier.steps.urgent import UrgentRequests
 from services.frontier.steps.verdicts import Verdicts
 from services.frontier.tables.hosts import NO_HOST, HostCrawl, OffsetAndTime
@@ -112,7 +119,8 @@ class Frontier(Processor):
 
     *visit_limit*: the longest visit, in seconds; *partitions*: the number of all partitions;
     *alone*: all fetchers and frontiers of earlier runs have stopped; *find_lagging*: as for
-    `Balance`; *sign*: which requests are signed.
+    `Balance`; *sign*: which requests are signed; *usual_sitemaps*: the hosts whose usual sitemap is
+    visited, as in `fetcher.usual_sitemaps`.
     """
 
     name = "frontier"
@@ -128,8 +136,9 @@ class Frontier(Processor):
         alone: bool,
         find_lagging: FindLagging | None = None,
         sign: SignMode = SignMode.NEVER,
+        usual_sitemaps: str = NEVER,
     ) -> None:
-        self._store, self._alone = store, alone
+        self._store, self._alone, self._usual_sitemaps = store, alone, usual_sitemaps
         self._overrides, self._expiries = Overrides(), Expiries()
         self._partitions = Partitions(store, settings, self._overrides, partitions)
         self._balance = Balance(self._partitions, store, settings.site_gap, find_lagging)
@@ -356,13 +365,28 @@ class Frontier(Processor):
     ) -> Output:
         event, outputs = self._erasures.remove_erased_links(partition, event, now)
         new_at = self._hosts_new_to(partition, share, event)
+        newly_seeded = self._hosts_without_seed(partition, share, event)
         if event.urls:
             share.sites.enter(event.site)
         admit = self._admission.promote if event.promoted else self._admission.admit
         if event.urls and is_requisite(event.urls[0]):
             admit = self._requisites.admit
         admit(partition, share, event, self._crawl_of(share), now, self._offset_and_time(event))
-        return [*outputs, *self._discover_stored_sitemaps(partition, share, new_at, now)]
+        return [
+            *outputs,
+            *self._discover_stored_sitemaps(partition, share, new_at, now),
+            *self._discover_stored_sitemaps(partition, share, newly_seeded, now, is_usual=True),
+        ]
+
+    def _hosts_without_seed(
+        self, partition: Partition, share: CrawlShare, event: UrlsAdmitted
+    ) -> list[Host]:
+        """Return the known hosts of the seeds of *event* that had no seed of its crawl before."""
+        if self._usual_sitemaps != AT_SEEDS:
+            return []
+        keys = dict.fromkeys(host_key(found.url) for found in event.urls if found.depth == 0)
+        hosts = (partition.find(event.site, key) for key in keys)
+        return [host for host in hosts if host.stored and not host.row.of(share.crawl).is_seeded]
 
     def _hosts_new_to(
         self, partition: Partition, share: CrawlShare, event: UrlsAdmitted
@@ -375,28 +399,46 @@ class Frontier(Processor):
         return [host for host in hosts if host.stored and share.crawl not in host.row.crawls]
 
     def _discover_stored_sitemaps(
-        self, partition: Partition, share: CrawlShare, hosts: Iterable[Host], now: float
+        self,
+        partition: Partition,
+        share: CrawlShare,
+        hosts: Iterable[Host],
+        now: float,
+        is_usual: bool = False,
     ) -> Iterator[Event]:
-        """Yield the discoveries of the sitemaps that the valid robots.txt files of *hosts* name, if
-        the crawl has URLs there now."""
+        """Yield the discoveries of the sitemaps that the valid robots.txt files of *hosts* name, or
+        of usual sitemaps, if the crawl has URLs there now. *is_usual*: only of usual sitemaps."""
         crawl = self._crawl_of(share)
         for host in hosts if crawl else ():
             robots = partition.robots(host)
             is_valid = robots is not None and robots.rules.expires_at > now
-            if crawl and robots and is_valid and share.crawl in host.row.crawls:
+            if not (crawl and robots and is_valid and share.crawl in host.row.crawls):
+                continue
+            if robots.sitemaps and not is_usual:
                 yield from discover_sitemaps(host.row.host, robots.sitemaps, crawl, now)
+            elif not robots.sitemaps:
+                yield from discover_usual_sitemap(
+                    self._usual_sitemaps, host.row, robots.rules, crawl, now
+                )
 
     def _discover_sitemaps(
         self, partition: Partition, event: VisitEnded | RobotsAnswered, now: float
     ) -> Iterator[Event]:
-        """Yield the discoveries of the sitemaps in a robots.txt, for all crawls of the host."""
-        if not event.sitemaps:
+        """Yield the discoveries of the sitemaps in a robots.txt, or of the usual sitemap if it
+        names none, for all crawls of the host."""
+        if not event.sitemaps and event.robots is None:
             return
         visit = event.visit.id if isinstance(event, VisitEnded) else ""
-        crawls = (event.crawl, *partition.find(event.site, event.host).row.crawls)
-        for each in dict.fromkeys(crawls):
-            if (crawl := self._definitions.get(each)) and not crawl.removed:
+        row = partition.find(event.site, event.host).row
+        for each in dict.fromkeys((event.crawl, *row.crawls)):
+            if not (crawl := self._definitions.get(each)) or crawl.removed:
+                continue
+            if event.sitemaps:
                 yield from discover_sitemaps(event.host, event.sitemaps, crawl, now, visit)
+            else:
+                yield from discover_usual_sitemap(
+                    self._usual_sitemaps, row, event.robots, crawl, now, visit
+                )
 
     def _check_in_visit(
         self, partition: Partition, share: CrawlShare, event: VisitEnded, now: float

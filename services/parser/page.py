@@ -7,6 +7,7 @@ reader contains only the headers, the size and the digest.
 import re
 from collections.abc import Callable, Mapping
 from math import inf
+from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
@@ -53,6 +54,8 @@ from services.parser.result import add_hazards, start_result
 from services.parser.text import digest_of
 from services.parser.xml import XmlDocument, decode_markup, read_document
 
+LISTING_ENDINGS = (".xml", ".gz", ".txt")
+"""How the path of a sitemap ends, in lower case."""
 MESSAGE_SIZE = 500
 """Bytes in which the first message of a server begins."""
 _message = re.compile(
@@ -74,6 +77,8 @@ def parse(page: PageFetched, options: Options, now: float) -> PageParsed:
         validators = validators_after_304(validators_of(page.headers), page.visit.validators)
         return replace(parsed, validators=validators, expires_at=_expires_at(page))
     if target := redirect_target(page.status, page.headers, page.visit.url):
+        if page.visit.purpose is Purpose.USUAL_SITEMAP and not _may_be_listing(target):
+            return parsed
         return replace(parsed, links=(Link(target, redirect=True),))
     if not 200 <= page.status < 300:
         return parsed
@@ -89,8 +94,14 @@ def parse(page: PageFetched, options: Options, now: float) -> PageParsed:
     return _apply_directives(_add_header_links(parsed, page), options)
 
 
+def _may_be_listing(url: str) -> bool:
+    """Return whether the path of *url* ends as that of a sitemap does. A usual sitemap that does
+    not exist is often redirected to a page."""
+    return urlsplit(url).path.lower().endswith(LISTING_ENDINGS)
+
+
 def _max_decoded_size(page: PageFetched, options: Options) -> int:
-    if page.visit.purpose is Purpose.SITEMAP:
+    if page.visit.purpose.is_sitemap:
         return options.sitemap_limit
     kind = whole_type(page.headers, page.body)
     if kind == PACKED_XML:
@@ -153,7 +164,7 @@ def _apply_directives(parsed: PageParsed, options: Options) -> PageParsed:
 def read_by_type(received: ReceivedDocument) -> PageParsed:
     """Return the contents of a document. The type of a requested sitemap is ignored."""
     parsed = received.parsed
-    if parsed.visit.purpose is Purpose.SITEMAP:
+    if parsed.visit.purpose.is_sitemap:
         return read_sitemap(received)
     kind = parsed.content_type
     reader = READERS.get(kind) or (read_xml if is_xml(kind) else None)
@@ -209,9 +220,16 @@ def read_sitemap(received: ReceivedDocument) -> PageParsed:
     xml = read_document(text)
     if listing := _read_listing(parsed, xml, received):
         return listing
-    if received.parsed.visit.purpose is not Purpose.SITEMAP:
+    if not received.parsed.visit.purpose.is_sitemap:
         return received.parsed
     is_page = parsed.content_type in HTML and not listings.is_text_sitemap(text)
+    if received.parsed.visit.purpose is Purpose.USUAL_SITEMAP:
+        is_text = not is_page and listings.is_text_sitemap(text)
+        return (
+            listings.read_text_sitemap(parsed, text, received.options)
+            if is_text
+            else received.parsed
+        )
     if xml.root == "html" or is_page:
         return document.read_html(received)
     return listings.read_text_sitemap(parsed, text, received.options)

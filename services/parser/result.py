@@ -119,6 +119,10 @@ def kind_of(page: PageFetched, parsed: PageParsed | None) -> PageKind:
         return PageKind.PROBE if is_success else PageKind.INCONCLUSIVE
     if status == 304 and page.visit.conditions:
         return PageKind.NOT_MODIFIED
+    is_found = parsed and (parsed.listing or (status in REDIRECTS and parsed.links))
+    if page.visit.purpose is Purpose.USUAL_SITEMAP and not is_found:
+        # It was never known to exist, so its absence says nothing about the site.
+        return PageKind.INCONCLUSIVE
     if parsed and _is_soft_404(page, parsed):
         return PageKind.SOFT_404 if is_success else PageKind.SOFT_404_REDIRECT
     if is_success:

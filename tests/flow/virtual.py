@@ -217,6 +217,8 @@ class VirtualCrawl:
         self.archived: Any = settings.pop("archive", ArchiveSettings())
         records_limit: Any = settings.pop("records_limit", 0)
         self.text: Any = settings.pop("text", "off")
+        # Most tests count the requests to hosts without sitemaps.
+        self.usual_sitemaps = str(settings.pop("usual_sitemaps", "never"))
         self.kept: dict[str, PageFetched] | None = {} if settings.pop("keeps", False) else None
         """The captures that crawls share; None if they share none."""
         self.settings = FrontierSettings(**{"probe_after": 0, **settings})  # type: ignore[arg-type]
@@ -253,7 +255,14 @@ class VirtualCrawl:
         services: list[Processor] = [
             Dedup(seen, stores[0], self.dedup, archive=self.archived),
             self.archive,
-            Frontier(self.settings, stores[2], VISIT_LIMIT, partitions, alone=not self.fate),
+            Frontier(
+                self.settings,
+                stores[2],
+                VISIT_LIMIT,
+                partitions,
+                alone=not self.fate,
+                usual_sitemaps=self.usual_sitemaps,
+            ),
             self.fetcher,
             InlineParser(
                 Options(

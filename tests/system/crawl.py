@@ -21,6 +21,7 @@ from tests.synthweb import RunningWeb, SynthWeb
 BIN = Path(sys.executable).parent
 GOSSAMER = str(BIN / "gossamer")
 CONTACT = "crawl-test@example.org"
+USUAL_SITEMAPS = "GOSSAMER_FETCHER__USUAL_SITEMAPS"
 MARK = "CRAWL_UNDER_TEST"
 """The environment variable that marks every process that a command starts."""
 LOOPBACK = ("--allow-network", "127.0.0.0/8")
@@ -81,8 +82,9 @@ class Started:
 
 
 def environment(mark: str = "", **more: str) -> dict[str, str]:
-    """Return our environment without settings of Gossamer."""
-    return clean_environment(**{MARK: mark, **more})
+    """Return our environment without settings of Gossamer, except that usual sitemaps are not
+    visited: most tests count requests to hosts without sitemaps."""
+    return clean_environment(**{MARK: mark, USUAL_SITEMAPS: "never", **more})
 
 
 def marked_pids(mark: str) -> list[int]:

@@ -303,6 +303,7 @@ class Admission:
         following = next_of_walk(event.urls, event.via) if strategy.is_walk else None
         if any(found.depth == 0 for found in accepted):
             share.sites.record_seed(event.site)
+            row = row.with_crawl(share.crawl, replace(row.of(share.crawl), is_seeded=True))
         urls = list[QueuedUrl]()
         for found in accepted:
             origin = Origin.of(found, event.via)

@@ -110,7 +110,8 @@ class Endings:
         )
         earlier, attempt = event.visit.earlier, event.visit.attempt
         is_requisite = event.visit.purpose is Purpose.REQUISITE
-        if fate is Fate.RETRY and attempt < self._settings.retries and not is_requisite:
+        is_retried = event.visit.purpose not in (Purpose.REQUISITE, Purpose.USUAL_SITEMAP)
+        if fate is Fate.RETRY and attempt < self._settings.retries and is_retried:
             at = now + retry_wait(attempt + 1, event.outcome)
             self._revisits.retry(ended.partition, event, at)
             self._store_outcome(event, earlier, attempt + 1, now)

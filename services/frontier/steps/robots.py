@@ -24,7 +24,9 @@ waits for a visit to the other, and backs off as if its robots.txt were unreacha
 
 **Sitemaps.** All crawls with URLs at a host visit the sitemaps that its robots.txt names, as far as
 their scopes allow. A crawl that comes while the rules are valid gets the names from the row of the
-rules, at its first URL there.
+rules, at its first URL there. If the file names none, `/sitemap.xml` is visited as a usual sitemap,
+by default at the hosts of seeds. Its absence is expected: it is not repeated, planned again, or
+counted as a failure.
 
 **Probes.** Each host has one visit to a path that cannot exist, which finds its signature. A probe
 has an order of its own, and does not change the queue. It is made after some visits, so that a host
@@ -83,8 +85,11 @@ from services.frontier.tables.urls import Origin, QueuedUrl, UrlRow
 
 DEFAULT_RULES_AGE = 86400.0
 """Seconds for which rules are valid that do not come from a file: allow all, or forbid all."""
+USUAL_PATH = "/sitemap.xml"
 SITEMAP_DEPTH = 1
 """The depth of a sitemap, equal to the depth of a link on the start page."""
+AT_SEEDS, EVERYWHERE, NEVER = "seeds", "all", "never"
+"""Values of `fetcher.usual_sitemaps`."""
 GIVEN_UP_PREFIX = "robots.txt: "
 """Before the reason of a URL that is given up because the robots.txt of its host failed."""
 RobotsEvent = VisitEnded | RobotsAnswered
@@ -324,16 +329,20 @@ def _allow_all(
 
 
 def discover_sitemaps(
-    host: HostKey, sitemaps: Sequence[str], crawl: CrawlDefined, now: float, visit: str = ""
+    host: HostKey,
+    sitemaps: Sequence[str],
+    crawl: CrawlDefined,
+    now: float,
+    visit: str = "",
+    purpose: Purpose = Purpose.SITEMAP,
 ) -> Iterable[UrlsDiscovered]:
-    """Return the discoveries of the *sitemaps* in the robots.txt of *host*, without those that
-    *crawl* excludes. *visit*: the id of the visit that has just read the file."""
+    """Return the discoveries of the *sitemaps* in the robots.txt of *host*, or of its usual
+    sitemap, by their *purpose*, without those that *crawl* excludes. *visit*: the id of the visit
+    that has just read the file."""
     # The crawl has URLs at the host: either the scope includes it, or a seed redirected there.
     joined = seed_part(crawl, f"{host}/")
     named = [
-        Discovery(
-            url, SITEMAP_DEPTH, trace=fingerprint(url), purpose=Purpose.SITEMAP, joined=joined
-        )
+        Discovery(url, SITEMAP_DEPTH, trace=fingerprint(url), purpose=purpose, joined=joined)
         for url in sitemaps
     ]
     # Blocklisted sitemaps are refused at admission, and parked.
@@ -341,6 +350,24 @@ def discover_sitemaps(
     # The via is the host whose rules these are, even if the file lies at another host: the sitemaps
     # count as links of the first host's site.
     return group_by_site(found, visit or f"robots@{_robots_url(host)}", crawl.crawl, now)
+
+
+def discover_usual_sitemap(
+    usual: str,
+    row: HostRow,
+    rules: RobotsRules | None,
+    crawl: CrawlDefined,
+    now: float,
+    visit: str = "",
+) -> Iterable[UrlsDiscovered]:
+    """Return the discovery of the usual sitemap of the host of *row*, whose robots.txt has the
+    *rules* and names no sitemap, if the setting *usual* allows it for *crawl*."""
+    is_wanted = usual == EVERYWHERE or (usual == AT_SEEDS and row.of(crawl.crawl).is_seeded)
+    url = f"{row.host}{USUAL_PATH}"
+    # Without rules, a file that could not be read may name sitemaps.
+    if not is_wanted or rules is None or rules.forbidden or not rules.allows(url):
+        return []
+    return discover_sitemaps(row.host, [url], crawl, now, visit, Purpose.USUAL_SITEMAP)
 
 
 def reason_for_backoff(event: RobotsEvent) -> str:

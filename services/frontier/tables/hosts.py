@@ -194,6 +194,8 @@ class HostCrawl(Struct, frozen=True, omit_defaults=True, gc=False):
     verdicts, or its URLs were sent to the original of the host."""
     requests: AppliedRecords = AppliedRecords()
     """The applied requests for urgent URLs (`urgent.py`), by their offsets on `visits.ended`."""
+    is_seeded: bool = False
+    """Whether a seed of the crawl, or the target of its redirect, is at the host."""
 
     @property
     def queued(self) -> int:

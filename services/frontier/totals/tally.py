@@ -108,6 +108,7 @@ LABELS = {
     Purpose.ROBOTS: "robots.txt",
     Purpose.PROBE: "probe",
     Purpose.USAGE: "usage file",
+    Purpose.USUAL_SITEMAP: "usual sitemap",
     Purpose.REQUISITE: "requisite",
 }
 """Purpose → the label under which its visits are counted, unless their outcome is a failure."""
@@ -207,6 +208,8 @@ class Tally:
         # A failed visit to a robots.txt is counted under its outcome, or nobody would see why the
         # host is not visited.
         failed = OUTCOMES[event.outcome].wait is not Wait.NONE
+        if event.visit.purpose is Purpose.USUAL_SITEMAP:
+            failed = OUTCOMES[event.outcome].fate is Fate.WAIT
         name = str(event.outcome)
         if not failed:
             name = LABELS.get(event.visit.purpose, name)
@@ -225,7 +228,7 @@ class Tally:
         if not event.visit.earlier:
             self.harvest.count_first_visit(event.at)
         self.failed_urls = {name: one for name, one in self.failed_urls.items() if one != url}
-        if event.outcome in FAILURES:
+        if event.outcome in FAILURES and event.visit.purpose is not Purpose.USUAL_SITEMAP:
             self.failed_urls[str(event.outcome)] = url
 
     def begin_parked(self, record: OffsetAndTime | None) -> bool:
