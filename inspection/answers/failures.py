@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from gossamer.events import Outcome, Purpose
+from gossamer.events import Outcome
 from gossamer.events.hazards import HAZARDS, Hazard
 from gossamer.events.outcomes import FAILURES, OUTCOMES, check_complete
 from gossamer.store import Store
@@ -21,6 +21,7 @@ from inspection.basics.labels import (
     HAZARD_LABELS,
     LABELS,
     failures,
+    is_expected_failure,
     is_failure,
     outcome_text,
 )
@@ -283,11 +284,6 @@ def _examples(
     return tuple(islice(mixed, MAX_EXAMPLES))
 
 
-def _is_expected(row: UrlRow) -> bool:
-    """Return whether *row* is of a usual sitemap that does not exist, which is no failure."""
-    return row.origin.purpose is Purpose.USUAL_SITEMAP and is_failure(row.outcome)
-
-
 def _example_of(url: str, row: UrlRow | None) -> FailureExample:
     if row is None:
         return FailureExample(url=url, host=host_key(url), at=None, status=0, text="")
@@ -299,7 +295,7 @@ def _search(crawl: OpenCrawl, store: Store, labels: Collection[str]) -> Mapping[
     """Return label → URLs with this last outcome, from the first rows of the table of URLs."""
     found: dict[str, list[str]] = {label: [] for label in labels}
     for row in islice(store.table(UrlRow).everything(), MAX_READ_URLS):
-        if _is_expected(row):
+        if is_expected_failure(row.outcome, row.origin.purpose):
             continue
         of_label = found.get(LABELS.get(row.outcome, ""))
         if of_label is not None and len(of_label) < MAX_EXAMPLES and row.crawl == crawl.id:
@@ -327,7 +323,7 @@ def read_outcomes(
         rows = table.scan(key, after, READ_ROWS)
         for row in rows:
             after, scanned = row.url, scanned + 1
-            if _is_expected(row):
+            if is_expected_failure(row.outcome, row.origin.purpose):
                 continue
             if chosen.matches(row.outcome, row.status) if chosen else is_failure(row.outcome):
                 found.append(last_outcome(row))

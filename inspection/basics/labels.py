@@ -11,7 +11,7 @@ from enum import Enum
 from http import HTTPStatus
 from typing import NamedTuple
 
-from gossamer.events import Outcome
+from gossamer.events import Outcome, Purpose
 from gossamer.events.hazards import HAZARDS, Hazard
 from gossamer.events.outcomes import FAILURES, OUTCOMES, check_complete
 from services.frontier.revisit import Basis
@@ -231,6 +231,12 @@ def hazard_text(rule: str) -> str:
 def is_failure(outcome: str) -> bool:
     """Return whether reports show *outcome*, of a visit or of a refused URL, as a failure."""
     return outcome not in OUTCOMES or outcome in FAILURES
+
+
+def is_expected_failure(outcome: str, purpose: Purpose) -> bool:
+    """Return whether a URL of this *purpose* may have the *outcome* without a fault of anybody:
+    a usual sitemap that does not exist."""
+    return purpose is Purpose.USUAL_SITEMAP and is_failure(outcome)
 
 
 def plain_reason(text: str) -> str:

@@ -20,7 +20,7 @@ from gossamer.store import Store
 from gossamer.web.url import Site
 from inspection.basics.archives import ArchiveBuffer, read_buffers
 from inspection.basics.figures import plural
-from inspection.basics.labels import LABELS, failures
+from inspection.basics.labels import LABELS, failures, is_expected_failure
 from inspection.crawls.crawl import OpenCrawl
 from inspection.hosts.hosts import Host
 from inspection.progress.progress import Progress, read_totals
@@ -385,7 +385,8 @@ def _find_examples(
         return examples
     for row in islice(store.table(UrlRow).everything(), MAX_READ_URLS):
         label = LABELS.get(row.outcome, "")
-        if row.crawl == crawl_id and label in missing:
+        is_expected = is_expected_failure(row.outcome, row.origin.purpose)
+        if row.crawl == crawl_id and label in missing and not is_expected:
             examples[label] = row.url
             missing.discard(label)
             if not missing:

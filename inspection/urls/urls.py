@@ -9,7 +9,14 @@ from gossamer import clock
 from gossamer.bounds import is_joined
 from gossamer.events import HostOverridden, SiteOverridden
 from gossamer.events.hazards import UNTRUSTED_CERTIFICATE, Hazard
-from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, WALLED, Outcome, Verdict
+from gossamer.events.outcomes import (
+    GONE_VERDICTS,
+    OUTCOMES,
+    WALLED,
+    Outcome,
+    Purpose,
+    Verdict,
+)
 from gossamer.events.public import GONE_RULES, Gone
 from gossamer.events.records import TAKEN
 from gossamer.policies import NEVER
@@ -572,6 +579,8 @@ def _visit_answer(facts: UrlFacts, visit: UrlRow, now: float) -> tuple[UrlState,
         failed = f"Refused {at} ({visit.status}): {visit.reason}."
     if facts.plan is None or facts.plan.at is None:
         next_visit = "Not tried again by itself: gossamer retry URL tries it."
+    if visit.origin.purpose is Purpose.USUAL_SITEMAP:
+        next_visit = "It was tried because robots.txt names no sitemap. Not tried again by itself."
     return UrlState.FAILED, f"{failed} {next_visit}".rstrip()
 
 
@@ -588,7 +597,8 @@ def _was_visited(facts: UrlFacts, visit: UrlRow) -> bool:
 def _publication(facts: UrlFacts) -> str:
     document, verdict = facts.document, facts.verdict
     if verdict is None and document is None:
-        return ""
+        is_usual = facts.visit and facts.visit.origin.purpose is Purpose.USUAL_SITEMAP
+        return "tried as a sitemap because robots.txt names none" if is_usual else ""
     if document and document.gone in (Gone.USAGE, Gone.NOINDEX) and verdict and verdict.reason:
         is_archived = not unarchived_reason(facts.history, facts.captures)
         kept_out = "not in pages" if is_archived else "not in pages and not archived"

@@ -16,6 +16,7 @@ from gossamer.events import (
     Erasure,
     OrderId,
     Outcome,
+    Purpose,
     SiteOverridden,
     Speed,
 )
@@ -230,6 +231,14 @@ def test_answer_for_a_walled_url_names_the_wall_and_the_retry(why: Why) -> None:
     price = "payment required: USD 0.01 (pay per crawl)"
     paid = visit(outcome=Outcome.PAYMENT_REQUIRED, status=402, reason=price)
     why("for sale", False, visit=paid)
+
+
+def test_answer_for_a_usual_sitemap_says_why_it_was_tried(why: Why) -> None:
+    """Report browsertrix-crawler #933: a missing file is expected."""
+    origin = Origin(purpose=Purpose.USUAL_SITEMAP)
+    missing = visit(outcome=Outcome.GONE, status=404, reason="", attempt=0, origin=origin)
+    why("there is no usual sitemap", False, visit=replace(missing, earlier=1))
+    why("a page is in its place", False, visit=visit(origin=origin, attempt=0, earlier=1))
 
 
 def test_answer_for_a_url_that_was_not_fetched_has_the_rule(why: Why) -> None:

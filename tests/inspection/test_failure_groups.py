@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Mapping
 
 import pytest
+from msgspec.structs import replace
 
-from gossamer.events import Outcome
+from gossamer.events import DEFAULT_CRAWL, Outcome, Purpose
 from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import FAILURES
 from gossamer.settings import Settings
@@ -21,6 +22,7 @@ from inspection.answers.failures import (
 from inspection.basics.labels import OUTCOME_LABELS
 from inspection.progress.progress import Progress
 from inspection.urls.visits import parse_outcome
+from services.frontier.tables.urls import Origin, UrlRow
 from tests.frontier.simulation import START, Simulation
 from tests.inspection.simulated import opened
 from tests.support.transcripts import Transcript
@@ -139,6 +141,15 @@ def test_pages_of_outcomes_are_the_whole_list(monkeypatch: pytest.MonkeyPatch) -
         if (after := page.next) is None:
             break
     assert found == [url for url in urls if "gone" in url]
+    row = crawl.store().table(UrlRow).get((DEFAULT_CRAWL, "http://a.example"), found[0])
+    assert row
+    # Report browsertrix-crawler #933: a usual sitemap that does not exist is no failure.
+    usual = replace(row, origin=Origin(purpose=Purpose.USUAL_SITEMAP))
+    sim.store.table(UrlRow).put(usual)
+    sim.store.flush()
+    for chosen in (None, parse_outcome("gone")):
+        shown = read_outcomes(opened(sim), "a.example", chosen, None, 100)
+        assert [one.url for one in shown.items] == found[1:]
     pages = read_outcomes(crawl, "a.example", parse_outcome("page"), None, 100)
     assert [one.url for one in pages.items] == [url for url in urls if "page" in url]
     monkeypatch.setattr("inspection.answers.failures.READ_ROWS", 10)

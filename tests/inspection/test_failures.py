@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from console.cli.progress import failure_table
 from console.output import RED, Line
-from gossamer.events import DEFAULT_CRAWL, ErasureRequested, Outcome, RetryRequested
+from gossamer.events import DEFAULT_CRAWL, ErasureRequested, Outcome, Purpose, RetryRequested
 from gossamer.events.hazards import Hazard
 from gossamer.log.sqlite import SqliteLog
 from gossamer.store.sqlite import SqliteStore
@@ -21,7 +22,7 @@ from inspection.progress.status import Failure, read_failures
 from inspection.progress.workload import Waiting
 from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.urls import UrlRow
+from services.frontier.tables.urls import Origin, UrlRow
 from tests.frontier.simulation import Simulation
 
 HOST = HostKey("http://a.example")
@@ -37,6 +38,10 @@ def test_examples_come_from_visits_hosts_and_urls(opened: Opened) -> None:
     for name, outcome in (("a", Outcome.SERVER_ERROR), ("b", Outcome.PAGE), ("c", "trap_depth")):
         row = UrlRow(DEFAULT_CRAWL, HOST, f"{HOST}/{name}", outcome, at=1.0)
         opened.store.table(UrlRow).put(row)
+    # Report browsertrix-crawler #933: a usual sitemap that does not exist is no failure.
+    usual = UrlRow(DEFAULT_CRAWL, HOST, f"{HOST}/0.xml", Outcome.SERVER_ERROR, at=1.0)
+    usual = replace(usual, origin=Origin(purpose=Purpose.USUAL_SITEMAP))
+    opened.store.table(UrlRow).put(usual)
     opened.store.flush()
     progress = Progress(
         outcomes=Counter(page=1, gone=2, server_error=1, host_down=1),
