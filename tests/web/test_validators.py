@@ -148,6 +148,6 @@ def test_distrust_after_a_refusal_ends() -> None:
     end = 1000.0 + REFUSED_SECONDS
     assert not is_conditional(tagged, trust.at(end - 1), 0)
     assert is_conditional(tagged, trust.at(end), 0)
-    assert trust.after_refusal(2000.0).at(end).distrust_reason, "it begins anew"
+    assert trust.after_refusal(2000.0).at(end).distrust_reason, "it begins again"
     liar = Trust().after(tagged, tagged, 1.0)
     assert liar.after_refusal(1000.0).at(end * 9) == liar, "other distrust does not end"

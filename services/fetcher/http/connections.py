@@ -75,7 +75,7 @@ OPEN_HEADERS = {
     "pragma", "dnt", "sec-gpc", "if-none-match", "if-modified-since", "range", "connection",
 }  # fmt: skip
 """The headers that are sent to a server whose certificate is invalid. All others may be secrets, or
-prove our identity to whoever is in between."""
+prove our identity to a stranger in between."""
 
 
 class ExactRequest(aiohttp.ClientRequest):
