@@ -284,10 +284,14 @@ def found_text(
     parts = [f"{plural(visited, 'URL')} visited"]
     if sent:
         parts.append(f"{sent:,} visited at their original instead")
-    parts.append(f"{unvisited:,} to visit")
+    return f"{', '.join(parts)}, {waiting_text(unvisited, parked, new_lately)}"
+
+
+def waiting_text(unvisited: int, parked: int, new_lately: float | None) -> str:
+    """Return how many URLs wait, and how many new ones 100 visits bring lately, in one line."""
+    text = f"{unvisited:,} to visit"
     if parked:
-        parts.append(f"{parked:,} parked")
-    text = ", ".join(parts)
+        text += f", {parked:,} parked"
     if new_lately is None:
         return text
     is_few = 0 < new_lately < 1

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from changes.sites import override_text
 from console.cli.options import add_crawl, add_listing, add_search, open_from
-from console.cli.progress import found_text
+from console.cli.progress import waiting_text
 from console.output import YELLOW, print_json, say
 from gossamer.errors import BadSettings
 from inspection.basics.figures import plural, size
@@ -72,7 +72,7 @@ def _lines(found: SiteParts, limit: int) -> Iterator[str]:
         f"{plural(found.parked, 'URL')} parked."
     )
     lately = found.new_urls_lately if found.visits >= MIN_VISITS else None
-    yield f"  found   {found_text(found.visits, 0, found.unvisited, found.parked, lately)}"
+    yield f"  found   {waiting_text(found.unvisited, found.parked, lately)}"
     for budget in found.budgets:
         waiting = (
             f"; {plural(budget.parked, 'URL')} parked ({budget.name})" if budget.parked else ""
