@@ -335,9 +335,10 @@ class HostClient:
 
 def _reply(response: RawResponse, buffer: BodyBuffer, truncated: str, access: Access) -> Reply:
     head = response.head
-    # Events have headers as octets in Latin-1; aiohttp has sent the text as UTF-8.
+    # Events have headers as octets in Latin-1. Cookies are such octets, and aiohttp has sent the
+    # text of other headers as UTF-8.
     sent = tuple(
-        (str(name), value.encode().decode("latin-1"))
+        (str(name), value if name == "Cookie" else value.encode().decode("latin-1"))
         for name, value in response.request_info.headers.items()
     )
     return Reply(
