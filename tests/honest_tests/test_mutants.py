@@ -14,20 +14,19 @@ from services.frontier.partition import parts
 from services.frontier.worth import worth
 from tests.honest.virtual import lost_pages
 
-SIZE = 120
-"""About the pages of a kind."""
-
 
 class Mutant(NamedTuple):
     """A heuristic with changed constants, and a kind of honest sites whose pages it loses."""
 
     kind: str
     constants: dict[str, float]
+    size: int = 120
+    """About the pages of the kind."""
 
 
 MUTANTS = {
     "low worth": Mutant("shops", {"LOW_WORTH": 3 * worth.LOW_WORTH}),
-    "growth": Mutant("contracts", {"MIN_GROWTH": worth.MIN_GROWTH / 3}),
+    "growth": Mutant("contracts", {"MIN_GROWTH": worth.MIN_GROWTH / 3}, size=400),
     "own texts": Mutant("contracts", {"OWN_TEXT": parts.OWN_TEXT / 3}),
     "mirrors": Mutant("branches", {"MIN_WEIGHT": originals.MIN_WEIGHT // 3}),
 }
@@ -56,5 +55,6 @@ def mutated(constants: dict[str, float]) -> Iterator[None]:
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_eager_heuristic_loses_honest_pages(name: str, tmp_path: Path) -> None:
-    with mutated(MUTANTS[name].constants):
-        assert lost_pages(MUTANTS[name].kind, SIZE, tmp_path, linked=True)
+    mutant = MUTANTS[name]
+    with mutated(mutant.constants):
+        assert lost_pages(mutant.kind, mutant.size, tmp_path, linked=True)
