@@ -36,6 +36,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="only captures since then, such as 2026-11-22 or 2026-11-22T08:00 in UTC",
     )
+    command.add_argument("--title", metavar="TEXT", help="title of the archive in the WACZ file")
+    command.add_argument(
+        "--description", default="", metavar="TEXT", help="description of the archive, as text"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -57,7 +61,8 @@ def run(options: argparse.Namespace) -> int:
             wacz.add_warcs(warcs, selection)
             wacz.add_index()
             wacz.add_pages(_pages(crawl))
-            wacz.close(f"Archive of {crawl.name}", key)
+            title = options.title or f"Archive of {crawl.name}"
+            wacz.close(title, key, options.description)
             partial.replace(path)
         except OSError as error:
             raise BadSettings(f"--wacz {path} cannot be written: {error}") from error

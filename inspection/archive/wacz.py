@@ -4,6 +4,10 @@ Files, lines and pages are copied as they are read; memory has the index of one 
 files and the compressed index are stored in the ZIP without another compression, so that a reader
 finds a record in it by an offset.
 
+The size of each file is known before its entry begins. A file of 2 GiB or more has the fields of
+ZIP64 in both of its headers, and a smaller one in none: ReplayWeb.page computes where a file begins
+from the entry in the central directory.
+
 A signature is the anonymous one of WACZ Signing and Verification 0.1.0: ECDSA with SHA-256 over the
 hash of `datapackage.json`, r and s one after another, with the public key beside it.
 """
@@ -12,6 +16,7 @@ import heapq
 import json
 import os
 import sqlite3
+import zipfile
 import zlib
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator
@@ -22,7 +27,7 @@ from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from gossamer.errors import BadSettings
@@ -61,22 +66,40 @@ class Wacz:
         """Files that cannot be read to their end."""
 
     @contextmanager
-    def _entry(self, name: str, compression: int = ZIP_STORED) -> Iterator[Callable[[bytes], None]]:
+    def _entry(
+        self, name: str, size: int, compression: int = ZIP_STORED
+    ) -> Iterator[Callable[[bytes], None]]:
         info = ZipInfo(name, self._now.timetuple()[:6])
         info.compress_type = compression
-        digest, size = sha256(), 0
-        with self._zip.open(info, "w", force_zip64=True) as entry:
+        digest = sha256()
+        is_large = size > zipfile.ZIP64_LIMIT
+        with self._zip.open(info, "w", force_zip64=is_large) as entry:
 
             def write(data: bytes) -> None:
-                nonlocal size
                 entry.write(data)
                 digest.update(data)
-                size += len(data)
 
             yield write
         base = name.rpartition("/")[2].lower()
         hashed = f"sha256:{digest.hexdigest()}"
-        self._resources.append({"name": base, "path": name, "hash": hashed, "bytes": size})
+        resource: dict[str, str | int] = {
+            "name": base,
+            "path": name,
+            "hash": hashed,
+            "bytes": info.file_size,
+        }
+        self._resources.append(resource)
+
+    def _add_file(
+        self, name: str, file: IO[bytes], header: bytes = b"", compression: int = ZIP_DEFLATED
+    ) -> None:
+        """Add *header* and the content of *file*, a temporary one whose size is known now."""
+        size = len(header) + file.tell()
+        file.seek(0)
+        with self._entry(name, size, compression) as write:
+            write(header)
+            for chunk in iter(partial(file.read, CHUNK_BYTES), b""):
+                write(chunk)
 
     def add_warcs(self, warcs: WarcFiles, selection: Selection | None) -> None:
         """Add the files with all their captures, or with those of *selection*."""
@@ -89,14 +112,15 @@ class Wacz:
             selection.complete()
         for file in warcs.files:
             if selection is None or selection.has_all(file.name):
-                self._add_warc(file, warcs.read(file))
+                self._add_warc(file, warcs.read(file), file.length)
             elif selection.ids(file.name):
-                ranges = selection.ranges(file.name, RecordReader(warcs.read(file)))
-                self._add_warc(file, _read_ranges(warcs, file, ranges))
+                ranges = [*selection.ranges(file.name, RecordReader(warcs.read(file)))]
+                size = sum(end - start for start, end in ranges)
+                self._add_warc(file, _read_ranges(warcs, file, ranges), size)
 
-    def _add_warc(self, file: WarcFile, chunks: Iterator[bytes]) -> None:
+    def _add_warc(self, file: WarcFile, chunks: Iterator[bytes], size: int) -> None:
         lines = list[str]()
-        with self._entry(f"archive/{file.basename}") as write:
+        with self._entry(f"archive/{file.basename}", size) as write:
             copied = _tee(chunks, write)
             reader = RecordReader(copied, file.basename)
             for record in reader:
@@ -119,23 +143,18 @@ class Wacz:
         """Add the index of the added files: blocks of lines, and an index of the blocks."""
         self._lines.flush()
         merged = heapq.merge(*(self._read_lines(*span) for span in self._line_ranges))
-        with TemporaryFile("w+") as blocks:
+        with TemporaryFile() as blocks, TemporaryFile() as places:
             meta = {"format": "cdxj-gzip-1.0", "filename": "index.cdx.gz"}
-            blocks.write(f"!meta 0 {json.dumps(meta)}\n")
-            offset = 0
-            with self._entry("indexes/index.cdx.gz") as write:
-                while block := [*islice(merged, INDEX_LINES)]:
-                    packer = zlib.compressobj(wbits=GZIP)
-                    packed = packer.compress("".join(block).encode()) + packer.flush()
-                    write(packed)
-                    digest = f"sha256:{sha256(packed).hexdigest()}"
-                    place = {"offset": offset, "length": len(packed), "digest": digest}
-                    blocks.write(f"{block[0].partition('{')[0]}{json.dumps(place)}\n")
-                    offset += len(packed)
-            blocks.seek(0)
-            with self._entry("indexes/index.idx", ZIP_DEFLATED) as write:
-                for line in blocks:
-                    write(line.encode())
+            places.write(f"!meta 0 {json.dumps(meta)}\n".encode())
+            while block := [*islice(merged, INDEX_LINES)]:
+                packer = zlib.compressobj(wbits=GZIP)
+                packed = packer.compress("".join(block).encode()) + packer.flush()
+                digest = f"sha256:{sha256(packed).hexdigest()}"
+                place = {"offset": blocks.tell(), "length": len(packed), "digest": digest}
+                blocks.write(packed)
+                places.write(f"{block[0].partition('{')[0]}{json.dumps(place)}\n".encode())
+            self._add_file("indexes/index.cdx.gz", blocks, compression=ZIP_STORED)
+            self._add_file("indexes/index.idx", places)
 
     def _read_lines(self, start: int, end: int) -> Iterator[str]:
         size = 64 << 10
@@ -147,40 +166,37 @@ class Wacz:
 
     def add_pages(self, pages: Iterable[Page]) -> None:
         """Add the *pages* that have a capture here: seeds, and the rest as extra pages."""
-        with TemporaryFile() as extra:
-            extra.write(_header("extra-pages", "Extra Pages"))
-            with self._entry(PAGES, ZIP_DEFLATED) as write:
-                write(_header("pages", "Pages"))
-                for page in pages:
-                    if not self._is_captured(page):
-                        continue
-                    self.pages += 1
-                    line = _page_line(page)
-                    if page.depth:
-                        extra.write(line)
-                        continue
-                    self._main = self._main or {
-                        "mainPageUrl": page.url,
-                        "mainPageDate": _iso(page.fetched_at),
-                    }
-                    write(line)
-            extra.seek(0)
-            with self._entry(EXTRA_PAGES, ZIP_DEFLATED) as write:
-                for chunk in iter(partial(extra.read, CHUNK_BYTES), b""):
-                    write(chunk)
+        with TemporaryFile() as main, TemporaryFile() as extra:
+            with_text = set[IO[bytes]]()
+            for page in pages:
+                if not self._is_captured(page):
+                    continue
+                self.pages += 1
+                file = extra if page.depth else main
+                file.write(_page_line(page))
+                if page.text:
+                    with_text.add(file)
+                if not page.depth and not self._main:
+                    self._main = {"mainPageUrl": page.url, "mainPageDate": _iso(page.fetched_at)}
+            self._add_file(PAGES, main, _header("pages", "Pages", main in with_text))
+            header = _header("extra-pages", "Extra Pages", extra in with_text)
+            self._add_file(EXTRA_PAGES, extra, header)
 
     def _is_captured(self, page: Page) -> bool:
         query = "SELECT 1 FROM captured WHERE url = ? AND at = ?"
         found = self._captured.execute(query, (page.url, date(page.fetched_at)))
         return found.fetchone() is not None
 
-    def close(self, title: str, key: "EllipticCurvePrivateKey | None") -> None:
-        """Add the description with the hashes of all files, signed with *key*."""
+    def close(
+        self, title: str, key: "EllipticCurvePrivateKey | None", description: str = ""
+    ) -> None:
+        """Add `datapackage.json` with the hashes of all files, and its hash, signed with *key*."""
         created = _iso(self._now.timestamp())
         package = {
             "profile": "data-package",
             "wacz_version": VERSION,
             "title": title,
+            **({"description": description} if description else {}),
             "created": created,
             "software": SOFTWARE,
             **self._main,
@@ -193,7 +209,7 @@ class Wacz:
             ("datapackage.json", data),
             ("datapackage-digest.json", json.dumps(digest | signed, indent=2).encode()),
         ):
-            with self._entry(name, ZIP_DEFLATED) as write:
+            with self._entry(name, len(content), ZIP_DEFLATED) as write:
                 write(content)
         self._zip.close()
 
@@ -254,8 +270,8 @@ def _read_ranges(
         yield from warcs.read(file, start, end)
 
 
-def _header(name: str, title: str) -> bytes:
-    header = {"format": "json-pages-1.0", "id": name, "title": title, "hasText": True}
+def _header(name: str, title: str, has_text: bool) -> bytes:
+    header = {"format": "json-pages-1.0", "id": name, "title": title, "hasText": has_text}
     return json.dumps(header).encode() + b"\n"
 
 

@@ -3,9 +3,12 @@
 import gzip
 import io
 import json
+import zipfile
+import zlib
 from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
+from struct import unpack_from
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile
 
@@ -29,11 +32,13 @@ from msgspec.structs import replace
 
 from console.cli.main import main
 from gossamer.events import PageFetched
+from gossamer.log.codec import encode
 from gossamer.volumes import Volume
 from gossamer.web.validators import Validators
 from inspection.archive.warcs import WarcFiles
+from inspection.basics.folder import Opened
 from services.archive.index import INDEX_SUFFIX
-from tests.archive.crawled import archived_folder, publish
+from tests.archive.crawled import archived_folder, document, publish
 from tests.archive.harness import HTML, check, page, reference_index, run_tool
 
 IMAGE = (("Content-Type", "image/png"),)
@@ -190,6 +195,97 @@ def page_lines(entries: dict[str, bytes]) -> Iterator[dict[str, Any]]:
         header, *lines = entries[name].splitlines()
         assert json.loads(header)["format"] == "json-pages-1.0"
         yield from map(json.loads, lines)
+
+
+def read_as_wabac_does(data: bytes) -> dict[str, bytes]:
+    """Return the entries of a ZIP file, found as `ziprangereader.ts` of wabac.js finds them.
+
+    It reads a local header only if the entry in the central directory has extra fields.
+    """
+    found = dict[str, bytes]()
+    end = data.rindex(b"PK\5\6")
+    entries, at = unpack_from("<H", data, end + 10)[0], unpack_from("<I", data, end + 16)[0]
+    if at == 0xFFFFFFFF:
+        assert data[end - 20 : end - 16] == b"PK\6\7"
+        record = unpack_from("<Q", data, end - 12)[0]
+        entries, at = (
+            unpack_from("<Q", data, record + 32)[0],
+            unpack_from("<Q", data, record + 48)[0],
+        )
+    for _ in range(entries):
+        method, stored, size = *unpack_from("<H", data, at + 10), *unpack_from("<II", data, at + 20)
+        name_length, extra_length, comment_length = unpack_from("<HHH", data, at + 28)
+        (local,) = unpack_from("<I", data, at + 42)
+        name = data[at + 46 : at + 46 + name_length]
+        extra = data[at + 46 + name_length : at + 46 + name_length + extra_length]
+        if extra:
+            kind, length = unpack_from("<HH", extra)
+            assert (kind, length) == (1, len(extra) - 4)
+            large = [*unpack_from(f"<{length // 8}Q", extra, 4)]
+            size = large.pop(0) if size == 0xFFFFFFFF else size
+            stored = large.pop(0) if stored == 0xFFFFFFFF else stored
+            local = large.pop(0) if local == 0xFFFFFFFF else local
+            assert not large
+        local_name, local_extra = unpack_from("<HH", data, local + 26)
+        assert data[local : local + 4] == b"PK\3\4"
+        assert data[local + 30 : local + 30 + local_name] == name
+        assert extra or not local_extra, name
+        start = local + 30 + name_length + (local_extra if extra else 0)
+        content = data[start : start + stored]
+        found[name.decode()] = zlib.decompress(content, -15) if method else content
+        assert len(found[name.decode()]) == size
+        at += 46 + name_length + extra_length + comment_length
+    return found
+
+
+@pytest.mark.parametrize("limit", [zipfile.ZIP64_LIMIT, 20_000, 5_000, 700, 0])
+def test_files_in_a_wacz_begin_where_its_directory_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    """ReplayWeb.page: "SyntaxError: Unexpected token … is not valid JSON" (webrecorder/wabac.js,
+    `ziprangereader.ts`)."""
+    folder = archived_folder(tmp_path / "data", pages(), segment_size=3000)
+    publish(folder, *pages()[:9])
+    target = tmp_path / "site.wacz"
+    monkeypatch.setattr("zipfile.ZIP64_LIMIT", limit)
+    assert main(["export", "--wacz", str(target), "--data", str(folder.path)]) == 0
+    found = read_as_wabac_does(target.read_bytes())
+    package = json.loads(found["datapackage.json"])
+    assert {one["path"] for one in package["resources"]} | {
+        "datapackage.json",
+        "datapackage-digest.json",
+    } == found.keys()
+    with ZipFile(target) as file:
+        assert {name: file.read(name) for name in file.namelist()} == found
+
+
+def test_page_list_has_text_only_if_pages_have_it(tmp_path: Path) -> None:
+    folder = archived_folder(tmp_path / "data", pages())
+    command = ["export", "--data", str(folder.path), "--wacz"]
+    with_text = document(pages()[0])
+    opened = Opened(folder)
+    opened.log.append([encode(replace(with_text, text=None, depth=0)), encode(with_text)])
+    opened.database.close()
+    assert main([*command, str(tmp_path / "site.wacz")]) == 0
+    with ZipFile(tmp_path / "site.wacz") as file:
+        headers = [
+            json.loads(file.read(f"pages/{name}.jsonl").splitlines()[0])
+            for name in ("pages", "extraPages")
+        ]
+    assert [header["hasText"] for header in headers] == [False, True]
+
+
+def test_title_and_description_are_those_of_the_options(tmp_path: Path) -> None:
+    folder = archived_folder(tmp_path / "data", pages()[:1])
+    command = ["export", "--data", str(folder.path), "--wacz", str(tmp_path / "site.wacz")]
+    for options, expected in (
+        ([], (f"Archive of {folder.path}", None)),
+        (["--title", "A museum", "--description", "<All> pages"], ("A museum", "<All> pages")),
+    ):
+        assert main([*command, *options]) == 0
+        with ZipFile(tmp_path / "site.wacz") as file:
+            package = json.loads(file.read("datapackage.json"))
+        assert (package["title"], package.get("description")) == expected
 
 
 @pytest.mark.slow
