@@ -8,9 +8,45 @@ that has started it.
 
 import os
 import sys
+from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 
 import gevent
+from warcio.bufferedreaders import BufferedReader
+
+from gossamer.web.coding import INFLATERS, Inflater
+
+READ_BY_WARCIO = {"gzip", "deflate"}
+
+
+class Decompressor:
+    """A decoder of one content coding, with the methods that warcio calls."""
+
+    unused_data = b""
+    """The bytes behind the end of the body. The decoder has skipped them."""
+
+    def __init__(self, make: Callable[[], Inflater]) -> None:
+        self._inflater = make()
+
+    def decompress(self, data: bytes) -> bytes:
+        """Return the decoded bytes of *data*, a part of a body. Raise DamagedStream."""
+        found = list[bytes]()
+        while piece := self._inflater.inflate(data):
+            found.append(piece)
+            data = b""
+        return b"".join(found)
+
+    def flush(self) -> bytes:
+        """Return nothing: no decoded byte waits."""
+        return b""
+
+
+def add_decompressors() -> None:
+    """Let warcio decode all codings of the fetcher."""
+    for coding, (make, *_) in INFLATERS.items():
+        if coding not in READ_BY_WARCIO:
+            BufferedReader.DECOMPRESSORS[coding] = partial(Decompressor, make)
 
 
 def main() -> None:
@@ -20,6 +56,7 @@ def main() -> None:
     sys.modules |= {"wsgiprox": package, "wsgiprox.wsgiprox": proxy}
     from pywb.apps.cli import wayback  # It lets gevent replace threads and locks.
 
+    add_decompressors()
     gevent.spawn(_exit_at_end_of_input)
     wayback()
 

@@ -153,8 +153,10 @@ def _access_error(reason: str) -> BadSettings:
     return BadSettings(f"fetcher.access_file: {reason}")
 
 
-CODINGS = ", ".join(coding for coding in INFLATERS if not coding.startswith("x-"))
+CODINGS = tuple(coding for coding in INFLATERS if not coding.startswith("x-"))
 """The content codings that `gossamer.web.coding` decodes."""
+ARCHIVE_CODINGS = ("gzip", "deflate")
+"""The content codings that all readers of WARC files decode."""
 
 _mailbox = re.compile(r"[\w.+=-]+@[A-Za-z0-9][A-Za-z0-9.-]*", re.ASCII)
 _page = re.compile(r"https?://[\x21-\x27\x2a-\x3a\x3c-\x7e]+")
@@ -179,6 +181,19 @@ def accept_header(types: tuple[str, ...]) -> str:
     return ", ".join([*weighted, "*/*;q=0.1"])
 
 
+def accept_encoding(codings: tuple[str, ...]) -> str:
+    """Return the Accept-Encoding header for *codings*."""
+    # Without the header, a server may choose any coding (RFC 9110, 12.5.3).
+    return ", ".join(codings) or "identity"
+
+
+def archive_headers(settings: FetcherSettings) -> Headers:
+    """Return the headers of a request for an archive that replace those of every request."""
+    if settings.accept_encoding is not None:
+        return ()
+    return (("Accept-Encoding", accept_encoding(ARCHIVE_CODINGS)),)
+
+
 def request_headers(settings: FetcherSettings) -> Headers:
     """Return the headers of every request; raise BadSettings if our identity is not valid."""
     check_contact(settings.contact)
@@ -190,9 +205,10 @@ def request_headers(settings: FetcherSettings) -> Headers:
     agent = (("User-Agent", f"{settings.product}/{version('gossamer')} ({comment})"),)
     # RFC 9110, 10.1.2: From is a mailbox.
     sender = (("From", settings.contact),) if _mailbox.fullmatch(settings.contact) else ()
+    codings = CODINGS if settings.accept_encoding is None else settings.accept_encoding
     return (
         *agent,
         *sender,
         ("Accept", accept_header(settings.types)),
-        ("Accept-Encoding", CODINGS),
+        ("Accept-Encoding", accept_encoding(codings)),
     )

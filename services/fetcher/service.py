@@ -32,6 +32,7 @@ from gossamer.volumes import Volume, VolumeUnavailable
 from gossamer.web.sniffing import PACKED_XML, UNCUTTABLE_TYPES
 from gossamer.web.url import Site, host_name
 from gossamer.web.usage import policy_of
+from services.fetcher.access import archive_headers
 from services.fetcher.http.client import HostClient, Web
 from services.fetcher.http.limiters import Admission, Request, Stage
 from services.fetcher.limitations import ClockSkew, Limitations, LocalBackoff, LocalFault
@@ -158,6 +159,7 @@ class Fetcher:
             robots_age=settings.robots_age,
             robots_age_floor=settings.robots_age_floor,
             requisite_limit=settings.requisite_limit,
+            archive_headers=archive_headers(settings),
             ranges=settings.ranges,
             cookies=settings.cookies,
             cookie_size=settings.cookie_size,

@@ -17,7 +17,7 @@ from gossamer.speed import PROPAGATION_SECONDS, Speeds
 from gossamer.web.cookies import Cookie, Jar
 from gossamer.web.http import Headers
 from gossamer.web.url import host_name
-from gossamer.web.usage import UsagePolicy
+from gossamer.web.usage import Category, UsagePolicy
 from gossamer.web.walls import Walls
 from services.fetcher.outcome import Accepts, Failure, Reply
 
@@ -94,6 +94,8 @@ class VisitLimits(Struct, frozen=True):
     robots_age: float
     robots_age_floor: float
     requisite_limit: int
+    archive_headers: Headers = ()
+    """Headers of the requests of a crawl with the purpose `archive`."""
     ranges: bool = False
     """Whether requests have a Range header for the bytes that are read."""
     cookies: int = 0
@@ -152,6 +154,9 @@ class Pace:
             return None
         if cookie := self.cookie(request.url):
             request = replace(request, headers=(*request.headers, *cookie))
+        policy = self.limits.usage.get(self.order.crawl)
+        if policy and Category.ARCHIVE in policy.purposes:
+            request = replace(request, headers=(*request.headers, *self.limits.archive_headers))
         if self.order.sign:
             request = replace(request, sign=True)
         result = yield request

@@ -1,13 +1,15 @@
 """`gossamer replay`: an archived site looks in Chromium as the live one did, without a network."""
 
+import gzip
 import os
+import random
 import shutil
 import socket
 import subprocess
 import sys
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,7 +17,9 @@ from struct import pack
 from threading import Thread
 from urllib.request import urlopen
 
+import brotli  # type: ignore[import-untyped]
 import pytest
+from backports import zstd
 from msgspec.structs import replace
 
 from console.cli.main import main
@@ -191,6 +195,59 @@ def test_each_requisite_of_the_site_is_visible(tmp_path: Path, missing: str) -> 
     rest = {path: content for path, content in SITE.items() if path != missing}
     with serving(rest) as origin:
         assert screenshot(f"{origin}/", tmp_path / "without") != live
+
+
+TEXT = b"".join(f"<p>Word {number * 7919 % 10007}".encode() for number in range(20_000))
+NOISE = random.Random(7).randbytes(100_000)
+
+
+def deflate_raw(body: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(body) + packer.flush()
+
+
+CODED: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "identity": ("", lambda body: body),
+    "gzip": ("gzip", gzip.compress),
+    "x-gzip": ("x-gzip", gzip.compress),
+    "deflate": ("deflate", zlib.compress),
+    "raw-deflate": ("deflate", deflate_raw),
+    "br": ("br", brotli.compress),
+    "upper-case": ("BR", brotli.compress),
+    "zstd": ("zstd", zstd.compress),
+    "two-frames": ("zstd", lambda body: zstd.compress(body[:1000]) + zstd.compress(body[1000:])),
+    "not-applied": ("br", lambda body: body),
+}
+"""Name → Content-Encoding, and the function that codes a body."""
+
+
+@pytest.mark.slow
+def test_each_content_coding_is_replayed(tmp_path: Path) -> None:
+    """webrecorder/warcio#73, webrecorder/pywb#947, webrecorder/wabac.js#191: captures in Brotli
+    were an error, and captures in zstd were shown as coded bytes."""
+    expected, fetched = dict[str, bytes](), list[PageFetched]()
+    for kind, body in (("text/html", TEXT), ("image/png", NOISE), ("text/html", b"<p>short")):
+        for coding, code in CODED.values():
+            one = page(
+                len(fetched),
+                code(body),
+                headers=(("Content-Type", kind), ("Content-Encoding", coding)),
+            )
+            fetched.append(one)
+            expected[one.visit.url] = body
+    folder = archived_folder(tmp_path / "data", fetched)
+    with replayed(folder) as address:
+        found = {}
+        for url in expected:
+            with urlopen(f"{address}/mp_/{url}", timeout=HANG_TIMEOUT) as response:
+                found[url] = response.read()
+    names = [*CODED] * 3
+    wrong = [
+        name
+        for name, (url, body) in zip(names, expected.items(), strict=True)
+        if not found[url].endswith(body)
+    ]
+    assert wrong == []
 
 
 @pytest.mark.slow

@@ -217,6 +217,28 @@ async def test_request_has_our_identity_and_the_exact_url() -> None:
     assert emitted.pages[0].request_headers == tuple(sent)
 
 
+@pytest.mark.parametrize(
+    ("purposes", "codings", "sent"),
+    [
+        (("search",), None, "gzip, deflate, br, zstd"),
+        (("search", "archive"), None, "gzip, deflate"),
+        (("archive",), ("gzip", "zstd"), "gzip, zstd"),
+        (("search",), ("br",), "br"),
+        (("search",), (), "identity"),
+    ],
+)
+async def test_content_codings_follow_from_the_purpose_unless_they_are_set(
+    purposes: tuple[str, ...], codings: tuple[str, ...] | None, sent: str
+) -> None:
+    """Rhizome-Conifer/conifer#727, internetarchive/brozzler#14, webrecorder/pywb#947: archives
+    with codings that their readers cannot decode."""
+    async with serving(a=page(b"a")) as server, fetcher(accept_encoding=codings) as processor:
+        crawl = replace(pause_crawl(False), purposes=purposes)
+        processor.control(crawl)
+        await processor.work(order(f"{server.root}/a"), Emitted().emit)
+        assert [one.header("Accept-Encoding") for one in server.requests] == [sent]
+
+
 async def test_contact_page_is_only_in_the_user_agent() -> None:
     async with serving(x=page()) as server:
         await run_order(f"{server.root}/x", contact="https://crawl.example.org/about")
