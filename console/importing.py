@@ -1,42 +1,43 @@
 """Makes events of the captures in WARC and WACZ files of other crawls, as `gossamer import` does.
 
-Each response becomes the `PageFetched` of a visit at its own time, so that parser, dedup and
-archive handle it like a page that this crawl has fetched. A revisit record gets the body of the
-earlier response, which must be in a file that was read before. The archive has at most one capture
-of a URL at one time, so what is imported twice is archived once.
+Each response to a GET becomes the `PageFetched` of a visit at its own time, so that parser, dedup
+and archive handle it like a page that this crawl has fetched. A resource record, which has no HTTP
+response, becomes one with status 200. A revisit record gets the body of the earlier response, which
+must be in a file that was read before. The archive has at most one capture of a URL at one time, so
+what is imported twice is archived once.
 
 A capture whose date is in the future has the time at which its file was written, so it holds back
 no later visit; one from before the Web has the time at which the Web began. Both get the hazard
 `wrong_date`.
 
 Records are trusted as little as responses of servers. A record that cannot be used is counted as a
-problem, with its position and the reason.
+problem, with its position and the reason. Records that are something else than the document at a
+URL, such as the response to a POST, are counted by their kind.
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from hashlib import blake2b
-from pathlib import Path
-from typing import BinaryIO, cast
-from zipfile import BadZipFile, ZipFile
+from typing import NamedTuple
+from zipfile import BadZipFile
 
+from msgspec.structs import replace
+
+from console.import_sources import Source, read_capture_at, reader_of
 from gossamer.captures import (
-    DICTIONARY_MAGIC,
-    HEAD_END,
-    MAX_RECORD_BYTES,
     RECORD_TYPES,
-    RESPONSE,
+    REVISIT,
+    WRONG_DATE,
     BadCapture,
     Capture,
-    parse_record,
-    read_dictionary,
-    unpack_record,
+    digest_key,
+    is_interim,
+    parse_time,
+    split_head,
 )
-from gossamer.errors import BadSettings, GossamerError
+from gossamer.errors import GossamerError
 from gossamer.events import (
     Discovery,
     Event,
@@ -47,70 +48,91 @@ from gossamer.events import (
     Visit,
 )
 from gossamer.events.hazards import Hazard
-from gossamer.web.coding import GZIP_MAGIC, ZSTD_MAGIC
 from gossamer.web.http import NOT_MODIFIED, first_value
 from gossamer.web.sniffing import whole_type
 from gossamer.web.url import BadUrl, canonicalize, fingerprint, host_key, site_of
 from gossamer.web.usage import read_headers
 from gossamer.web.validators import NO_VALIDATORS, Validators
-from services.archive.reading import (
-    PlainRecordReader,
-    RecordHead,
-    RecordReader,
-    read_chunks,
-    record_length,
-)
+from services.archive.arc import as_warc
+from services.archive.reading import LINE_ENDS, RecordHead, record_length
 from services.fetcher.outcome import Accepts
 from services.parser.dates import WEB_BEGAN_AT
 
-WARC_SUFFIXES = (".warc", ".warc.gz", ".warc.zst")
-WACZ_SUFFIX = ".wacz"
-MAGIC_BYTES = 4
 MAX_PROBLEMS = 20
 """Maximum number of problems whose text is kept."""
+PARTIAL_CONTENT, SWITCHING_PROTOCOLS = 206, 101
+REQUEST, GET = "request", "GET"
+REQUEST_BYTES = 4 << 10
+"""Bytes of a record that are searched for its type."""
+SILENT_TYPES = ("", "warcinfo", REQUEST, "metadata")
+"""Types of records that are about captures."""
+SERVER_NOT_MODIFIED = "server-not-modified"
+"""The end of the WARC-Profile of a 304."""
+REFERRED_WITHIN = 1.0
+"""Seconds by which WARC-Refers-To-Date may differ: some writers omit the fraction."""
+
+ANOTHER_METHOD = "response to a request that is not a GET"
+PART_OF_DOCUMENT = "part of a document (206)"
+NOT_FINAL = "response without a final status (1xx)"
+ANOTHER_SCHEME = "record of a URL that is not http or https"
+SEGMENT = "segment of a record"
+CONVERSION = "conversion record"
+OTHER_TYPE = "record of an unknown type"
 
 _protocol = re.compile(rb"(?im)^warc-protocol: *([^\r\n]+)")
+_concurrent = re.compile(rb"(?im)^warc-concurrent-to:[ \t]*([^\r\n]+)")
+_is_request = re.compile(rb"(?im)^warc-type:[ \t]*request\b")
+_method = re.compile(r"[A-Z]{3,30}")
+_status = re.compile(rb"HTTP/\S+ +(\d{3})")
 
 
-@dataclass(frozen=True)
-class WarcSource:
-    """A WARC file, or a member of a WACZ file."""
+class Place(NamedTuple):
+    """The place of a response."""
 
-    name: str
-    written_at: float
-    """When the file was last changed: no capture in it is later."""
-    open: Callable[[], AbstractContextManager[BinaryIO]]
+    source: Source
+    offset: int
+    length: int
 
 
-def sources_of(path: Path) -> list[WarcSource]:
-    """Return the WARC files at *path*: the file itself, or those in a WACZ file.
+class Requests:
+    """The methods of the requests in one file. A request and its response name each other by
+    WARC-Concurrent-To; in files without this field, URL and date are equal."""
 
-    Raise BadSettings if it is neither, or cannot be read.
-    """
-    if path.name.endswith(WARC_SUFFIXES):
-        if not path.is_file():
-            raise BadSettings(f"{path} is not a file")
-        return [WarcSource(path.name, path.stat().st_mtime, lambda: path.open("rb"))]
-    if path.suffix != WACZ_SUFFIX:
-        raise BadSettings(f"{path} is not named {', '.join(WARC_SUFFIXES)} or {WACZ_SUFFIX}")
-    try:
-        with ZipFile(path) as packed:
-            names = sorted(one for one in packed.namelist() if one.endswith(WARC_SUFFIXES))
-    except (OSError, BadZipFile) as error:
-        raise BadSettings(f"{path} cannot be read: {error}") from error
-    if not names:
-        raise BadSettings(f"{path} has no WARC file")
-    written_at = path.stat().st_mtime
-    return [
-        WarcSource(f"{path.name}/{one}", written_at, partial(_open_member, path, one))
-        for one in names
-    ]
+    def __init__(self, heads: Iterator[RecordHead]) -> None:
+        """Memory has requests that are not a GET, and those that name no response."""
+        self._others = set[str]()
+        """Ids of requests that are not a GET, and of their responses."""
+        self._by_place = dict[tuple[str, str], set[str]]()
+        for head in heads:
+            if _is_request.search(head.head, 0, REQUEST_BYTES):
+                self._add(head)
+
+    def _add(self, head: RecordHead) -> None:
+        method = head.block.lstrip().split(b" ", 1)[0].decode("latin-1").upper()
+        if not _method.fullmatch(method):
+            return
+        named = _concurrent_ids(head)
+        if not named:
+            self._by_place.setdefault((head.url, head.date), set()).add(method)
+        if method != GET:
+            self._others.update(one for one in (*named, _id_of(head)) if one)
+
+    def is_get(self, head: RecordHead) -> bool:
+        """Return whether the response *head* answers a GET. Without a request, it does."""
+        named = _concurrent_ids(head)
+        if not self._others.isdisjoint((*named, _id_of(head))):
+            return False
+        methods = set() if named else self._by_place.get((head.url, head.date), set())
+        return not methods or GET in methods
 
 
-@contextmanager
-def _open_member(path: Path, name: str) -> Iterator[BinaryIO]:
-    with ZipFile(path) as packed, packed.open(name) as member:
-        yield cast(BinaryIO, member)
+def _id_of(head: RecordHead) -> str:
+    return head.fields.get("warc-record-id", "")
+
+
+def _concurrent_ids(head: RecordHead) -> list[str]:
+    found = _concurrent.findall(split_head(head.head)[0])
+    return [one.decode("latin-1").strip() for one in found]
 
 
 @dataclass
@@ -131,37 +153,55 @@ class Importer:
     """Purpose of an event, or why there is none → number of captures."""
     problems: list[str] = field(default_factory=list)
     """Where and why the first records cannot be used."""
-    _places: dict[str, tuple[WarcSource, int, int]] = field(default_factory=dict)
-    """Payload digest → the first response with it: its source, offset and length."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Kind of records that are not documents → number of records."""
+    doubts: Counter[str] = field(default_factory=Counter)
+    """Wrong statement of records that were imported → number of records."""
+    examples: dict[str, str] = field(default_factory=dict)
+    """Kind or wrong statement → the URL of the first record."""
+    _places: dict[str, Place] = field(default_factory=dict)
+    """Key of a payload digest → the first response with it."""
+    _versions: dict[str, dict[float, Place]] = field(default_factory=dict)
+    """Canonical URL → time of a response → its place."""
 
-    def events_of(self, source: WarcSource, now: float) -> Iterator[Event]:
+    def events_of(self, source: Source, now: float) -> Iterator[Event]:
         """Yield the page of each capture in *source*, in the order of the file.
 
         If it counts as a visit, another event adds its URL to the URL-seen set.
         """
-        with source.open() as file:
-            try:
-                reader = _reader_of(file)
-                for head in reader:
+        if source.problem:
+            self._add_problem(f"{source.name}: {source.problem}")
+            return
+        try:
+            with source.open() as file:
+                requests = Requests(map(_with_warc_head, reader_of(file)))
+                file.seek(0)
+                reader = reader_of(file)
+                for head in map(_with_warc_head, reader):
                     _check_framing(head)
-                    yield from self._events_of_record(source, head, now)
-            except BadCapture as error:
-                self._add_problem(f"{source.name}: {error}")
-                return
-            except (OSError, BadZipFile) as error:
-                raise GossamerError(f"{source.name} cannot be read: {error}") from error
-            if reader.is_damaged:
-                self._add_problem(f"{source.name} is damaged from byte {reader.position} on")
+                    yield from self._events_of_record(source, head, requests, now)
+        except BadCapture as error:
+            self._add_problem(f"{source.name}: {error}")
+            return
+        except (OSError, BadZipFile) as error:
+            raise GossamerError(f"{source.name} cannot be read: {error}") from error
+        if reader.is_damaged:
+            self._add_problem(f"{source.name} is damaged from byte {reader.position} on")
 
     def _events_of_record(
-        self, source: WarcSource, head: RecordHead, now: float
+        self, source: Source, head: RecordHead, requests: Requests, now: float
     ) -> Iterator[Event]:
-        if head.kind not in RECORD_TYPES or head.is_filler or head.url.startswith("dns:"):
+        kind = head.kind.lower()
+        if head.is_filler or kind in SILENT_TYPES or head.url.startswith("dns:"):
             return
-        if head.kind == RESPONSE and head.digest:
-            self._places.setdefault(head.digest, (source, head.offset, head.length))
+        if reason := _reason_to_leave_out(kind, head, requests):
+            self._leave_out(reason, head.url)
+            return
         try:
-            page = self._page_of(source, head, now)
+            url = canonicalize(head.url)
+            if kind != REVISIT:
+                self._remember(source, head, url)
+            page = self._page_of(source, head, url, now)
         except (BadCapture, BadUrl) as error:
             self._add_problem(f"{source.name} at byte {head.offset}: {error}")
             return
@@ -174,37 +214,77 @@ class Importer:
             urls = (Discovery(visit.url, trace=visit.trace, visited=True),)
             yield UrlsDiscovered(crawl=self.crawl, at=now, site=page.site, via=visit.id, urls=urls)
 
-    def _page_of(self, source: WarcSource, head: RecordHead, now: float) -> PageFetched | None:
-        url = canonicalize(head.url)
+    def _remember(self, source: Source, head: RecordHead, url: str) -> None:
+        """Remember the place of a response, whose body revisit records may need."""
+        status = _status.match(head.block)
+        if status and int(status[1]) in (PARTIAL_CONTENT, NOT_MODIFIED):
+            return
+        place = Place(source, head.offset, head.length)
+        if head.digest:
+            self._places.setdefault(digest_key(head.digest), place)
+        at = parse_time(head.date)
+        if at is not None:
+            self._versions.setdefault(url, {}).setdefault(at, place)
+
+    def _page_of(
+        self, source: Source, head: RecordHead, url: str, now: float
+    ) -> PageFetched | None:
         if self.is_erased(url):
             self.counts["erased"] += 1
             return None
-        capture = _read(source, head.offset, head.length)
+        capture = read_capture_at(source, head.offset, head.length)
+        if capture.status == PARTIAL_CONTENT:
+            self._leave_out(PART_OF_DOCUMENT, head.url)
+            return None
+        if is_interim(capture.status) or capture.status == SWITCHING_PROTOCOLS:
+            self._leave_out(NOT_FINAL, head.url)
+            return None
         at = _possible_time(capture.fetched_at, source, now)
         if self.is_archived(url, at):
             self.counts["archived"] += 1
             return None
-        if capture.refers_to is not None and capture.status != NOT_MODIFIED:
-            capture = capture.with_body_of(self._read_earlier(capture))
-        return self._make_page(source, head, capture, url, at, now)
+        validators = NO_VALIDATORS
+        if _is_304(capture, head):
+            validators = _validators_of(capture, head)
+        if capture.refers_to is not None and validators == NO_VALIDATORS:
+            earlier = self._read_earlier(capture, head, url)
+            # The head of a 304 without validators says nothing about the page.
+            has_head = capture.has_head and capture.status != NOT_MODIFIED
+            capture = replace(capture, has_head=has_head).with_body_of(earlier)
+        elif capture.status == NOT_MODIFIED and validators == NO_VALIDATORS:
+            raise BadCapture("the 304 has neither an ETag nor a Last-Modified")
+        for doubt in capture.doubts:
+            self.doubts[doubt] += 1
+            self.examples.setdefault(doubt, head.url)
+        return self._make_page(source, head, capture, validators, url, at, now)
 
-    def _read_earlier(self, capture: Capture) -> Capture:
-        place = self._places.get(capture.digest)
+    def _read_earlier(self, capture: Capture, head: RecordHead, url: str) -> Capture:
+        """Return the response that has the body of a revisit record: the one with its digest, or
+        with the URL and the date that it refers to. After a 304, it may be the version before."""
+        place = self._places.get(digest_key(capture.digest)) if capture.digest else None
+        reference = capture.refers_to
+        if place is None and reference is not None and reference.url:
+            versions = self._versions.get(canonicalize(reference.url), {})
+            place = _place_at(versions, reference.fetched_at)
+        if place is None and _is_304(capture, head) and not (reference and reference.url):
+            versions = self._versions.get(url, {})
+            before = max((at for at in versions if at <= capture.fetched_at), default=None)
+            place = versions[before] if before is not None else None
         if place is None:
             raise BadCapture("the body of the revisit record is in no file that was read before")
-        return _read(*place)
+        return read_capture_at(*place)
 
     def _make_page(
         self,
-        source: WarcSource,
+        source: Source,
         head: RecordHead,
         capture: Capture,
+        validators: Validators,
         url: str,
         at: float,
         now: float,
     ) -> PageFetched:
         identity = capture.record_id or f"{source.name} {head.offset}"
-        is_304 = capture.status == NOT_MODIFIED
         number = blake2b(identity.encode(), digest_size=8).hexdigest()
         visit = Visit(
             # The order 0 is before all erasures.
@@ -215,12 +295,12 @@ class Importer:
             trace=fingerprint(url),
             imported=self.imported,
             # A 304 is the answer to a conditional request.
-            validators=_validators_of(capture) if is_304 else NO_VALIDATORS,
-            conditional=is_304,
+            validators=validators,
+            conditional=validators != NO_VALIDATORS,
         )
+        is_wrong_date = at != capture.fetched_at or WRONG_DATE in capture.doubts
         protocols = [
-            one.decode("latin-1").strip()
-            for one in _protocol.findall(head.head.partition(HEAD_END)[0])
+            one.decode("latin-1").strip() for one in _protocol.findall(split_head(head.head)[0])
         ]
         return PageFetched(
             crawl=self.crawl,
@@ -240,7 +320,7 @@ class Importer:
             body=capture.body,
             truncated=capture.truncated,
             usage_statements=read_headers(capture.headers, self.product),
-            hazards=() if at == capture.fetched_at else (Hazard.WRONG_DATE,),
+            hazards=(Hazard.WRONG_DATE,) if is_wrong_date else (),
         )
 
     def _purpose_of(self, capture: Capture, url: str) -> Purpose:
@@ -249,66 +329,71 @@ class Importer:
         kind = whole_type(capture.headers, capture.body)
         return Purpose.PAGE if self.accepts(capture.status, kind) else Purpose.REQUISITE
 
+    def _leave_out(self, kind: str, url: str) -> None:
+        self.left_out[kind] += 1
+        self.examples.setdefault(kind, url)
+
     def _add_problem(self, problem: str) -> None:
         self.counts["problem"] += 1
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(problem)
 
 
-def _possible_time(at: float, source: WarcSource, now: float) -> float:
+def _with_warc_head(head: RecordHead) -> RecordHead:
+    """Return *head*, of a record of WARC or ARC, with the fields of WARC."""
+    found = as_warc(head.head)
+    return head if found is None else RecordHead(head.offset, head.length, found)
+
+
+def _reason_to_leave_out(kind: str, head: RecordHead, requests: Requests) -> str:
+    """Return why the record is not the document at its URL; "" if it may be."""
+    if kind == "continuation" or "warc-segment-number" in head.fields:
+        return SEGMENT
+    if kind == "conversion":
+        return CONVERSION
+    if kind not in RECORD_TYPES:
+        return OTHER_TYPE
+    scheme, colon, _ = head.url.partition(":")
+    if colon and scheme.lower() not in ("http", "https"):
+        return ANOTHER_SCHEME
+    return "" if requests.is_get(head) else ANOTHER_METHOD
+
+
+def _place_at(versions: dict[float, Place], at: float | None) -> Place | None:
+    if at is None:
+        return None
+    nearest = min(versions, key=lambda one: abs(one - at), default=None)
+    if nearest is None or abs(nearest - at) > REFERRED_WITHIN:
+        return None
+    return versions[nearest]
+
+
+def _is_304(capture: Capture, head: RecordHead) -> bool:
+    profile = head.fields.get("warc-profile", "").rstrip("/>")
+    if profile and capture.refers_to is not None and not capture.has_head:
+        return profile.endswith(SERVER_NOT_MODIFIED)
+    return capture.status == NOT_MODIFIED or profile.endswith(SERVER_NOT_MODIFIED)
+
+
+def _possible_time(at: float, source: Source, now: float) -> float:
     """Return the time *at* of a capture in *source*. If it is in the future, it is the time at
     which the file was written; if it is before the Web, the beginning of the Web."""
     return max(WEB_BEGAN_AT, at if at <= now else min(source.written_at, now))
 
 
-def _reader_of(file: BinaryIO) -> RecordReader | PlainRecordReader:
-    """Return the reader of *file* by its first bytes. Raise BadCapture if it is no WARC file."""
-    magic = file.read(MAGIC_BYTES)
-    file.seek(0)
-    if magic == b"WARC":
-        return PlainRecordReader(file)
-    if magic.startswith((GZIP_MAGIC, ZSTD_MAGIC)):
-        return RecordReader(read_chunks(file.read))
-    if magic == DICTIONARY_MAGIC:
-        return RecordReader(read_chunks(file.read), dictionary=_dictionary_of(file))
-    raise BadCapture("it is not a WARC file")
-
-
-def _dictionary_of(file: BinaryIO) -> bytes:
-    found = read_dictionary(partial(_read_range, file))
-    file.seek(0)
-    return found
-
-
 def _check_framing(head: RecordHead) -> None:
     """Raise BadCapture if *head* has more than one record: the file was compressed as a whole."""
     length = record_length(head.head)
-    if length is not None and length < len(head.head):
+    if length is not None and head.head[length:].strip(LINE_ENDS):
         raise BadCapture(
             "its records are not compressed one by one: write it again with warcio recompress"
         )
 
 
-def _read(source: WarcSource, offset: int, length: int) -> Capture:
-    """Return the capture at this place. Raise BadCapture if there is none."""
-    if length > MAX_RECORD_BYTES:
-        raise BadCapture(f"the record has more than {MAX_RECORD_BYTES} bytes")
-    with source.open() as file:
-        packed = _read_range(file, offset, offset + length)
-        dictionary = partial(read_dictionary, partial(_read_range, file))
-        return parse_record(unpack_record(packed, dictionary))
-
-
-def _read_range(file: BinaryIO, start: int, end: int) -> bytes:
-    file.seek(start)
-    return file.read(end - start)
-
-
-def _validators_of(capture: Capture) -> Validators:
-    """Return the validators of a 304. Raise BadCapture if it has none."""
+def _validators_of(capture: Capture, head: RecordHead) -> Validators:
+    """Return the validators of a 304, which some writers have in fields of the record."""
     found = Validators(
-        first_value(capture.headers, "etag"), first_value(capture.headers, "last-modified")
+        first_value(capture.headers, "etag") or head.fields.get("warc-etag", ""),
+        first_value(capture.headers, "last-modified") or head.fields.get("warc-last-modified", ""),
     )
-    if found == NO_VALIDATORS:
-        raise BadCapture("the 304 has neither an ETag nor a Last-Modified")
-    return found
+    return found if capture.status == NOT_MODIFIED else NO_VALIDATORS

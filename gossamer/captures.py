@@ -15,15 +15,19 @@ with this digest and the record type `response` has the place of the record with
 
 Nothing in a record is trusted. A record that is truncated, damaged or larger than MAX_RECORD_BYTES
 raises BadCapture, and so does one whose digest is wrong.
+
+`parse_record` also reads the records of other writers: WARC 0.17 and later, lines that end with a
+bare line feed, interim responses before the response, revisit records without a head, and resource
+records. Facts that it cannot prove are in the `doubts` of a capture.
 """
 
 import hashlib
 import re
 import zlib
-from base64 import b32encode
-from binascii import hexlify
+from base64 import b32decode
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from functools import lru_cache, partial
 from urllib.parse import unquote
 
@@ -34,23 +38,31 @@ from msgspec.structs import replace
 from gossamer.errors import GossamerError
 from gossamer.volumes import Volume
 from gossamer.web.coding import GZIP, GZIP_MAGIC, ZSTD_MAGIC, decode
-from gossamer.web.http import NOT_MODIFIED, Headers, joined_values
+from gossamer.web.http import NOT_MODIFIED, Headers, first_value, joined_values
 
 MAX_RECORD_BYTES = 128 << 20
 """Bytes of a record, as stored and as decompressed. A larger record is not read."""
 MAX_DICTIONARY_BYTES = 16 << 20
 """Bytes of the dictionary of a file."""
-RESPONSE, REVISIT = "response", "revisit"
-RECORD_TYPES = (RESPONSE, REVISIT)
+DIGEST_SIZES = {"md5": 16, "sha1": 20, "sha256": 32, "sha512": 64}
+"""Algorithm → bytes of its digests."""
+SWITCHING_PROTOCOLS = 101
+RESPONSE, REVISIT, RESOURCE = "response", "revisit", "resource"
+RECORD_TYPES = (RESPONSE, REVISIT, RESOURCE)
 """The types of WARC records that are captures."""
 DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18"
 """The first bytes of the skippable frame with the dictionary of a `.warc.zst` file."""
 DICTIONARY_HEAD_BYTES = 8
 """The signature of a skippable frame, and its length in four bytes, the lowest first."""
-HEAD_END = b"\r\n\r\n"
+WRONG_BLOCK_DIGEST = "the block digest is wrong, and the payload digest is right"
+WRONG_PAYLOAD_DIGEST = "the payload digest is wrong, and the block digest is right"
+WRONG_DATE = "the WARC-Date is invalid: the time is that of the Date header"
 VOLUME_CACHE_SIZE = 16
 
-_version = re.compile(rb"WARC/1\.\d+")
+_version = re.compile(rb"WARC/\d+\.\d+")
+_head_end = re.compile(rb"\r{0,2}\n\r{0,2}\n")
+_line_end = re.compile(rb"\r{0,2}\n")
+_fold = re.compile(rb"\r{0,2}\n[ \t]+")
 _chunk_size = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r\n")
 _status_line = re.compile(r"HTTP/(\d(?:\.\d)?) +(\d{3})(?: (.*))?")
 
@@ -72,7 +84,7 @@ class Capture(Struct, frozen=True, kw_only=True):
     """A response as archived."""
 
     record_type: str
-    """`response` or `revisit`."""
+    """`response`, `revisit` or `resource`."""
     record_id: str
     url: str
     fetched_at: float
@@ -96,6 +108,11 @@ class Capture(Struct, frozen=True, kw_only=True):
     """The response with the body of a revisit record; None if the body is here."""
     content_headers: Headers = ()
     """The headers that describe the body. A 304 takes them from the earlier response."""
+    has_head: bool = True
+    """Whether the record has an HTTP head. A revisit record may omit it: it then counts as a 304
+    until `with_body_of` adds the head of the earlier response."""
+    doubts: tuple[str, ...] = ()
+    """Statements of the record that are wrong, though its body can be read."""
 
     def with_body_of(self, earlier: "Capture") -> "Capture":
         """Return this revisit record with the body of an *earlier* response.
@@ -104,8 +121,18 @@ class Capture(Struct, frozen=True, kw_only=True):
         """
         if earlier.refers_to is not None:
             raise BadCapture(f"{earlier.record_id} has no body: it is a revisit record")
-        if self.digest and self.digest != earlier.digest:
+        is_equal = digest_key(self.digest) == digest_key(earlier.digest)
+        if self.digest and not (is_equal or _has_digest(earlier.body, self.digest)):
             raise BadCapture(f"{earlier.record_id} does not have the body of {self.record_id}")
+        if not self.has_head:
+            return replace(
+                earlier,
+                record_type=self.record_type,
+                record_id=self.record_id,
+                url=self.url,
+                fetched_at=self.fetched_at,
+                doubts=self.doubts,
+            )
         block, described = self.block + earlier.body, self.headers
         if self.status == NOT_MODIFIED:
             # The head of a 304 does not describe the body.
@@ -142,7 +169,10 @@ def read_capture(uri: str, offset: int, length: int) -> Capture:
         if len(packed) < length:
             raise BadCapture("the file ends within the record")
         dictionary = partial(read_dictionary, partial(volume.read, name))
-        return parse_record(unpack_record(packed, dictionary))
+        capture = parse_record(unpack_record(packed, dictionary))
+        if capture.doubts:
+            raise BadCapture(f"{capture.doubts[0]}: the file is damaged")
+        return capture
     except BadCapture as error:
         raise BadCapture(f"{uri} at byte {offset}: {error}") from error
 
@@ -209,43 +239,120 @@ def _check_size(found: bytes, is_whole: bool, most: int) -> bytes:
 
 
 def parse_record(record: bytes) -> Capture:
-    """Return the capture in a WARC *record*. Raise BadCapture if it has none, or a wrong digest."""
-    head, end, rest = record.partition(HEAD_END)
-    version, _, _ = head.partition(b"\r\n")
-    if not end or not _version.fullmatch(version):
+    """Return the capture in a WARC *record*. Raise BadCapture if it has none, or a wrong digest.
+
+    If one of two digests is right, the other one is a doubt, and no reason for BadCapture: some
+    tools change the head of a response, and not its digest, or digest something else as payload.
+    """
+    head, rest = split_head(record)
+    if rest is None or not _version.fullmatch(_line_end.split(head, 1)[0]):
         raise BadCapture("no WARC record begins there")
     fields = _fields(head)
-    kind, block = fields.get("warc-type", ""), _block(fields, rest)
+    kind, block = fields.get("warc-type", "").lower(), _block(fields, rest)
     if kind not in RECORD_TYPES:
         raise BadCapture(f"a record of the type {kind[:40]!r} is not a capture")
-    _verify(fields.get("warc-block-digest", ""), block, "the record")
-    http, end, body = block.partition(HEAD_END)
-    line, _, _ = http.partition(b"\r\n")
-    status = _status_line.fullmatch(line.decode("latin-1"))
-    if status is None or not end:
-        raise BadCapture("the record has no HTTP response")
-    headers = tuple(_lines(http))
-    sent, body = body, _without_transfer_coding(body, headers)
+    reply = _Reply(headers=())
+    if kind == RESOURCE:
+        headers = (("Content-Type", fields["content-type"]),) if "content-type" in fields else ()
+        reply = _Reply(status=200, headers=headers, block=block, body=block)
+    elif block or kind == RESPONSE:
+        reply = _parse_response(block)
+    body = _without_transfer_coding(reply.body, reply.headers)
     digest = fields.get("warc-payload-digest", "")
-    if kind == RESPONSE and not (sent is not body and _has_digest(sent, digest)):
-        # Some writers digest the body with its chunks.
-        _verify(digest, body, "the body")
+    doubts = _wrong_digests(kind, fields, block, (body, *reply.sent))
+    at = parse_time(fields.get("warc-date", ""))
+    if at is None:
+        at = _date_header(reply.headers)
+        doubts.append(WRONG_DATE)
     return Capture(
         record_type=kind,
         record_id=fields.get("warc-record-id", ""),
         url=fields.get("warc-target-uri", "").strip("<>"),
-        fetched_at=_time(fields.get("warc-date", "")),
-        status=int(status[2]),
-        reason=status[3] or "",
-        http_version=status[1],
-        headers=headers,
-        block=block,
-        body=body if kind == RESPONSE else b"",
+        fetched_at=at,
+        status=reply.status,
+        reason=reply.reason,
+        http_version=reply.version,
+        headers=reply.headers,
+        block=reply.block,
+        body=b"" if kind == REVISIT else body,
         digest=digest,
         truncated=fields.get("warc-truncated", ""),
         refers_to=_reference(fields) if kind == REVISIT else None,
-        content_headers=headers,
+        content_headers=reply.headers,
+        has_head=bool(block) or kind != REVISIT,
+        doubts=tuple(doubts),
     )
+
+
+def _wrong_digests(
+    kind: str, fields: dict[str, str], block: bytes, payloads: tuple[bytes, ...]
+) -> list[str]:
+    """Return the doubts about the digests of a record. Raise BadCapture if they prove damage.
+
+    The payload of a revisit record is not here, so that its digest proves nothing.
+    """
+    of_block = fields.get("warc-block-digest", "")
+    of_payload = fields.get("warc-payload-digest", "")
+    if not _has_digest(block, of_block):
+        is_proved = _algorithm(of_payload) and any(_has_digest(one, of_payload) for one in payloads)
+        if (kind == REVISIT and of_payload) or is_proved:
+            return [WRONG_BLOCK_DIGEST]
+        raise BadCapture("the digest of the record is wrong: the file is damaged")
+    if kind == REVISIT or any(_has_digest(one, of_payload) for one in (*payloads, block)):
+        return []
+    if _algorithm(of_block):
+        return [WRONG_PAYLOAD_DIGEST]
+    raise BadCapture("the digest of the body is wrong: the file is damaged")
+
+
+class _Reply(Struct, frozen=True, kw_only=True):
+    """An HTTP response. Without arguments, that of a revisit record without a head."""
+
+    status: int = NOT_MODIFIED
+    reason: str = ""
+    version: str = "1.1"
+    headers: Headers
+    block: bytes = b""
+    body: bytes = b""
+    sent: tuple[bytes, ...] = ()
+    """What other writers digest in place of the body: the body with its chunks, or all behind the
+    first head."""
+
+
+def _parse_response(block: bytes) -> _Reply:
+    """Return the response in *block*, behind its interim responses (RFC 9110, 15.2)."""
+    behind_first = None
+    while True:
+        head, body = split_head(block)
+        status = _status_line.fullmatch(_line_end.split(head, 1)[0].decode("latin-1"))
+        if status is None or body is None:
+            raise BadCapture("the record has no HTTP response")
+        behind_first = body if behind_first is None else behind_first
+        if not (is_interim(int(status[2])) and body.startswith(b"HTTP/")):
+            return _Reply(
+                status=int(status[2]),
+                reason=status[3] or "",
+                version=status[1],
+                headers=tuple(_lines(head)),
+                block=block,
+                body=body,
+                sent=(body, behind_first),
+            )
+        block = body
+
+
+def is_interim(status: int) -> bool:
+    """Return whether a response with *status* precedes the final one (RFC 9110, 15.2)."""
+    return 100 <= status < 200 and status != SWITCHING_PROTOCOLS
+
+
+def split_head(message: bytes) -> tuple[bytes, bytes | None]:
+    """Return the head of a *message*, and the bytes behind its blank line; None without one.
+
+    Lines end with CRLF or a bare line feed (RFC 9112, 2.2), and in some files with CR CR LF.
+    """
+    end = _head_end.search(message)
+    return (message[: end.start()], message[end.end() :]) if end else (message, None)
 
 
 def _fields(head: bytes) -> dict[str, str]:
@@ -258,7 +365,7 @@ def _fields(head: bytes) -> dict[str, str]:
 
 def _lines(head: bytes) -> Iterator[tuple[str, str]]:
     # A line that begins with white space continues the one before (RFC 9112, 5.2).
-    for line in re.sub(rb"\r\n[ \t]+", b" ", head).split(b"\r\n")[1:]:
+    for line in _line_end.split(_fold.sub(b" ", head))[1:]:
         name, colon, value = line.decode("latin-1").partition(":")
         if colon:
             yield name.strip(), value.strip()
@@ -295,36 +402,65 @@ def _without_transfer_coding(body: bytes, headers: Headers) -> bytes:
     return b"".join(chunks) if chunks and at >= len(body) else body
 
 
-def _verify(digest: str, data: bytes, name: str) -> None:
-    """Raise BadCapture if *data* has another digest than *digest*, such as `sha1:…`."""
-    if not _has_digest(data, digest):
-        raise BadCapture(f"the digest of {name} is wrong: the file is damaged")
-
-
 def _has_digest(data: bytes, digest: str) -> bool:
-    """Return whether *data* has the *digest*. One of an algorithm that is not known counts as
-    right: the standard allows any."""
-    algorithm, colon, value = digest.partition(":")
-    algorithm = algorithm.lower().replace("-", "")
-    if not colon or algorithm not in ("sha1", "sha256", "sha512", "md5"):
+    """Return whether *data* has the *digest*, such as `sha1:…`. One of an algorithm that is not
+    known counts as right: the standard allows any."""
+    algorithm = _algorithm(digest)
+    if algorithm is None:
         return True
-    found = hashlib.new(algorithm, data, usedforsecurity=False).digest()
-    # WARC writers use base 32, and some use base 16.
-    texts = b32encode(found).decode().rstrip("="), hexlify(found).decode().upper()
-    return value.upper().rstrip("=") in texts
+    found = hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
+    return digest_key(digest) == f"{algorithm}:{found}"
+
+
+def digest_key(digest: str) -> str:
+    """Return *digest* with hexadecimal digits: some writers use base 32. An algorithm or a value
+    that is not known is returned as it is."""
+    algorithm = _algorithm(digest)
+    value = digest.partition(":")[2].rstrip("=")
+    size = DIGEST_SIZES.get(algorithm or "", 0)
+    try:
+        if len(value) == 2 * size:
+            return f"{algorithm}:{bytes.fromhex(value).hex()}"
+        if len(value) == -(-size * 8 // 5) and size:
+            padded = value.upper() + "=" * (-len(value) % 8)
+            return f"{algorithm}:{b32decode(padded).hex()}"
+    except ValueError:
+        pass
+    return digest
+
+
+def _algorithm(digest: str) -> str | None:
+    name, colon, _ = digest.partition(":")
+    name = name.lower().replace("-", "")
+    return name if colon and name in DIGEST_SIZES else None
 
 
 def _reference(fields: dict[str, str]) -> Reference:
-    date = fields.get("warc-refers-to-date", "")
     return Reference(
         url=fields.get("warc-refers-to-target-uri", "").strip("<>"),
-        fetched_at=_time(date) if date else None,
+        fetched_at=parse_time(fields.get("warc-refers-to-date", "")),
         record_id=fields.get("warc-refers-to", ""),
     )
 
 
-def _time(date: str) -> float:
+def parse_time(date: str) -> float | None:
+    """Return a WARC-Date in epoch seconds; None if it is invalid.
+
+    It may be a year, a month or a day (WARC 1.1), and the 14 digits of an ARC file.
+    """
+    if len(date) == 14 and date.isdecimal():
+        date = f"{date[:8]}T{date[8:]}"
+    elif len(date) in (4, 7):
+        date += "-01-01"[: 10 - len(date)]
     try:
-        return datetime.fromisoformat(date.removesuffix("Z") + "+00:00").timestamp()
-    except (ValueError, OverflowError) as error:
+        found = datetime.fromisoformat(date)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _date_header(headers: Headers) -> float:
+    try:
+        return parsedate_to_datetime(first_value(headers, "date")).timestamp()
+    except (ValueError, OverflowError, TypeError) as error:
         raise BadCapture("the record has no valid date") from error

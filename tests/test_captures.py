@@ -132,11 +132,12 @@ BAD_RECORDS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         "the zstd frame is damaged",
     ),
     "other body": (changed(b"\r\n\r\n\x1f\x8b", b"\r\n\r\n\x1f\x8c"), "digest of .* is wrong"),
-    "other type": (changed(b"response", b"resource"), "'resource' is not a capture"),
+    "other type": (changed(b"response", b"requests"), "'requests' is not a capture"),
     "no length": (changed(b"\r\nContent-Length: ", b"\r\nContent-Size: "), "Content-Length"),
     "negative length": (changed(b"\r\nContent-Length: ", b"\r\nContent-Length: -"), "Content-Le"),
     "long length": (changed(b"\r\nContent-Length: ", b"\r\nContent-Length: 9"), "is truncated"),
     "huge length": (changed(b"\r\nContent-Length: ", b"\r\nContent-Length: " + b"9" * 5000), "C"),
+    "other head": (changed(b"HTTP/1.1 200 OK", b"HTTP/1.1 200 KO"), "block digest is wrong"),
     "no date": (changed(b"WARC-Date: 2", b"WARC-Date: x"), "no valid date"),
     "year 0": (changed(b"WARC-Date: 2023", b"WARC-Date: 0000"), "no valid date"),
 }

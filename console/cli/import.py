@@ -5,7 +5,8 @@ from collections import Counter
 from pathlib import Path
 
 from console.cli.options import add_crawl, open_from
-from console.importing import Importer, WarcSource, sources_of
+from console.import_sources import Source, sources_of
+from console.importing import Importer
 from console.output import say
 from gossamer import clock
 from gossamer.erasures import Erasures
@@ -23,6 +24,8 @@ from services.fetcher.outcome import accept_types
 
 BATCH_BYTES = 4 << 20
 """Bytes of messages that are appended at once."""
+LEFT_OUT = 3
+"""The exit status if all records can be used, and some of them are not documents."""
 ARCHIVE = "archive"
 """The service whose list of erasures names every erased URL."""
 
@@ -34,7 +37,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         nargs="+",
         type=Path,
         metavar="FILE",
-        help="a WARC file (.warc, .warc.gz, .warc.zst) or a WACZ file (.wacz), older ones first",
+        help="a WARC, ARC or WACZ file, older ones first",
     )
     command.add_argument(
         "--visited",
@@ -45,7 +48,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Append the captures. Return 1 if some records cannot be used."""
+    """Append the captures. Return 1 if some records cannot be used, or else LEFT_OUT if some are
+    not documents."""
     sources = [source for path in options.files for source in sources_of(path)]
     with open_from(options) as crawl:
         if crawl.definition() is None:
@@ -58,7 +62,9 @@ def run(options: argparse.Namespace) -> int:
     _print_result(importer, len(sources), crawl.name)
     if importer.counts.keys() & set(Purpose) and not running:
         say("The next gossamer crawl of this folder reads and archives them.")
-    return 1 if importer.problems else 0
+    if importer.problems:
+        return 1
+    return LEFT_OUT if importer.left_out else 0
 
 
 def _make_importer(
@@ -76,9 +82,7 @@ def _make_importer(
     )
 
 
-def _append(
-    crawl: OpenCrawl, importer: Importer, sources: list[WarcSource], inline_limit: int
-) -> None:
+def _append(crawl: OpenCrawl, importer: Importer, sources: list[Source], inline_limit: int) -> None:
     blobs = crawl.blobs() if crawl.blobs else None
     batch, size = list[Message](), 0
     for source in sources:
@@ -105,6 +109,9 @@ def _print_result(importer: Importer, files: int, name: str) -> None:
     ]
     say(f"{plural(files, 'WARC file')}: {', '.join(purposes) or 'no capture'} added to {name}.")
     _say_left_out(counts)
+    for found, verb in ((importer.left_out, "Left out"), (importer.doubts, "Doubtful")):
+        for kind, number in found.most_common():
+            say(f"{verb}: {kind}: {number}, such as {importer.examples[kind]}.")
     for problem in importer.problems:
         say(problem)
     if rest := counts["problem"] - len(importer.problems):

@@ -16,6 +16,7 @@ import structlog
 from backports import zstd
 from isal import igzip_lib
 
+from gossamer.captures import split_head
 from gossamer.web.coding import GZIP_MAGIC
 
 CHUNK_BYTES = 1 << 20
@@ -24,8 +25,11 @@ INPUT_BYTES = 64 << 10
 """Bytes that are decompressed at a time. At the end of each record, the rest of them is copied."""
 MAX_HEAD_BYTES = 64 << 10
 """Bytes of a record that are searched for its headers."""
-RECORD_END = b"\r\n\r\n"
-"""The bytes behind the content of a record."""
+LINE_ENDS = b"\r\n"
+"""The bytes behind the content of a record: two lines, also as line feeds or carriage returns."""
+MAX_LINE_END_BYTES = 64
+MAX_DIGITS = 16
+"""Digits of a Content-Length that is believed."""
 DAMAGE = (igzip_lib.IsalError, zstd.ZstdError, EOFError)
 """Errors of a damaged or partial record."""
 ERASED_FIELD = "X-Crawler-Erased"
@@ -50,12 +54,12 @@ class RecordHead:
     @cached_property
     def fields(self) -> Fields:
         """The WARC headers."""
-        return parse_fields(self.head.partition(b"\r\n\r\n")[0])[1]
+        return parse_fields(split_head(self.head)[0])[1]
 
     @property
     def block(self) -> bytes:
         """The beginning of the block: an HTTP message, or fields."""
-        return self.head.partition(b"\r\n\r\n")[2]
+        return split_head(self.head)[1] or b""
 
     @property
     def kind(self) -> str:
@@ -90,7 +94,7 @@ class RecordHead:
 
 def parse_fields(data: bytes) -> tuple[str, Fields]:
     """Return the first line of *data*, and the headers after it."""
-    first, *lines = data.decode("utf-8", "replace").split("\r\n")
+    first, *lines = data.decode("utf-8", "replace").split("\n")
     found = Fields()
     for line in lines:
         name, colon, value = line.partition(":")
@@ -170,8 +174,10 @@ class RecordReader:
 class PlainRecordReader:
     """Reads the records of a *file* that is not compressed. Its contents are skipped."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
+    def __init__(self, file: BinaryIO, length_of: Callable[[bytes], int | None]) -> None:
+        """*length_of* returns the length of the record that some bytes begin with; None if no
+        record begins there."""
+        self._file, self._length_of = file, length_of
         self.position = 0
         """The end of the last whole record."""
         self.is_damaged = False
@@ -181,23 +187,30 @@ class PlainRecordReader:
         """Yield each whole record, up to the first one that is damaged or partial."""
         size = self._file.seek(0, SEEK_END)
         while self.position < size:
-            self._file.seek(self.position)
-            head = self._file.read(MAX_HEAD_BYTES)
-            length = record_length(head)
+            head = self._read(self.position, MAX_HEAD_BYTES)
+            length = self._length_of(head)
             if length is None or self.position + length > size:
                 self.is_damaged = True
                 return
-            offset, self.position = self.position, self.position + length
+            offset, end = self.position, self.position + length
+            behind = self._read(end, MAX_LINE_END_BYTES)
+            self.position = end + len(behind) - len(behind.lstrip(LINE_ENDS))
             yield RecordHead(offset, length, head[:length])
+
+    def _read(self, position: int, size: int) -> bytes:
+        self._file.seek(position)
+        return self._file.read(size)
 
 
 def record_length(head: bytes) -> int | None:
-    """Return the length of the uncompressed record that begins with *head*; None without one."""
-    fields, end, _ = head.partition(b"\r\n\r\n")
+    """Return the length of the uncompressed WARC record that begins with *head*, without the lines
+    behind its content; None without a record."""
+    fields, rest = split_head(head)
     length = parse_fields(fields)[1].get("content-length", "")
-    if not (head.startswith(b"WARC/") and end and length.isascii() and length.isdecimal()):
+    is_valid = length.isascii() and length.isdecimal() and len(length) < MAX_DIGITS
+    if not (head.startswith(b"WARC/") and rest is not None and is_valid):
         return None
-    return len(fields) + len(end) + int(length) + len(RECORD_END)
+    return len(head) - len(rest) + int(length)
 
 
 def read_chunks(read: Callable[[int], bytes]) -> Iterator[bytes]:

@@ -15,7 +15,8 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from console.cli.main import main
-from console.importing import Importer, sources_of
+from console.import_sources import sources_of
+from console.importing import Importer
 from gossamer.errors import BadSettings
 from gossamer.events import (
     Imported,
@@ -42,6 +43,7 @@ from tests.support.transcripts import Transcript
 HOME, OLD, IMAGE = "http://a.test/", "http://a.test/old", "http://a.test/logo.png"
 TEXT = b"<title>Old</title><p>A text about harbours, ships and the sea."
 DAY = 86400.0
+NO_BLOCK_DIGEST = ("WARC-Block-Digest", "unknown:")
 DATES = [f"2023-11-0{day}T00:00:00.5Z" for day in range(1, 10)]
 FIRST_DAY = 1698796800.5
 
@@ -210,13 +212,17 @@ def test_304_is_the_answer_to_a_condition(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        (b"no archive", "it is not a WARC file"),
+        (b"no archive", "it is not a WARC"),
         (gzip.compress(write(Record(OLD), packed=False)), "not compressed one by one"),
         (write(Record(OLD))[:-9], "is damaged from byte"),
         (write(Record(OLD), packed=False)[:-9], "is damaged from byte"),
         (write(Record("http://[bad/")), "at byte"),
-        (write(Record(OLD, warc=(("WARC-Payload-Digest", "sha1:BAD"),))), "the digest of the body"),
-        (write(Record(OLD, b"", status="304 X", headers=(), kind="revisit")), "neither an ETag"),
+        (
+            write(Record(OLD, warc=(("WARC-Payload-Digest", "sha1:BAD"), NO_BLOCK_DIGEST))),
+            "the digest of the body",
+        ),
+        (write(Record(OLD, b"", status="304 X", headers=(), kind="revisit")), "in no file"),
+        (write(Record(OLD, b"", status="304 X", headers=())), "neither an ETag"),
         (write(Record(OLD, headers=(("Transfer-Encoding", "gzip"),))), "transfer coding 'gzip'"),
     ],
 )
@@ -224,12 +230,31 @@ def test_unusable_records_are_named(tmp_path: Path, data: bytes, problem: str) -
     assert problem in problem_of(tmp_path, data)
 
 
-def test_files_of_other_kinds_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "empty.wacz").write_bytes(zip_of())
-    (tmp_path / "bad.wacz").write_bytes(b"PK")
-    for name in ("missing.warc.gz", "a.txt", "empty.wacz", "bad.wacz"):
-        with pytest.raises(BadSettings, match=name.replace(".", r"\.")):
-            sources_of(tmp_path / name)
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (zip_of(), "no WARC file"),
+        (b"PK\3\4", "cannot be read"),
+        (b"PK", "it is not a WARC"),
+        (b"", "it is not a WARC"),
+        (gzip.compress(b"text"), "it is not a WARC"),
+    ],
+)
+def test_file_of_another_kind_does_not_stop_the_others(
+    tmp_path: Path, data: bytes, problem: str
+) -> None:
+    (tmp_path / "a.wacz").write_bytes(data)
+    (tmp_path / "b.warc.gz").write_bytes(write(Record(OLD)))
+    importer = make_importer()
+    (page,) = read(importer, tmp_path / "a.wacz", tmp_path / "b.warc.gz")
+    assert page.visit.url == OLD
+    assert len(importer.problems) == 1 and problem in importer.problems[0]
+
+
+def test_missing_file_is_refused(tmp_path: Path) -> None:
+    for path in (tmp_path / "missing.warc.gz", tmp_path):
+        with pytest.raises(BadSettings, match="is not a file"):
+            sources_of(path)
 
 
 def test_archived_and_erased_captures_are_left_out(tmp_path: Path) -> None:

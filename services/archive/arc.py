@@ -1,0 +1,43 @@
+"""Records of ARC files (1996 to 2009), as records of WARC.
+
+    http://a.example/ 192.0.2.7 20040501120000 text/html 4217
+
+A record begins with such a line: URL, address, time, type and length, in version 2 with more fields
+before the length. Its content is an HTTP response. The record of a WARC file says the same.
+"""
+
+import re
+
+START = b"filedesc:"
+"""The first bytes of an ARC file: its first record describes it."""
+MAX_LINE_BYTES = 8 << 10
+
+_line = re.compile(rb"\s*([A-Za-z][\w+.-]*:\S[^\r\n]*?) (\S+) (\d{14}) ([^\r\n]*?)(\d{1,15})\r?\n")
+
+
+def arc_length(data: bytes) -> int | None:
+    """Return the length of the record that *data* begins with; None without one."""
+    found = _line.match(data, 0, MAX_LINE_BYTES)
+    return found.end() + int(found[5]) if found else None
+
+
+def as_warc(data: bytes) -> bytes | None:
+    """Return the record that *data* begins with as one of WARC; None without one.
+
+    *data* may be the beginning of the record.
+    """
+    found = _line.match(data, 0, MAX_LINE_BYTES)
+    if found is None:
+        return None
+    url, address, date, _, length = found.groups()
+    kind = b"warcinfo" if url.startswith(START) else b"response"
+    head = (
+        b"WARC/1.0",
+        b"WARC-Type: " + kind,
+        b"WARC-Target-URI: " + url,
+        b"WARC-Date: " + date,
+        b"WARC-IP-Address: " + address,
+        b"Content-Type: application/http; msgtype=response",
+        b"Content-Length: " + length,
+    )
+    return b"\r\n".join(head) + b"\r\n\r\n" + data[found.end() : found.end() + int(length)]

@@ -1,0 +1,411 @@
+"""Records as other writers write them: each is read, or counted by its kind. None becomes a page
+that is not the document at its URL."""
+
+import gzip
+import hashlib
+from base64 import b32encode
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gossamer.events import PageFetched, Purpose
+from gossamer.events.hazards import Hazard
+from inspection.crawls.crawl import open_crawl
+from tests.console.test_import import HOME, OLD, TEXT, make_importer, read, write
+from tests.console.test_import import Record as Written
+from tests.support.transcripts import Transcript
+
+DATE, LATER = "2019-05-06T07:08:09Z", "2020-05-06T07:08:09Z"
+AT, LATER_AT = 1557126489.0, 1588748889.0
+OTHER_TEXT = b"<title>Sent</title><p>Your message was sent."
+
+
+def http(body: bytes = TEXT, status: str = "200 OK", *headers: str, end: str = "\r\n") -> bytes:
+    """Return an HTTP response."""
+    lines = [f"HTTP/1.1 {status}", "Content-Type: text/html", *headers]
+    return (end.join(lines) + end * 2).encode() + body
+
+
+def record(
+    kind: str, block: bytes, *fields: str, url: str = OLD, date: str = DATE,
+    version: str = "1.0", end: str = "\r\n",
+) -> bytes:  # fmt: skip
+    """Return a record of WARC with the lines *fields*."""
+    lines = [f"WARC/{version}", f"WARC-Type: {kind}", f"WARC-Target-URI: {url}"]
+    lines += [f"WARC-Date: {date}", *fields, f"Content-Length: {len(block)}"]
+    return (end.join(lines) + end * 2).encode() + block + end.encode() * 2
+
+
+def sha1(data: bytes, written: Callable[[bytes], str] = lambda one: b32encode(one).decode()) -> str:
+    return "sha1:" + written(hashlib.sha1(data, usedforsecurity=False).digest())
+
+
+class Result:
+    """What an import has made of some records."""
+
+    def __init__(self, folder: Path, *records: bytes, packed: bool = True) -> None:
+        members = map(gzip.compress, records) if packed else records
+        (folder / "others.warc.gz").write_bytes(b"".join(members))
+        self.importer = make_importer()
+        self.pages: list[PageFetched] = read(self.importer, folder / "others.warc.gz")
+        self.problems, self.left_out = self.importer.problems, dict(self.importer.left_out)
+
+    @property
+    def bodies(self) -> list[bytes]:
+        return [page.body for page in self.pages]
+
+
+def request(method: str, *fields: str, date: str = DATE) -> bytes:
+    block = f"{method} /old HTTP/1.1\r\nHost: a.test\r\n\r\n".encode()
+    return record("request", block, *fields, date=date)
+
+
+def response_id(*fields: str, body: bytes = OTHER_TEXT, status: str = "200 OK") -> bytes:
+    return record("response", http(body, status), "WARC-Record-ID: <urn:a>", *fields)
+
+
+JOINED: dict[str, Callable[[str], tuple[bytes, ...]]] = {
+    "request names response, after it": lambda method: (
+        response_id(),
+        request(method, "WARC-Record-ID: <urn:b>", "WARC-Concurrent-To: <urn:a>"),
+    ),
+    "request names response, before it": lambda method: (
+        request(method, "WARC-Record-ID: <urn:b>", "WARC-Concurrent-To: <urn:a>"),
+        response_id(),
+    ),
+    "response names request": lambda method: (
+        request(method, "WARC-Record-ID: <urn:b>"),
+        response_id("WARC-Concurrent-To: <urn:c>", "WARC-Concurrent-To: <urn:b>"),
+    ),
+    "equal URL and date": lambda method: (request(method), response_id()),
+}
+
+
+@pytest.mark.parametrize("joined", JOINED)
+@pytest.mark.parametrize("packed", [True, False])
+def test_only_the_response_to_a_get_is_a_page(tmp_path: Path, joined: str, packed: bool) -> None:
+    """webrecorder/pywb#988, webrecorder/archiveweb.page#242: the answer to a form took the place of
+    the page."""
+    for method in ("POST", "PUT", "HEAD", "OPTIONS", "QUERY"):
+        result = Result(tmp_path, *JOINED[joined](method), packed=packed)
+        assert (result.bodies, result.problems) == ([], [])
+        assert result.left_out == {"response to a request that is not a GET": 1}
+    assert Result(tmp_path, *JOINED[joined]("GET"), packed=packed).bodies == [OTHER_TEXT]
+
+
+def test_responses_to_a_get_and_a_post_in_one_second_are_told_apart(tmp_path: Path) -> None:
+    """The kind of webrecorder/pywb#988: the page is not lost with the answer to its form."""
+    result = Result(
+        tmp_path,
+        record("response", http(), "WARC-Record-ID: <urn:1>"),
+        request("GET", "WARC-Concurrent-To: <urn:1>"),
+        response_id(),
+        request("POST", "WARC-Concurrent-To: <urn:a>"),
+    )
+    assert result.bodies == [TEXT]
+
+
+def test_part_of_a_document_is_not_a_page(tmp_path: Path) -> None:
+    """The kind of webrecorder/pywb#988: the answer to a request for a range."""
+    part = http(TEXT[:20], "206 Partial Content", "Content-Range: bytes 0-19/60")
+    again = record("revisit", part, f"WARC-Payload-Digest: {sha1(TEXT[:20])}", date=LATER)
+    result = Result(tmp_path, record("response", part), again)
+    assert (result.pages, result.problems) == ([], [])
+    assert result.left_out == {"part of a document (206)": 2}
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\n"])
+@pytest.mark.parametrize(
+    "interim", ["100 Continue", "103 Early Hints", "102 Processing", "199 Unknown"]
+)
+def test_interim_responses_are_before_the_response(tmp_path: Path, interim: str, end: str) -> None:
+    """iipc/warc-specifications#55: the page was lost, and its status was 103."""
+    first = http(b"", interim, "Link: </style.css>; rel=preload", end=end)
+    whole = http(end=end)
+    for block in (first + whole, first * 3 + whole):
+        for digest in ((), (f"WARC-Payload-Digest: {sha1(block.partition(end.encode() * 2)[2])}",)):
+            (page,) = Result(tmp_path, record("response", block, *digest)).pages
+            assert (page.status, page.body) == (200, TEXT)
+            assert len(page.headers) == 1
+    assert Result(tmp_path, record("response", first)).left_out == {
+        "response without a final status (1xx)": 1
+    }
+
+
+@pytest.mark.parametrize("version", ["0.17", "0.18", "1.0", "1.1", "1.2"])
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize(
+    "ends",
+    [("\r\n", "\r\n"), ("\n", "\r\n"), ("\r\n", "\n"), ("\n", "\n"), ("\r\r\n", "\r\r\n")],
+)
+def test_every_version_and_line_end_is_read(
+    tmp_path: Path, version: str, packed: bool, ends: tuple[str, str]
+) -> None:
+    """iipc/jwarc#25, #26; webrecorder/warcio#131, #157; chfoo/warcat#19;
+    `missing-status-text.warc` of webrecorder/pywb (lines end with CR CR LF); the sample
+    IAH-20080430204825 (WARC/0.17) and ClueWeb09 (WARC/0.18)."""
+    one, other = (
+        record("response", http(body, end=ends[1]), version=version, end=ends[0], url=url)
+        for url, body in ((OLD, TEXT), (HOME, b"one\n\ntwo\r\n\r\n"))
+    )
+    info = record("warcinfo", b"software: another\n", version=version, end=ends[0])
+    result = Result(tmp_path, info, one, other, packed=packed)
+    assert result.problems == []
+    assert [(page.visit.url, page.body) for page in result.pages] == [
+        (OLD, TEXT),
+        (HOME, b"one\n\ntwo\r\n\r\n"),
+    ]
+
+
+@pytest.mark.parametrize("written", [lambda one: b32encode(one).decode(), bytes.hex])
+@pytest.mark.parametrize("again", [lambda one: b32encode(one).decode().lower(), bytes.hex])
+@pytest.mark.parametrize("name", ["sha1", "SHA-1"])
+def test_digests_in_base_16_and_32_are_equal(
+    tmp_path: Path, written: Callable[[bytes], str], again: Callable[[bytes], str], name: str
+) -> None:
+    """WARC 1.1, 5.8 and 5.9, leaves the spelling to the writer. Files mix both."""
+    first = record("response", http(), f"WARC-Payload-Digest: {sha1(TEXT, written)}")
+    digest = sha1(TEXT, again).replace("sha1", name)
+    revisit = record("revisit", http(b""), f"WARC-Payload-Digest: {digest}", url=HOME, date=LATER)
+    assert Result(tmp_path, first, revisit).bodies == [TEXT, TEXT]
+
+
+REFERENCE = (f"WARC-Refers-To-Target-URI: {OLD}", f"WARC-Refers-To-Date: {DATE}")
+IDENTICAL = "WARC-Profile: http://netpreserve.org/warc/1.0/revisit/identical-payload-digest"
+NOT_MODIFIED = "WARC-Profile: http://netpreserve.org/warc/1.0/revisit/server-not-modified"
+DIGEST = f"WARC-Payload-Digest: {sha1(TEXT)}"
+
+
+@pytest.mark.parametrize("stored", [(), (DIGEST,)], ids=["no digest", "digest"])
+@pytest.mark.parametrize(
+    "fields", [(IDENTICAL, *REFERENCE), (IDENTICAL, *REFERENCE, DIGEST), REFERENCE]
+)
+@pytest.mark.parametrize("block", [http(b""), b""], ids=["head", "no block"])
+def test_revisit_record_is_resolved_by_url_and_date(
+    tmp_path: Path, stored: tuple[str, ...], fields: tuple[str, ...], block: bytes
+) -> None:
+    """webrecorder/pywb#88, and Save Page Now: no digest, or no block."""
+    first = record("response", http(TEXT, "200 Fine", "X-A: b"), *stored)
+    other = record("response", http(OTHER_TEXT), date="2019-06-01T00:00:00Z")
+    again = record("revisit", block, *fields, url=HOME, date=LATER)
+    result = Result(tmp_path, first, other, again)
+    assert result.problems == []
+    page = result.pages[-1]
+    assert (page.visit.url, page.started_at, page.body) == (HOME, LATER_AT, TEXT)
+    assert (page.status, page.reason) == (200, "OK" if block else "Fine")
+
+
+def test_revisit_record_never_gets_another_body(tmp_path: Path) -> None:
+    """The kind of webrecorder/pywb#88: the version that it refers to has another digest."""
+    first = record("response", http(OTHER_TEXT))
+    again = record("revisit", http(b""), IDENTICAL, DIGEST, *REFERENCE, date=LATER)
+    unknown = record("revisit", http(b""), IDENTICAL, date=LATER)
+    result = Result(tmp_path, first, again, unknown)
+    assert result.bodies == [OTHER_TEXT]
+    assert [problem.partition(": ")[2] for problem in result.problems] == [
+        " does not have the body of ",
+        "the body of the revisit record is in no file that was read before",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("block", "fields"),
+    [
+        (http(b""), (NOT_MODIFIED,)),
+        (http(b""), (NOT_MODIFIED, *REFERENCE)),
+        (http(b"", "304 Not Modified"), (NOT_MODIFIED,)),
+        (http(b"", "304 Not Modified"), ()),
+        (b"", (NOT_MODIFIED,)),
+    ],
+)
+def test_304_without_validators_is_the_version_before(
+    tmp_path: Path, block: bytes, fields: tuple[str, ...]
+) -> None:
+    """xroche/httrack#778: the profile says that nothing has changed, and the status is 200."""
+    older = record("response", http(OTHER_TEXT), date="2018-01-01T00:00:00Z")
+    again = record("revisit", block, *fields, date=LATER)
+    newer = record("response", http(OTHER_TEXT), date="2021-01-01T00:00:00Z")
+    result = Result(tmp_path, older, record("response", http()), newer, again)
+    assert result.problems == []
+    page = result.pages[-1]
+    assert (page.status, page.body, page.started_at) == (200, TEXT, LATER_AT)
+    assert not page.visit.conditional
+
+
+@pytest.mark.parametrize("block", [http(b"", "304 Not Modified"), b""])
+def test_validators_of_a_304_may_be_fields_of_the_record(tmp_path: Path, block: bytes) -> None:
+    """Heritrix: WARC-Etag and WARC-Last-Modified."""
+    again = record("revisit", block, NOT_MODIFIED, 'WARC-Etag: "7"')
+    (page,) = Result(tmp_path, again).pages
+    assert (page.status, page.visit.conditions) == (304, (("If-None-Match", '"7"'),))
+
+
+def test_wrong_block_digest_beside_a_right_payload_digest_is_counted(tmp_path: Path) -> None:
+    """webrecorder/warcio.js#91: Webrecorder changes heads, and not their digest."""
+    wrong = f"WARC-Block-Digest: {sha1(b'')}"
+    first = record("response", http(), wrong, DIGEST)
+    again = record("revisit", http(b""), wrong, DIGEST, url=HOME, date=LATER)
+    result = Result(tmp_path, first, again)
+    assert (result.bodies, result.problems) == ([TEXT, TEXT], [])
+    (number,) = result.importer.doubts.values()
+    assert number == 2
+    for fields in ((wrong,), (wrong, f"WARC-Payload-Digest: {sha1(b'x')}")):
+        assert "is damaged" in Result(tmp_path, record("response", http(), *fields)).problems[0]
+
+
+@pytest.mark.parametrize("digested", [http(), OTHER_TEXT])
+def test_wrong_payload_digest_beside_a_right_block_digest_is_no_damage(
+    tmp_path: Path, digested: bytes
+) -> None:
+    """ClueWeb09 digests the whole block as payload; other writers, a decoded body."""
+    fields = (
+        f"WARC-Payload-Digest: {sha1(digested)}",
+        f"WARC-Block-Digest: {sha1(http())}",
+    )
+    result = Result(tmp_path, record("response", http(), *fields))
+    assert (result.bodies, result.problems) == ([TEXT], [])
+    assert len(result.importer.doubts) == (digested == OTHER_TEXT)
+
+
+@pytest.mark.parametrize("block", [b"", b"GET", b"\x16\x03\x01", b"GET /"])
+def test_unreadable_request_does_not_hide_its_response(tmp_path: Path, block: bytes) -> None:
+    """`missing-http.warc.gz` of webrecorder/cdxj-indexer: a request without a block."""
+    fields = ("WARC-Record-ID: <urn:b>", "WARC-Concurrent-To: <urn:a>")
+    result = Result(tmp_path, response_id(), record("request", block, *fields))
+    assert result.bodies == [OTHER_TEXT]
+
+
+def test_resource_record_is_the_document_with_its_type(tmp_path: Path) -> None:
+    """webrecorder/webrecorder-player#96, netarchivesuite/solrwayback#192: warcit, Perma."""
+    fields = ("Content-Type: text/html", f"WARC-Payload-Digest: {sha1(TEXT)}")
+    result = Result(
+        tmp_path,
+        record("resource", TEXT, *fields),
+        record("resource", b"\x89PNG\r\n", "Content-Type: image/png", url=HOME),
+        record("revisit", b"", IDENTICAL, DIGEST, url=HOME, date=LATER),
+    )
+    assert result.problems == []
+    assert [page.visit.purpose for page in result.pages] == [
+        Purpose.PAGE,
+        Purpose.REQUISITE,
+        Purpose.PAGE,
+    ]
+    assert result.bodies == [TEXT, b"\x89PNG\r\n", TEXT]
+    assert (result.pages[0].status, result.pages[0].headers) == (
+        200,
+        (("Content-Type", "text/html"),),
+    )
+
+
+def test_records_that_are_not_documents_are_counted_by_kind(tmp_path: Path) -> None:
+    """internetarchive/heritrix3 (whois), Scoop (file:///), Common Crawl (WET)."""
+    result = Result(
+        tmp_path,
+        record("conversion", TEXT, "Content-Type: text/plain"),
+        record("resource", TEXT, url="file:///screenshot.html"),
+        record("response", TEXT, url="whois://whois.test/a"),
+        record("response", http(), "WARC-Segment-Number: 1"),
+        record("continuation", TEXT, "WARC-Segment-Number: 2"),
+        record("screenshot", TEXT),
+        record("metadata", TEXT),
+        record("response", TEXT, url="dns:a.test"),
+    )
+    assert (result.pages, result.problems) == ([], [])
+    assert result.left_out == {
+        "conversion record": 1,
+        "record of a URL that is not http or https": 2,
+        "segment of a record": 2,
+        "record of an unknown type": 1,
+    }
+    assert result.importer.examples["record of a URL that is not http or https"].startswith("file:")
+
+
+@pytest.mark.parametrize(
+    ("date", "at"),
+    [
+        ("2019-05-06T07:08:09+02:00", AT - 7200),
+        ("2019-05-06T07:08:09-0700", AT + 25200),
+        ("20190506070809", AT),
+        ("2019-05-06T07:08:09.123456789Z", AT + 0.123456),
+        ("2019-05-06", 1557100800.0),
+        ("2019-05", 1556668800.0),
+        ("2019", 1546300800.0),
+    ],
+)
+def test_dates_of_other_writers(tmp_path: Path, date: str, at: float) -> None:
+    """WARC 1.1, 5.4 (precision), and ClueWeb09 (offsets of time zones)."""
+    (page,) = Result(tmp_path, record("response", http(), date=date)).pages
+    assert (page.started_at, page.hazards) == (at, ())
+
+
+def test_invalid_date_is_replaced_by_the_date_header(tmp_path: Path) -> None:
+    """ClueWeb09: `2009-03-65T08:43:19-0800`."""
+    date = "Date: Mon, 06 May 2019 07:08:09 GMT"
+    (page,) = Result(
+        tmp_path, record("response", http(TEXT, "200 OK", date), date="2009-03-65T08:43:19-0800")
+    ).pages
+    assert (page.started_at, page.hazards) == (AT, (Hazard.WRONG_DATE,))
+    result = Result(tmp_path, record("response", http(), date="2009-03-65T08:43:19-0800"))
+    assert "no valid date" in result.problems[0]
+
+
+def arc(version: int, *pages: tuple[str, bytes], packed: bool) -> bytes:
+    """Return an ARC file, of version 1 or 2."""
+    more = " 200 - - 0 a.arc" if version == 2 else ""
+    about = b"%d 0 Example\nURL IP-address Archive-date Content-type Archive-length\n\n" % version
+    records = [f"filedesc://a.arc 0.0.0.0 20190506070809 text/plain{more} {len(about)}\n".encode()]
+    records[0] += about
+    for url, block in pages:
+        line = f"{url} 192.0.2.7 20190506070809 text/html{more} {len(block)}\n"
+        records.append(line.encode() + block + b"\n")
+    return b"".join(map(gzip.compress, records) if packed else records)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("version", [1, 2])
+def test_arc_files_are_read(tmp_path: Path, version: int, packed: bool) -> None:
+    """The sample IAH-20080430204825.arc.gz; webrecorder/warcio: `example-space-in-url.arc`."""
+    path = tmp_path / "downloaded file"
+    pages = ((OLD, http()), ("dns:a.test", b"a.test. 60 IN A 192.0.2.7"))
+    spaced = ("http://a.test/a b", http(OTHER_TEXT, end="\n"))
+    path.write_bytes(arc(version, *pages, spaced, packed=packed))
+    importer = make_importer()
+    found = read(importer, path)
+    assert importer.problems == []
+    assert [(page.visit.url, page.body) for page in found] == [
+        (OLD, TEXT),
+        ("http://a.test/a%20b", OTHER_TEXT),
+    ]
+    assert (found[0].started_at, found[0].address) == (AT, "192.0.2.7")
+
+
+@pytest.mark.parametrize(
+    "name", ["a", "a.gz", "a.txt", "a.warc.open", "a.warc?download=1", "a.zip"]
+)
+def test_bytes_say_what_a_file_is(tmp_path: Path, name: str) -> None:
+    """Names of downloaded files are changed, and open files have another suffix."""
+    for data in (write(Written(OLD)), write(Written(OLD), packed=False)):
+        (tmp_path / name).write_bytes(data)
+        assert len(read(make_importer(), tmp_path / name)) == 1
+
+
+def test_command_names_what_it_leaves_out_and_its_status_says_so(
+    tmp_path: Path, transcript: Transcript
+) -> None:
+    """webrecorder/webrecorder-player#96: nothing was said, and the status was 0."""
+    data, file = tmp_path / "data", tmp_path / "others.warc"
+    file.write_bytes(
+        b"".join(
+            (
+                record("response", http(), f"WARC-Block-Digest: {sha1(b'')}", DIGEST),
+                record("conversion", TEXT),
+                request("POST", "WARC-Concurrent-To: <urn:a>"),
+                response_id(),
+            )
+        )
+    )
+    transcript("seed", "--data", data, HOME)
+    transcript("import", "--data", data, file, status=3)
+    with open_crawl(None, data) as crawl:
+        assert crawl.definition() is not None
