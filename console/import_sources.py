@@ -4,13 +4,14 @@ The bytes of a file say what it is: names of downloaded files are changed too of
 something else is a source with a problem, so that the other files are imported.
 """
 
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, NamedTuple, cast
 from zipfile import BadZipFile, ZipFile
 
 from gossamer.captures import (
@@ -27,7 +28,10 @@ from gossamer.web.coding import GZIP, GZIP_MAGIC, ZSTD_MAGIC
 from services.archive.arc import START as ARC_START
 from services.archive.arc import arc_length, as_warc
 from services.archive.reading import (
+    CHUNK_BYTES,
+    RECORD_START,
     PlainRecordReader,
+    RecordHead,
     RecordReader,
     read_chunks,
     record_length,
@@ -38,6 +42,26 @@ START_BYTES = 64 << 10
 WARC_START = b"WARC/"
 ZIP_MAGIC = b"PK\x03\x04"
 NOT_A_WARC = "it is not a WARC, ARC or WACZ file"
+
+
+MAX_RESTARTS = 1000
+"""Damaged parts of a file behind which the next record is searched."""
+MARK_BYTES = 24
+"""Bytes that the beginning of a record has at most."""
+GZIP_MEMBER = GZIP_MAGIC + b"\x08"
+"""The first bytes of a gzip member with deflate."""
+
+
+class Damage(NamedTuple):
+    """A part of a file that cannot be read."""
+
+    start: int
+    end: int | None
+    """None at the end of the file."""
+
+    def __str__(self) -> str:
+        end = "on" if self.end is None else f"to {self.end}"
+        return f"is damaged from byte {self.start} {end}"
 
 
 @dataclass(frozen=True)
@@ -118,21 +142,77 @@ def _open_member(path: Path, name: str) -> Iterator[BinaryIO]:
         yield cast(BinaryIO, member)
 
 
-def reader_of(file: BinaryIO) -> RecordReader | PlainRecordReader:
-    """Return the reader of *file* by its first bytes. Raise BadCapture if it is not an archive."""
+def records_of(file: BinaryIO) -> Iterator[RecordHead | Damage]:
+    """Yield the records of *file*, as records of WARC, and the damaged parts between them.
+
+    Raise BadCapture if it is not an archive.
+    """
     start = file.read(START_BYTES)
-    file.seek(0)
-    if start.startswith((GZIP_MAGIC, ZSTD_MAGIC)):
-        return RecordReader(read_chunks(file.read))
-    if start.startswith(DICTIONARY_MAGIC):
-        dictionary = read_dictionary(partial(read_range, file))
-        file.seek(0)
-        return RecordReader(read_chunks(file.read), dictionary=dictionary)
-    if start.lstrip().startswith(WARC_START):
-        return PlainRecordReader(file, record_length)
-    if start.lstrip().startswith(ARC_START):
-        return PlainRecordReader(file, arc_length)
+    dictionary = read_dictionary(partial(read_range, file)) if _has_dictionary(start) else None
+    mark = _mark_of(start)
+    at, damaged_at = 0, -1
+    for _ in range(MAX_RESTARTS):
+        reader = _reader_at(file, at, mark, dictionary)
+        base = at if isinstance(reader, RecordReader) else 0
+        for head in reader:
+            if damaged_at >= 0:
+                yield Damage(damaged_at, at)
+                damaged_at = -1
+            found = as_warc(head.head)
+            yield RecordHead(base + head.offset, head.length, found or head.head)
+        if not reader.is_damaged:
+            return
+        if damaged_at < 0:
+            damaged_at = base + reader.position
+        next_at = _find(file, mark, max(at, base + reader.position) + 1)
+        if next_at is None:
+            break
+        at = next_at
+    yield Damage(damaged_at, None)
+
+
+def _has_dictionary(start: bytes) -> bool:
+    return start.startswith(DICTIONARY_MAGIC)
+
+
+def _mark_of(start: bytes) -> bytes:
+    """Return the bytes that each record begins with in a file that begins with *start*."""
+    if _has_dictionary(start):
+        return ZSTD_MAGIC
+    for mark in (GZIP_MEMBER, GZIP_MAGIC, ZSTD_MAGIC):
+        if start.startswith(mark):
+            return mark
+    for mark in (WARC_START, ARC_START):
+        if start.lstrip().startswith(mark):
+            return mark
     raise BadCapture(NOT_A_WARC)
+
+
+def _reader_at(
+    file: BinaryIO, at: int, mark: bytes, dictionary: bytes | None
+) -> RecordReader | PlainRecordReader:
+    file.seek(at)
+    if mark in (WARC_START, ARC_START):
+        length_of = record_length if mark == WARC_START else arc_length
+        reader = PlainRecordReader(file, length_of)
+        reader.position = at
+        return reader
+    return RecordReader(read_chunks(file.read), dictionary=dictionary)
+
+
+def _find(file: BinaryIO, mark: bytes, at: int) -> int | None:
+    """Return the position of the next record from *at* on, by its *mark*. ARC files have none."""
+    if mark == ARC_START:
+        return None
+    sought = RECORD_START if mark == WARC_START else re.compile(re.escape(mark))
+    while True:
+        file.seek(at)
+        chunk = file.read(CHUNK_BYTES)
+        if found := sought.search(chunk):
+            return at + found.start()
+        if len(chunk) < CHUNK_BYTES:
+            return None
+        at += len(chunk) - MARK_BYTES
 
 
 def read_capture_at(source: Source, offset: int, length: int) -> Capture:

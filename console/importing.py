@@ -3,7 +3,7 @@
 Each response to a GET becomes the `PageFetched` of a visit at its own time, so that parser, dedup
 and archive handle it like a page that this crawl has fetched. A resource record, which has no HTTP
 response, becomes one with status 200. A revisit record gets the body of the earlier response, which
-must be in a file that was read before. The archive has at most one capture of a URL at one time, so
+must be in one of the files. The archive has at most one capture of a URL at one time, so
 what is imported twice is archived once.
 
 A capture whose date is in the future has the time at which its file was written, so it holds back
@@ -25,7 +25,7 @@ from zipfile import BadZipFile
 
 from msgspec.structs import replace
 
-from console.import_sources import Source, read_capture_at, reader_of
+from console.import_sources import Damage, Source, read_capture_at, records_of
 from gossamer.captures import (
     RECORD_TYPES,
     REVISIT,
@@ -53,7 +53,6 @@ from gossamer.web.sniffing import whole_type
 from gossamer.web.url import BadUrl, canonicalize, fingerprint, host_key, site_of
 from gossamer.web.usage import read_headers
 from gossamer.web.validators import NO_VALIDATORS, Validators
-from services.archive.arc import as_warc
 from services.archive.reading import LINE_ENDS, RecordHead, record_length
 from services.fetcher.outcome import Accepts
 from services.parser.dates import WEB_BEGAN_AT
@@ -84,6 +83,10 @@ _concurrent = re.compile(rb"(?im)^warc-concurrent-to:[ \t]*([^\r\n]+)")
 _is_request = re.compile(rb"(?im)^warc-type:[ \t]*request\b")
 _method = re.compile(r"[A-Z]{3,30}")
 _status = re.compile(rb"HTTP/\S+ +(\d{3})")
+
+
+class MissingBody(BadCapture):
+    """The response with the body of a revisit record was not read yet."""
 
 
 class Place(NamedTuple):
@@ -163,6 +166,8 @@ class Importer:
     """Key of a payload digest → the first response with it."""
     _versions: dict[str, dict[float, Place]] = field(default_factory=dict)
     """Canonical URL → time of a response → its place."""
+    _waiting: list[tuple[Source, RecordHead]] | None = field(default_factory=list)
+    """Revisit records whose body was not found yet; None after the last file."""
 
     def events_of(self, source: Source, now: float) -> Iterator[Event]:
         """Yield the page of each capture in *source*, in the order of the file.
@@ -174,19 +179,29 @@ class Importer:
             return
         try:
             with source.open() as file:
-                requests = Requests(map(_with_warc_head, reader_of(file)))
+                requests = Requests(
+                    head for head in records_of(file) if isinstance(head, RecordHead)
+                )
                 file.seek(0)
-                reader = reader_of(file)
-                for head in map(_with_warc_head, reader):
+                for head in records_of(file):
+                    if isinstance(head, Damage):
+                        self._add_problem(f"{source.name} {head}")
+                        continue
                     _check_framing(head)
                     yield from self._events_of_record(source, head, requests, now)
         except BadCapture as error:
             self._add_problem(f"{source.name}: {error}")
-            return
         except (OSError, BadZipFile) as error:
             raise GossamerError(f"{source.name} cannot be read: {error}") from error
-        if reader.is_damaged:
-            self._add_problem(f"{source.name} is damaged from byte {reader.position} on")
+
+    def events_of_rest(self, now: float) -> Iterator[Event]:
+        """Yield the pages of revisit records that were read before the response with their body.
+
+        To be called after the last file.
+        """
+        waiting, self._waiting = self._waiting, None
+        for source, head in waiting or ():
+            yield from self._events_of_capture(source, head, now)
 
     def _events_of_record(
         self, source: Source, head: RecordHead, requests: Requests, now: float
@@ -197,11 +212,21 @@ class Importer:
         if reason := _reason_to_leave_out(kind, head, requests):
             self._leave_out(reason, head.url)
             return
+        yield from self._events_of_capture(source, head, now)
+
+    def _events_of_capture(self, source: Source, head: RecordHead, now: float) -> Iterator[Event]:
         try:
             url = canonicalize(head.url)
-            if kind != REVISIT:
+            if head.kind.lower() != REVISIT:
                 self._remember(source, head, url)
             page = self._page_of(source, head, url, now)
+        except MissingBody as error:
+            if self._waiting is None:
+                self._add_problem(f"{source.name} at byte {head.offset}: {error}")
+            else:
+                start = split_head(head.head)[0] + b"\r\n\r\n"
+                self._waiting.append((source, RecordHead(head.offset, head.length, start)))
+            return
         except (BadCapture, BadUrl) as error:
             self._add_problem(f"{source.name} at byte {head.offset}: {error}")
             return
@@ -271,7 +296,7 @@ class Importer:
             before = max((at for at in versions if at <= capture.fetched_at), default=None)
             place = versions[before] if before is not None else None
         if place is None:
-            raise BadCapture("the body of the revisit record is in no file that was read before")
+            raise MissingBody("the body of the revisit record is in none of the files")
         return read_capture_at(*place)
 
     def _make_page(
@@ -337,12 +362,6 @@ class Importer:
         self.counts["problem"] += 1
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(problem)
-
-
-def _with_warc_head(head: RecordHead) -> RecordHead:
-    """Return *head*, of a record of WARC or ARC, with the fields of WARC."""
-    found = as_warc(head.head)
-    return head if found is None else RecordHead(head.offset, head.length, found)
 
 
 def _reason_to_leave_out(kind: str, head: RecordHead, requests: Requests) -> str:

@@ -2,6 +2,7 @@
 
 import argparse
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from console.cli.options import add_crawl, open_from
@@ -11,7 +12,7 @@ from console.output import say
 from gossamer import clock
 from gossamer.erasures import Erasures
 from gossamer.errors import BadSettings
-from gossamer.events import Imported, Purpose
+from gossamer.events import Event, Imported, Purpose
 from gossamer.log import Message
 from gossamer.log.blobs import refer
 from gossamer.log.codec import encode
@@ -85,15 +86,20 @@ def _make_importer(
 def _append(crawl: OpenCrawl, importer: Importer, sources: list[Source], inline_limit: int) -> None:
     blobs = crawl.blobs() if crawl.blobs else None
     batch, size = list[Message](), 0
-    for source in sources:
-        for event in importer.events_of(source, clock.now()):
-            message = encode(refer(event, blobs, inline_limit) if blobs else event)
-            batch.append(message)
-            size += len(message.value)
-            if size > BATCH_BYTES:
-                crawl.log.append(batch)
-                batch, size = [], 0
+    for event in _events_of(importer, sources):
+        message = encode(refer(event, blobs, inline_limit) if blobs else event)
+        batch.append(message)
+        size += len(message.value)
+        if size > BATCH_BYTES:
+            crawl.log.append(batch)
+            batch, size = [], 0
     crawl.log.append(batch)
+
+
+def _events_of(importer: Importer, sources: list[Source]) -> Iterator[Event]:
+    for source in sources:
+        yield from importer.events_of(source, clock.now())
+    yield from importer.events_of_rest(clock.now())
 
 
 def _print_result(importer: Importer, files: int, name: str) -> None:

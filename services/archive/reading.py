@@ -5,6 +5,7 @@ select records, and to find the last whole record after a crash. A record can ha
 `gossamer.captures` reads one record at its position as a whole.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,6 +26,8 @@ INPUT_BYTES = 64 << 10
 """Bytes that are decompressed at a time. At the end of each record, the rest of them is copied."""
 MAX_HEAD_BYTES = 64 << 10
 """Bytes of a record that are searched for its headers."""
+RECORD_START = re.compile(rb"WARC/\d\.\d{1,2}\r{0,2}\n(?=WARC-|Content-)")
+"""The beginning of a plain record, also behind a record whose end is missing."""
 LINE_ENDS = b"\r\n"
 """The bytes behind the content of a record: two lines, also as line feeds or carriage returns."""
 MAX_LINE_END_BYTES = 64
@@ -195,7 +198,21 @@ class PlainRecordReader:
             offset, end = self.position, self.position + length
             behind = self._read(end, MAX_LINE_END_BYTES)
             self.position = end + len(behind) - len(behind.lstrip(LINE_ENDS))
+            if self.position < size and self._has_swallowed(offset, end):
+                self.position, self.is_damaged = offset, True
+                return
             yield RecordHead(offset, length, head[:length])
+
+    def _has_swallowed(self, offset: int, end: int) -> bool:
+        """Return whether the record from *offset* to *end* has the beginning of another one, and no
+        record begins behind it: then its end is missing."""
+        behind = self._read(self.position, MAX_HEAD_BYTES)
+        if self._length_of(behind) is not None:
+            return False
+        for at in range(offset + 1, end, CHUNK_BYTES):
+            if RECORD_START.search(self._read(at, min(CHUNK_BYTES, end - at))):
+                return True
+        return False
 
     def _read(self, position: int, size: int) -> bytes:
         self._file.seek(position)

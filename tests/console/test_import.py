@@ -94,6 +94,7 @@ def make_importer(**changes: Any) -> Importer:
 def read(importer: Importer, *paths: Path) -> list[PageFetched]:
     sources = [source for path in paths for source in sources_of(path)]
     events = [event for source in sources for event in importer.events_of(source, START)]
+    events += importer.events_of_rest(START)
     return [event for event in events if isinstance(event, PageFetched)]
 
 
@@ -221,7 +222,10 @@ def test_304_is_the_answer_to_a_condition(tmp_path: Path) -> None:
             write(Record(OLD, warc=(("WARC-Payload-Digest", "sha1:BAD"), NO_BLOCK_DIGEST))),
             "the digest of the body",
         ),
-        (write(Record(OLD, b"", status="304 X", headers=(), kind="revisit")), "in no file"),
+        (
+            write(Record(OLD, b"", status="304 X", headers=(), kind="revisit")),
+            "in none of the files",
+        ),
         (write(Record(OLD, b"", status="304 X", headers=())), "neither an ETag"),
         (write(Record(OLD, headers=(("Transfer-Encoding", "gzip"),))), "transfer coding 'gzip'"),
     ],

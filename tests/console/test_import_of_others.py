@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from backports import zstd
 
 from gossamer.events import PageFetched, Purpose
 from gossamer.events.hazards import Hazard
@@ -205,7 +206,7 @@ def test_revisit_record_never_gets_another_body(tmp_path: Path) -> None:
     assert result.bodies == [OTHER_TEXT]
     assert [problem.partition(": ")[2] for problem in result.problems] == [
         " does not have the body of ",
-        "the body of the revisit record is in no file that was read before",
+        "the body of the revisit record is in none of the files",
     ]
 
 
@@ -231,6 +232,50 @@ def test_304_without_validators_is_the_version_before(
     page = result.pages[-1]
     assert (page.status, page.body, page.started_at) == (200, TEXT, LATER_AT)
     assert not page.visit.conditional
+
+
+@pytest.mark.parametrize("fields", [(IDENTICAL, DIGEST), (IDENTICAL, *REFERENCE)])
+def test_revisit_record_may_be_before_its_response(tmp_path: Path, fields: tuple[str, ...]) -> None:
+    """`netpreserve-twitter.warc` of webrecorder/replayweb.page: records in the order in which they
+    ended."""
+    again = record("revisit", http(b""), *fields, url=HOME, date=LATER)
+    result = Result(tmp_path, again, record("response", http(), DIGEST))
+    assert (sorted(page.visit.url for page in result.pages), result.problems) == ([HOME, OLD], [])
+    (tmp_path / "second.warc").write_bytes(record("response", http(), DIGEST))
+    (tmp_path / "first.warc").write_bytes(again)
+    importer = make_importer()
+    assert len(read(importer, tmp_path / "first.warc", tmp_path / "second.warc")) == 2
+    assert importer.problems == []
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "flipped bytes": lambda data: data[:40] + bytes(one ^ 0x5A for one in data[40:60]) + data[60:],
+    "missing end": lambda data: data[:-30],
+    "missing beginning": lambda data: data[30:],
+    "zeros in place of it": lambda data: bytes(len(data)),
+    "false beginnings": lambda data: (b"\x1f\x8b\x08" + b"WARC/1.0\n") * 20,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("container", ["plain", "gzip", "zstd"])
+def test_records_behind_a_damaged_one_are_read(tmp_path: Path, damage: str, container: str) -> None:
+    """The kind of iipc/jwarc#26: one record that cannot be read hides the others."""
+    packers: dict[str, Callable[[bytes], bytes]] = {
+        "plain": bytes,
+        "gzip": gzip.compress,
+        "zstd": zstd.compress,
+    }
+    pack = packers[container]
+    urls = [f"{HOME}{number}" for number in range(5)]
+    records = [pack(record("response", http(url.encode() * 9), url=url)) for url in urls]
+    for number in (1, 3):
+        records[number] = DAMAGES[damage](records[number])
+    (tmp_path / "a").write_bytes(b"".join(records))
+    importer = make_importer()
+    found = [page.visit.url for page in read(importer, tmp_path / "a")]
+    assert {urls[0], urls[2], urls[4]} <= {*found}
+    assert len(importer.problems) in (1, 2)
 
 
 @pytest.mark.parametrize("block", [http(b"", "304 Not Modified"), b""])
