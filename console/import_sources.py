@@ -5,6 +5,7 @@ something else is a source with a problem, so that the other files are imported.
 """
 
 import re
+import struct
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -39,6 +40,8 @@ from services.archive.reading import (
 
 START_BYTES = 64 << 10
 """Bytes of a file that say what it is. Some writers fill the header of the first gzip member."""
+DAMAGED_ZIP = (BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error)
+"""Errors of a ZIP file or a member of it that is damaged, encrypted or of an unknown kind."""
 WARC_START = b"WARC/"
 ZIP_MAGIC = b"PK\x03\x04"
 NOT_A_WARC = "it is not a WARC, ARC or WACZ file"
@@ -97,7 +100,7 @@ def sources_of(path: Path) -> list[Source]:
     try:
         with ZipFile(path) as packed:
             names = sorted(one for one in packed.namelist() if _is_archive_member(packed, one))
-    except (OSError, BadZipFile) as error:
+    except (OSError, ValueError, struct.error, *DAMAGED_ZIP) as error:
         return [_with_problem(alone, f"it cannot be read: {error}")]
     if not names:
         return [_with_problem(alone, "it has no WARC file")]
@@ -114,7 +117,7 @@ def _is_archive_member(packed: ZipFile, name: str) -> bool:
     try:
         with packed.open(name) as member:
             return is_archive(member.read(START_BYTES))
-    except (BadZipFile, NotImplementedError, RuntimeError, zlib.error):
+    except DAMAGED_ZIP:
         # The member is damaged, encrypted or compressed by an unknown method. Its name decides
         # whether it is missed.
         return ".warc" in name

@@ -21,11 +21,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import NamedTuple
-from zipfile import BadZipFile
 
 from msgspec.structs import replace
 
-from console.import_sources import Damage, Source, read_capture_at, records_of
+from console.import_sources import DAMAGED_ZIP, Damage, Source, read_capture_at, records_of
 from gossamer.captures import (
     RECORD_TYPES,
     REVISIT,
@@ -191,7 +190,9 @@ class Importer:
                     yield from self._events_of_record(source, head, requests, now)
         except BadCapture as error:
             self._add_problem(f"{source.name}: {error}")
-        except (OSError, BadZipFile) as error:
+        except DAMAGED_ZIP as error:
+            self._add_problem(f"{source.name} is damaged: {error}")
+        except OSError as error:
             raise GossamerError(f"{source.name} cannot be read: {error}") from error
 
     def events_of_rest(self, now: float) -> Iterator[Event]:
@@ -220,6 +221,9 @@ class Importer:
             if head.kind.lower() != REVISIT:
                 self._remember(source, head, url)
             page = self._page_of(source, head, url, now)
+        except DAMAGED_ZIP as error:
+            self._add_problem(f"{source.name} at byte {head.offset}: {error}")
+            return
         except MissingBody as error:
             if self._waiting is None:
                 self._add_problem(f"{source.name} at byte {head.offset}: {error}")

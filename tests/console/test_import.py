@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import ZipFile
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 from backports import zstd
@@ -234,10 +234,22 @@ def test_unusable_records_are_named(tmp_path: Path, data: bytes, problem: str) -
     assert problem in problem_of(tmp_path, data)
 
 
+def damaged_zip() -> bytes:
+    """Return a WACZ file whose deflated member is damaged behind its first record."""
+    out = BytesIO()
+    with ZipFile(out, "w", ZIP_DEFLATED) as packed:
+        records = [Record(OLD, os.urandom(30_000)) for _ in range(5)]
+        packed.writestr("archive/a.warc", write(*records, packed=False))
+    data = bytearray(out.getvalue())
+    data[len(data) // 2 : len(data) // 2 + 400] = bytes(400)
+    return bytes(data)
+
+
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
         (zip_of(), "no WARC file"),
+        (zip_of(a=b"").replace(b"PK\1\2\x14\3\x14", b"PK\1\2\x14\3\xff"), "cannot be read"),
         (b"PK\3\4", "cannot be read"),
         (b"PK", "it is not a WARC"),
         (b"", "it is not a WARC"),
@@ -253,6 +265,15 @@ def test_file_of_another_kind_does_not_stop_the_others(
     (page,) = read(importer, tmp_path / "a.wacz", tmp_path / "b.warc.gz")
     assert page.visit.url == OLD
     assert len(importer.problems) == 1 and problem in importer.problems[0]
+
+
+def test_damaged_member_does_not_stop_the_others(tmp_path: Path) -> None:
+    (tmp_path / "a.wacz").write_bytes(damaged_zip())
+    (tmp_path / "b.warc.gz").write_bytes(write(Record(HOME)))
+    importer = make_importer()
+    found = read(importer, tmp_path / "a.wacz", tmp_path / "b.warc.gz")
+    assert found[-1].visit.url == HOME
+    assert any("a.wacz" in problem for problem in importer.problems)
 
 
 def test_missing_file_is_refused(tmp_path: Path) -> None:
