@@ -15,19 +15,25 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from console.cli.options import add_place, add_port, open_from
+from console.cli.pages import iterate_records
 from console.listening import listen
 from console.output import say
+from console.replay_page import documents_of, render
 from gossamer import clock
 from gossamer.errors import GossamerError
+from gossamer.events import Page
 from gossamer.extras import require_extra
+from gossamer.log.codec import decode
 from inspection.archive.warcs import WarcFiles, list_warcs
 from inspection.basics.figures import plural
+from inspection.crawls.crawl import OpenCrawl
 
 DEFAULT_PORT = 8090
 COLLECTION = "archive"
@@ -35,6 +41,8 @@ REFRESH_SECONDS = 60.0
 """Seconds between two renewals of the index."""
 POLL_SECONDS = 0.1
 INDEX, PATHS, CONFIG, LOG = "index.cdxj", "paths.txt", "config.yaml", "pywb.log"
+TEMPLATES, FIRST_PAGE = "templates", "search.html"
+"""Where pywb looks for the page of a collection."""
 NOT_MODIFIED_STATUS = "304"
 
 
@@ -74,6 +82,7 @@ def _renewal(options: argparse.Namespace, folder: Path) -> Callable[[], int]:
             left_out = warcs.leave_out_zstd()
             if warcs.files != last:
                 captures = write_collection(warcs, folder)
+                write_first_page(folder, partial(_titles, crawl))
                 last = [*warcs.files]
             if left_out != reported:
                 say(f"{plural(left_out, 'WARC file')} with zstd left out: pywb reads gzip only.")
@@ -139,6 +148,23 @@ def write_collection(warcs: WarcFiles, folder: Path) -> int:
     return _replace(folder / INDEX, (line for line in warcs.merged_lines() if is_replayed(line)))
 
 
+def write_first_page(folder: Path, titles: Callable[[set[str]], Mapping[str, str]]) -> None:
+    """Write the page of the collection from the index in *folder*."""
+    template = folder / TEMPLATES / FIRST_PAGE
+    template.parent.mkdir(exist_ok=True)
+    with (folder / INDEX).open(encoding="utf-8") as lines:
+        _replace(template, render(documents_of(lines), titles, COLLECTION))
+
+
+def _titles(crawl: OpenCrawl, urls: set[str]) -> dict[str, str]:
+    found = dict[str, str]()
+    for record in iterate_records(crawl, follow=False) if urls else ():
+        page = decode(record)
+        if isinstance(page, Page) and page.url in urls and page.title:
+            found[page.url] = page.title
+    return found
+
+
 def is_replayed(line: str) -> bool:
     """Return whether pywb can show a capture: it shows an empty page for a 304, in place of the
     page that has not changed."""
@@ -151,10 +177,10 @@ def _path_of(uri: str) -> str:
 
 
 def _replace(path: Path, lines: Iterable[str]) -> int:
-    partial, count = path.with_name(path.name + ".partial"), 0
-    with partial.open("w", encoding="utf-8") as file:
+    unfinished, count = path.with_name(path.name + ".partial"), 0
+    with unfinished.open("w", encoding="utf-8") as file:
         for line in lines:
             file.write(line)
             count += 1
-    os.replace(partial, path)
+    os.replace(unfinished, path)
     return count

@@ -3,6 +3,7 @@
 import gzip
 import os
 import random
+import re
 import shutil
 import socket
 import subprocess
@@ -24,9 +25,11 @@ from msgspec.structs import replace
 
 from console.cli.main import main
 from console.cli.replay import is_replayed
+from console.replay_page import MAX_LISTED, Listed, render
 from gossamer.events import PageFetched
-from inspection.basics.folder import Folder
-from tests.archive.crawled import archived_folder
+from gossamer.log.codec import encode
+from inspection.basics.folder import Folder, Opened
+from tests.archive.crawled import archived_folder, document
 from tests.archive.harness import page
 from tests.support.commands import clean_environment
 from tests.support.waiting import HANG_TIMEOUT
@@ -248,6 +251,45 @@ def test_each_content_coding_is_replayed(tmp_path: Path) -> None:
         if not found[url].endswith(body)
     ]
     assert wrong == []
+
+
+HOSTILE = "</a><script>alert(1)</script>{{ 7 * 7 }}{% for %}{# \n%> # '\""
+
+
+@pytest.mark.slow
+def test_first_page_lists_the_documents_with_titles(tmp_path: Path) -> None:
+    """Nobody knows the URLs of an archive by heart, and pywb asks for one."""
+    html = (("Content-Type", "text/html"),)
+    png = (("Content-Type", "image/png"),)
+    fetched = [page(1), page(2), page(3, headers=png), page(4, status=404), page(5, headers=html)]
+    folder = archived_folder(tmp_path / "data", fetched)
+    opened = Opened(folder)
+    titled = [document(fetched[0]), replace(document(fetched[1]), title=HOSTILE)]
+    opened.log.append([encode(one) for one in titled])
+    opened.database.close()
+    with replayed(folder) as address:
+        with urlopen(f"{address}/", timeout=HANG_TIMEOUT) as response:
+            shown = response.read().decode()
+        links = re.findall('<a href="(/archive/[0-9]+/[^"]*)"', shown)
+        assert [link.split("/", 3)[3] for link in sorted(links)] == [
+            fetched[index].visit.url for index in (0, 1, 4)
+        ]
+        root = address.removesuffix("/archive")
+        with urlopen(f"{root}{links[0].replace('/http', 'mp_/http')}") as response:
+            assert b"<p>Hello" in response.read()
+    assert "Title of http://site1.example/page/1?q=1" in shown
+    assert "49" not in shown.partition("</style>")[2].replace("&#123;&#123; 7 * 7", "")
+    assert "<script>" not in shown
+    assert "alert(1)&lt;/script&gt;&#123;&#123; 7 * 7 &#125;&#125;" in shown
+
+
+@pytest.mark.parametrize("number", [0, 3, MAX_LISTED + 2])
+def test_first_page_is_bounded(number: int) -> None:
+    documents = (Listed(f"http://a.test/{index}", "20200101000000", 1) for index in range(number))
+    shown = "".join(render(documents, lambda urls: {}, "archive"))
+    assert shown.count("<tr>") == min(number, MAX_LISTED)
+    assert ("2 more documents" in shown) == (number > MAX_LISTED)
+    assert ("No page" in shown) == (number == 0)
 
 
 @pytest.mark.slow
