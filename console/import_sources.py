@@ -4,16 +4,20 @@ The bytes of a file say what it is: names of downloaded files are changed too of
 something else is a source with a problem, so that the other files are imported.
 """
 
+import os
 import re
 import struct
+import weakref
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from io import SEEK_CUR, SEEK_END, SEEK_SET, BufferedReader, RawIOBase
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
-from zipfile import BadZipFile, ZipFile
+from tempfile import TemporaryFile
+from typing import IO, Any, BinaryIO, NamedTuple, cast
+from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from gossamer.captures import (
     DICTIONARY_MAGIC,
@@ -44,6 +48,10 @@ DAMAGED_ZIP = (BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.err
 """Errors of a ZIP file or a member of it that is damaged, encrypted or of an unknown kind."""
 WARC_START = b"WARC/"
 ZIP_MAGIC = b"PK\x03\x04"
+LOCAL_HEADER = struct.Struct("<4s22xHH")
+"""Signature, and the lengths of the name and of the extra field (APPNOTE, 4.3.7)."""
+ENCRYPTED = 1
+"""The flag of an encrypted member."""
 NOT_A_WARC = "it is not a WARC, ARC or WACZ file"
 
 
@@ -99,14 +107,14 @@ def sources_of(path: Path) -> list[Source]:
         return [_with_problem(alone, NOT_A_WARC)]
     try:
         with ZipFile(path) as packed:
-            names = sorted(one for one in packed.namelist() if _is_archive_member(packed, one))
+            members = [one for one in packed.infolist() if _is_archive_member(packed, one.filename)]
+            found = [
+                Source(f"{path.name}/{one.filename}", written_at, _opener_of(path, one))
+                for one in sorted(members, key=lambda one: one.filename)
+            ]
     except (OSError, ValueError, struct.error, *DAMAGED_ZIP) as error:
         return [_with_problem(alone, f"it cannot be read: {error}")]
-    if not names:
-        return [_with_problem(alone, "it has no WARC file")]
-    return [
-        Source(f"{path.name}/{one}", written_at, partial(_open_member, path, one)) for one in names
-    ]
+    return found or [_with_problem(alone, "it has no WARC file")]
 
 
 def _with_problem(source: Source, problem: str) -> Source:
@@ -139,10 +147,79 @@ def _unpacked(start: bytes) -> bytes:
         return b""
 
 
+def _opener_of(path: Path, member: ZipInfo) -> Callable[[], AbstractContextManager[BinaryIO]]:
+    """Return the function that opens *member*. Each capture is read by its position, to which the
+    reader of `zipfile` would read all bytes before it."""
+    if member.compress_type != ZIP_STORED or member.flag_bits & ENCRYPTED:
+        return _Unpacked(path, member).open
+    with path.open("rb") as file:
+        file.seek(member.header_offset)
+        header = file.read(LOCAL_HEADER.size)
+    magic, name_length, extra_length = LOCAL_HEADER.unpack(header)
+    if magic != ZIP_MAGIC:
+        raise BadZipFile("a local header is damaged")
+    start = member.header_offset + LOCAL_HEADER.size + name_length + extra_length
+    return partial(_open_part, path, start, member.file_size)
+
+
 @contextmanager
-def _open_member(path: Path, name: str) -> Iterator[BinaryIO]:
-    with ZipFile(path) as packed, packed.open(name) as member:
-        yield cast(BinaryIO, member)
+def _open_part(path: Path, start: int, size: int) -> Iterator[BinaryIO]:
+    with path.open("rb") as file:
+        yield cast(BinaryIO, BufferedReader(_Part(file, start, size)))
+
+
+class _Part(RawIOBase):
+    """The bytes of *file* from *start* on, as a file of *size* bytes."""
+
+    def __init__(self, file: BinaryIO, start: int, size: int) -> None:
+        self._file, self._start, self._size, self._at = file, start, size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = SEEK_SET) -> int:
+        self._at = max(0, offset + {SEEK_SET: 0, SEEK_CUR: self._at, SEEK_END: self._size}[whence])
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        wanted = max(0, min(len(buffer), self._size - self._at))
+        found = os.pread(self._file.fileno(), wanted, self._start + self._at)
+        buffer[: len(found)] = found
+        self._at += len(found)
+        return len(found)
+
+
+class _Unpacked:
+    """A compressed member, which is unpacked into a temporary file when it is first opened."""
+
+    def __init__(self, path: Path, member: ZipInfo) -> None:
+        self._path, self._member = path, member
+        self._file: IO[bytes] | None = None
+        self._size = 0
+
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """Open the unpacked member."""
+        if self._file is None:
+            self._file = TemporaryFile()  # noqa: SIM115  # Closed with this object.
+            weakref.finalize(self, self._file.close)
+            self._unpack(self._file)
+        yield cast(BinaryIO, BufferedReader(_Part(cast(BinaryIO, self._file), 0, self._size)))
+
+    def _unpack(self, file: IO[bytes]) -> None:
+        try:
+            with ZipFile(self._path) as packed, packed.open(self._member) as member:
+                for chunk in iter(partial(member.read, START_BYTES), b""):
+                    file.write(chunk)
+        except DAMAGED_ZIP:
+            if not file.tell():
+                raise
+            file.write(b"\0")  # No record begins with it, so that the damage is reported.
+        file.flush()
+        self._size = file.tell()
 
 
 def records_of(file: BinaryIO) -> Iterator[RecordHead | Damage]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import ZIP_DEFLATED, ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipExtFile, ZipFile
 
 import pytest
 from backports import zstd
@@ -274,6 +274,25 @@ def test_damaged_member_does_not_stop_the_others(tmp_path: Path) -> None:
     found = read(importer, tmp_path / "a.wacz", tmp_path / "b.warc.gz")
     assert found[-1].visit.url == HOME
     assert any("a.wacz" in problem for problem in importer.problems)
+
+
+@pytest.mark.parametrize("compression", [ZIP_STORED, ZIP_DEFLATED])
+def test_member_is_not_read_again_for_each_capture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compression: int
+) -> None:
+    records = [Record(f"{HOME}{number}", os.urandom(9000)) for number in range(40)]
+    with ZipFile(tmp_path / "a.wacz", "w", compression) as packed:
+        packed.writestr("archive/a.warc", data := write(*records, packed=False))
+    taken, original = [], ZipExtFile.read
+
+    def count(self: ZipExtFile, size: int = -1) -> bytes:
+        taken.append(len(found := original(self, size)))
+        return found
+
+    monkeypatch.setattr(ZipExtFile, "read", count)
+    found = read(make_importer(), tmp_path / "a.wacz")
+    assert [one.body for one in found] == [one.body for one in records]
+    assert sum(taken) < 2 * len(data)
 
 
 def test_missing_file_is_refused(tmp_path: Path) -> None:
