@@ -6,9 +6,10 @@ larger model. Text is lower-cased, which does not hurt the model; otherwise it t
 capitals for Turkish.
 
 Misread words are dropped from the text: long runs of letters show that a document has another type,
-or another encoding, than it declares (Gomes and Silva, *The Viúva Negra crawler*, 2.2.1). Chinese,
-Japanese, Thai and other scripts do not separate words by spaces. URLs and lists contain more than
-letters. Some languages compound words.
+or another encoding, than it declares (Gomes and Silva, *The Viúva Negra crawler*, 2.2.1). What is
+not a letter ends a word: URLs and lists contain more than letters. Only the word itself is dropped,
+and leaves a space. Chinese, Japanese, Thai and other scripts do not separate words by spaces, so
+their runs are never dropped. Some languages compound words.
 """
 
 import re
@@ -34,17 +35,13 @@ COMPOUNDING_LANGUAGES = frozenset(
     {"da", "de", "et", "fi", "hu", "is", "nb", "nl", "nn", "no", "sv"}
 )
 """Languages in which a word may be twice as long."""
-SPACELESS_SCRIPTS = (
-    "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf"
-    "\u2e80-\ua4cf\ua9e0-\ua9ff\uaa60-\uaadf\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"
-    "\U00020000-\U0003ffff"
+ALPHABETS = (
+    "0-9A-Za-z\u00aa-\u0dff\u10a0-\u10ff\u1200-\u177f\u1800-\u18ff\u1c80-\u1cbf\u1d00-\u1fff"
+    "\u2c00-\u2dff\ua640-\ua7ff\uab30-\uabbf\ufb00-\ufdff\ufe70-\ufefc"
 )
-"""Thai, Lao, Tibetan, Burmese, Khmer, Tai, Chinese, Japanese and Yi, with their punctuation."""
-SEPARATING_CHARACTERS = (
-    r"!-/:-@\[-`{-~\u00a1\u00a7\u00a9\u00ab-\u00bb\u00bf\u00d7"
-    r"\u200b-\u205e\u20a0-\u20bf\u2100-\u2bff\U0001f000-\U0001faff"
-)
-"""Signs and symbols that separate words."""
+"""Scripts that separate words by spaces, in which a long run is misread: Latin, Greek, Cyrillic,
+Hebrew, Arabic, the scripts of India, Georgian, Ethiopic, and smaller ones. Runs in a script that is
+not in this table are kept."""
 
 _language = re.compile(r"\s*([A-Za-z]{2,3})(?![A-Za-z0-9])")
 
@@ -109,7 +106,7 @@ def digest_of(content: bytes) -> str:
 
 
 def drop_misread_words(text: str, max_letters: int, language: str = "") -> str:
-    """Return *text* without strings that have more than *max_letters* letters in a row.
+    """Return *text* without words that have more than *max_letters* letters and digits.
 
     0 disables the limit.
     """
@@ -117,22 +114,22 @@ def drop_misread_words(text: str, max_letters: int, language: str = "") -> str:
         return text
     if language in COMPOUNDING_LANGUAGES:
         max_letters *= 2
-    strings, words = _patterns(max_letters)
-    result = strings.sub(lambda match: match[0] if words.fullmatch(match[0]) else "", text)
-    return text if len(result) == len(text) else _tidy_lines(result)
+    runs, words = _patterns(max_letters)
+    if not runs.search(text):
+        return text
+    lines = list[str]()
+    for line in text.split("\n"):
+        kept = runs.sub(lambda run: words.sub(" ", run[0]), line)
+        if kept != line:
+            kept = re.sub(" {2,}", " ", kept).strip()
+            if not kept:
+                continue
+        lines.append(kept)
+    return "\n".join(lines)
 
 
 @cache
 def _patterns(max_letters: int) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return patterns of suspicious strings, and of acceptable strings."""
-    between = f"[{SPACELESS_SCRIPTS}{SEPARATING_CHARACTERS}]"
-    word = f"(?:(?![{SPACELESS_SCRIPTS}])[^\\W_]){{1,{max_letters}}}"
-    return (
-        re.compile(rf"(?<!\S)\S{{{max_letters + 1},}}"),
-        re.compile(f"{between}*+(?:{word}(?:{between}++{word})*+{between}*+)?"),
-    )
-
-
-def _tidy_lines(text: str) -> str:
-    lines = (re.sub(" {2,}", " ", line).strip() for line in text.split("\n"))
-    return "\n".join(line for line in lines if line)
+    """Return patterns of long runs of letters in any scripts, and of the misread words in a run."""
+    longer = f"{{{max_letters + 1},}}"
+    return re.compile(rf"[^\W_]{longer}"), re.compile(f"[{ALPHABETS}]{longer}")

@@ -117,7 +117,7 @@ WORDS = "Some words before it, and some more of them behind it. " * 5
 
 @pytest.mark.parametrize("kind", ["text/html", "text/plain"])
 @pytest.mark.parametrize(
-    "string", ["x" * 31, BASE64, "ÿØÿàJFIF¤¶§ÿÛ¾°ÐÑ¤ÿØÿàJFIF¤¶§ÿÛ¾°ÐÑ¤", "a1b2" * 20]
+    "string", ["x" * 31, BASE64, "ÿØÿàJFIFÿÛÐÑÿØÿàJFIFÿÛÐÑÿØÿàJFIF", "a1b2" * 20]
 )
 def test_misread_word_is_dropped_and_a_hazard(kind: str, string: str) -> None:
     body = f"{WORDS}{string} {WORDS}"
@@ -163,7 +163,8 @@ def test_compounds_may_be_longer() -> None:
 
 @pytest.mark.slow
 @given(st.text(), st.integers(1, 40))
-def test_only_long_strings_are_dropped(text: str, max_letters: int) -> None:
+def test_only_long_words_are_dropped(text: str, max_letters: int) -> None:
     result = drop_misread_words(text, max_letters)
-    assert result == text or set(result.split()) <= set(text.split())
-    assert all(one in result.split() for one in text.split() if len(one) <= max_letters)
+    assert all(one in result for one in text.split() if len(one) <= max_letters)
+    left = iter("".join(text.split()))
+    assert all(character in left for character in "".join(result.split())), "a part of the text"
