@@ -62,6 +62,7 @@ SAMPLES: dict[str, bytes] = {
     "application/rdf+xml": FEED_SAMPLE,
     "application/json": b'[{"name": "A name", "url": "http://localhost/"}]',
     "application/ld+json": b"{",
+    "text/json": b"[]",
     "application/feed+json": b'{"version": "https://jsonfeed.org/version/1"}',
     PDF: PDF_SAMPLE,
     **dict.fromkeys(("application/zip", *OFFICE), _office_sample()),
