@@ -77,6 +77,7 @@ class Hazard(StrEnum):
     MALFORMED_HTML = "malformed_html"
     MALFORMED_LISTING = "malformed_listing"
     PARSER_FAULT = "parser_fault"
+    READER_FAILED = "reader_failed"
     EXPIRED_LEASES = "expired_leases"
     CHARSET_CONFLICT = "charset_conflict"
     MISREAD_TEXT = "misread_text"
@@ -278,6 +279,11 @@ HAZARDS: dict[Hazard, Counting] = {
         "The parser cannot read the page, or skips it after too many unreadable pages of the "
         "host. The verdict is `unreadable`. The first such pages of a host become dead letters, "
         "except bodies with an unknown or wrong Content-Encoding, which the archive has."),
+    Hazard.READER_FAILED: Counting(("parser",), (),
+        "A reader of Gossamer failed on the page: with an exception, or by the end of its process. "
+        "The page is read without the part that failed: its metadata, its headings, its main text, "
+        "or the text of a PDF. Without such a part it is unreadable, and does not count to the "
+        "backoff of the host."),
     Hazard.EXPIRED_LEASES: Counting(
         ("frontier",), ("frontier.expired_wait", "frontier.lease_slack"),
         "At least two leases of the host expired in a row, although fetchers answered others. "

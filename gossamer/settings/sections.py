@@ -176,8 +176,9 @@ class FrontierSettings(Section):
     how the host answers for a missing page. Responses like that are not pages (hazard soft_404). 0
     turns probes off."""
     unreadable_limit: Annotated[Natural, unit("pages")] = 5
-    """Number of consecutive unreadable pages after which a host backs off (hazard parser_fault). 0
-    turns it off."""
+    """Number of consecutive unreadable pages after which a host backs off (hazard parser_fault).
+    Pages on which a reader of Gossamer fails do not count (hazard reader_failed). 0 turns it
+    off."""
     unreadable_wait: Seconds = 600.0
     """First backoff of a host with unreadable pages. After each backoff one page is visited. If it
     is unreadable, too, the backoff doubles, up to a day."""

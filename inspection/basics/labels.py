@@ -127,6 +127,7 @@ HAZARD_LABELS: dict[Hazard, HazardLabel] = {
     Hazard.MALFORMED_HTML: HazardLabel("malformed HTML", D),
     Hazard.MALFORMED_LISTING: HazardLabel("malformed listing", D),
     Hazard.PARSER_FAULT: HazardLabel("unreadable page", F),
+    Hazard.READER_FAILED: HazardLabel("pages on which a reader failed", D),
     Hazard.EXPIRED_LEASES: HazardLabel("hosts that seem to stop fetchers", F),
     Hazard.CHARSET_CONFLICT: HazardLabel("conflicting encodings", D),
     Hazard.MISREAD_TEXT: HazardLabel("unreadable strings in text", D),

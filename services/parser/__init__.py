@@ -62,14 +62,16 @@ document where the estimate reaches a second. Most pages need only a quick check
 
 Retries and dead letters
 ------------------------
-A page is poison if it exceeds its time limit, or if the child reports that memory ran out. It
-becomes a dead letter with its bytes. A child that ends for another reason may have been killed by
-an operator or the OOM killer, so a second child reads the page. If that one ends too, the page is
-poison. Children that end before they are ready do not count against a page: the parser itself is
-broken, and it stops. The log still gets a `PageParsed` for a poison page, of the kind that says it
-is unreadable, so that the page is visited again like any other. Only a few dead letters per host
-are stored (`service.DeadLetterLimiter`), and the frontier backs off from a host with one unreadable
-page after another.
+A page is poison if it exceeds its time limit. It becomes a dead letter with its bytes. A child that
+ends for another reason may have been killed by an operator or the OOM killer, so a second child
+reads the page. If that one ends too, or if a reader fails with an exception or for lack of memory,
+the page is read without the part on which the reader failed (`parts`). A page that fails outside of
+these parts, or once more, is poison. Children that end before they are ready do not count against a
+page: the parser itself is broken, and it stops. The log still gets a `PageParsed` for a poison
+page, of the kind that says it is unreadable, so that the page is visited again like any other. Only
+a few dead letters per host are stored (`service.DeadLetterLimiter`), and the frontier backs off
+from a host with one unreadable page after another. A page on which a reader has failed does not
+count: the host is not to blame.
 
 Why lexbor
 ----------

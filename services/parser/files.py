@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from io import BytesIO
 from struct import error as StructError
+from typing import NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
 import pypdfium2
@@ -28,6 +29,7 @@ from gossamer.text.blocks import fold_whitespace
 from services.parser.charset import decode_text
 from services.parser.dates import parse_date, parse_pdf_date
 from services.parser.html.document import MAX_DESCRIPTION_LENGTH, MAX_TITLE_LENGTH
+from services.parser.parts import Part, read_part
 from services.parser.received import ReceivedDocument, add_links, add_text
 from services.parser.text import detect_language
 from services.parser.xml import Element, local_name, read_document, text_of
@@ -57,21 +59,33 @@ ARCHIVE_ERRORS = (
 """Errors that `zipfile` raises for damaged, encrypted or malicious archives."""
 
 
+class PdfPages(NamedTuple):
+    """What the pages of a PDF have."""
+
+    text: str = ""
+    targets: tuple[str, ...] = ()
+    """The targets of the links; without links, the URLs in the text."""
+    is_whole: bool = True
+    """Whether the document was read to its end."""
+
+
 def read_pdf(received: ReceivedDocument) -> PageParsed:
     """Return the contents of a PDF; nothing if it cannot be opened."""
     parsed, options = received.parsed, received.options
     try:
         with closing(pypdfium2.PdfDocument(received.body)) as document:
-            titled = _add_pdf_metadata(parsed, document)
-            text, targets, is_whole = _read_pdf_pages(document)
+            titled = read_part(
+                Part.METADATA, options, lambda: _add_pdf_metadata(parsed, document), parsed
+            )
+            pages = read_part(Part.TEXT, options, lambda: _read_pdf_pages(document), PdfPages())
     except pypdfium2.PdfiumError:
         return parsed
-    parsed = add_text(add_links(titled, targets, options), text, options)
-    return parsed if is_whole else replace(parsed, cut=(*parsed.cut, "text"))
+    parsed = add_text(add_links(titled, pages.targets, options), pages.text, options)
+    return parsed if pages.is_whole else replace(parsed, cut=(*parsed.cut, "text"))
 
 
 def _add_pdf_metadata(parsed: PageParsed, document: pypdfium2.PdfDocument) -> PageParsed:
-    metadata = document.get_metadata_dict()
+    metadata = {key: _read_pdf_info(document, key) for key in document.METADATA_KEYS}
     created_at = parse_pdf_date(metadata["CreationDate"])
     modified_at = parse_pdf_date(metadata["ModDate"])
     return replace(
@@ -87,6 +101,14 @@ def _add_pdf_metadata(parsed: PageParsed, document: pypdfium2.PdfDocument) -> Pa
     )
 
 
+def _read_pdf_info(document: pypdfium2.PdfDocument, key: str) -> str:
+    """Return a value of the dictionary Info; a character that is cut in half is U+FFFD."""
+    name = key.encode() + b"\0"
+    buffer = ctypes.create_string_buffer(raw.FPDF_GetMetaText(document, name, None, 0))
+    raw.FPDF_GetMetaText(document, name, buffer, len(buffer))
+    return buffer.raw.decode("utf-16-le", "replace").rstrip("\0")
+
+
 def _read_pdf_language(document: pypdfium2.PdfDocument) -> str:
     buffer = (ctypes.c_ushort * 64)()
     size = raw.FPDFCatalog_GetLanguage(document, buffer, ctypes.sizeof(buffer))
@@ -95,11 +117,7 @@ def _read_pdf_language(document: pypdfium2.PdfDocument) -> str:
     return bytes(buffer)[:size].decode("utf-16-le", "ignore").rstrip("\0")
 
 
-def _read_pdf_pages(document: pypdfium2.PdfDocument) -> tuple[str, list[str], bool]:
-    """Return the text, the targets of the links, and whether the document was read to its end.
-
-    A document without links yields the URLs in its text.
-    """
+def _read_pdf_pages(document: pypdfium2.PdfDocument) -> PdfPages:
     texts, targets, written = list[str](), list[str](), list[str]()
     characters_left = MAX_TEXT_LENGTH
     for number in range(min(len(document), MAX_PAGES)):
@@ -114,7 +132,7 @@ def _read_pdf_pages(document: pypdfium2.PdfDocument) -> tuple[str, list[str], bo
         if not characters_left:
             break
     is_whole = bool(characters_left) and len(document) <= MAX_PAGES
-    return _join_pages(texts), targets or written, is_whole
+    return PdfPages(_join_pages(texts), tuple(targets or written), is_whole)
 
 
 def _join_pages(texts: list[str]) -> str:

@@ -82,11 +82,16 @@ def classify(page: PageFetched, parsed: PageParsed) -> PageParsed:
     return replace(add_hazards(parsed, hazards), kind=kind)
 
 
-def report_unreadable(page: PageFetched, reason: str, now: float) -> PageParsed:
-    """Return the event for a *page* that the parser cannot read, with the *reason*."""
+def report_unreadable(
+    page: PageFetched, reason: str, now: float, is_ours: bool = False
+) -> PageParsed:
+    """Return the event for a *page* that the parser cannot read, with the *reason*.
+
+    *is_ours* says that a reader has failed, so that the host is not to blame.
+    """
     kind, reason = kind_of(page, None), reason[:MAX_REASON_LENGTH]
     parsed = replace(start_result(page, now), kind=kind, reason=reason)
-    return add_hazards(parsed, [Hazard.PARSER_FAULT])
+    return add_hazards(parsed, [Hazard.PARSER_FAULT, *[Hazard.READER_FAILED] * is_ours])
 
 
 def find_coding_fault(page: PageFetched) -> str:

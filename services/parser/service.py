@@ -8,14 +8,14 @@ import structlog
 from gossamer.clock import Clock
 from gossamer.errors import Poison
 from gossamer.events import Event, PageFetched, PageParsed, Purpose
-from gossamer.events.hazards import Hazard, count_hazards
+from gossamer.events.hazards import count_hazards
 from gossamer.events.topics import PAGES_FETCHED, Topic
 from gossamer.runtime.processor import Emitter
 from gossamer.web.http import REDIRECTS
 from gossamer.web.sniffing import STYLE, whole_type
 from services.parser.options import Options
 from services.parser.pool.messages import Request
-from services.parser.pool.pool import Pool
+from services.parser.pool.pool import PageTooLarge, Pool, ReaderFailed
 from services.parser.result import classify, find_coding_fault, report_unreadable
 
 StoreBlob = Callable[[PageParsed], Awaitable[Event]]
@@ -96,14 +96,18 @@ class Parser:
             try:
                 emit(await self._store_blob(await self._read(event)))
             except Poison as error:
-                emit(self._report_unreadable(event, str(error)))
+                is_ours = isinstance(error, ReaderFailed) and not isinstance(error, PageTooLarge)
+                emit(self._report_unreadable(event, str(error), is_ours))
                 if self._dead_letters.allow(event.host):
                     raise
                 logger.warning("page cannot be read", url=event.visit.url, reason=str(error))
 
-    def _report_unreadable(self, page: PageFetched, reason: str) -> PageParsed:
-        count_hazards(self.name, [Hazard.PARSER_FAULT])
-        return report_unreadable(page, reason, self._clock())
+    def _report_unreadable(
+        self, page: PageFetched, reason: str, is_ours: bool = False
+    ) -> PageParsed:
+        parsed = report_unreadable(page, reason, self._clock(), is_ours)
+        count_hazards(self.name, set(parsed.hazards).difference(page.hazards))
+        return parsed
 
     async def _read(self, page: PageFetched) -> PageParsed:
         parsed = await self._pool.parse(Request(page, self._options, self._clock()))

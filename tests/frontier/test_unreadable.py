@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from gossamer.events import PageDeduplicated, RetryRequested, Verdict, VisitEnded
+from gossamer.events.hazards import Hazard
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import HostKey, Site
 from services.frontier.tables.conditions import Condition
@@ -131,3 +132,19 @@ def test_unreadable_page_that_is_visited_again_after_crashes_counts_once() -> No
     sim.run(START + 300.0)
     assert verdicts
     assert len(visit_times(sim)) == 40
+
+
+def test_pages_on_which_a_reader_fails_do_not_postpone_their_host() -> None:
+    """dgtlmoon/changedetection.io#4272, the kind: all pages of a site have half of an emoji."""
+    sim = make_simulation()
+    give_verdict = sim.give_verdict
+    assert give_verdict
+
+    def give_failed(ended: VisitEnded) -> PageDeduplicated:
+        hazards = (Hazard.PARSER_FAULT.value, Hazard.READER_FAILED.value)
+        return replace(give_verdict(ended), hazards=hazards)
+
+    sim.give_verdict = give_failed
+    sim.run(START + 300.0)
+    assert len(visit_times(sim)) == 40
+    assert host(sim).condition is not Condition.BACKING_OFF

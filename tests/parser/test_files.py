@@ -47,6 +47,22 @@ def test_pdf_has_text_links_and_metadata() -> None:
     assert len(parsed.simhash) == 16 and parsed.blocks and parsed.sketch
 
 
+@pytest.mark.parametrize("name", ["Title", "Author", "Subject"])
+def test_pdf_with_a_cut_character_in_its_metadata_is_read(name: str) -> None:
+    """browser-use/browser-harness#676, dgtlmoon/changedetection.io#2597: half of an emoji."""
+    parsed = parse_response(pdf(WORDS, link="/next", info=f"/{name}<FEFF04210020D83D>"), PDF)
+    assert "\u0421 \ufffd" in (parsed.title, parsed.author, parsed.description)
+    assert targets(parsed) == ["http://www.example.org/next"] and "fox" in (parsed.text or "")
+    encode(parsed)
+
+
+def test_pdf_with_half_of_an_emoji_as_its_language_is_read() -> None:
+    """browser-use/browser-harness#676, the kind."""
+    parsed = parse_response(pdf(WORDS, catalog="/Lang<FEFFD83D>"), PDF)
+    assert "fox" in (parsed.text or "")
+    encode(parsed)
+
+
 def test_urls_in_pdf_text_are_links_without_annotations() -> None:
     assert targets(parse_response(pdf("See http://a.org/x for more"), PDF)) == ["http://a.org/x"]
 

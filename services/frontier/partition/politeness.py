@@ -32,6 +32,7 @@ from msgspec.structs import replace
 
 import gossamer.overrides
 from gossamer.events import Outcome, PageDeduplicated, SiteOverridden, Verdict
+from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import OUTCOMES, Health, Wait
 from gossamer.log import murmur2
 from gossamer.overrides import NOTHING
@@ -368,10 +369,14 @@ def count_unreadable(
 ) -> UnreadablePages:
     """Return the number of consecutive unreadable pages after *event*. A readable page resets it.
 
-    A page that was in flight when the postponement began does not lengthen it.
+    A page over the limits of time or memory counts, and a body that is still coded. A page on which
+    a reader failed does not: the host is not to blame, and the page costs little. A page that was
+    in flight when the postponement began does not lengthen it.
     """
     if event.verdict is not Verdict.UNREADABLE:
         return UnreadablePages()
+    if Hazard.READER_FAILED in event.hazards:
+        return before
     until = unreadable_until(before, settings)
     if until is not None and event.fetched_at < until:
         return before

@@ -32,6 +32,7 @@ from services.parser.html.text import (
     needs_rendering,
 )
 from services.parser.options import Options
+from services.parser.parts import Part, read_part
 from services.parser.received import ReceivedDocument
 from services.parser.result import add_hazards, add_usage
 from services.parser.simhash import simhash_of
@@ -155,7 +156,12 @@ def read_document(
     robots = [value for name in meta_names(options.product) for value in meta.get(name, [])]
     stated = [(name, one) for name in names_of_meta(options.product) for one in meta.get(name, [])]
     links = collect_links(elements, url, charset, options)
-    about = read_about(elements, meta, links.resolver, url, now)
+    about = read_part(
+        Part.METADATA,
+        options,
+        lambda: read_about(elements, meta, links.resolver, url, now),
+        Fields(),
+    )
     title, language = _find_title(elements), _find_language(tree)
     media = " ".join(
         filter(None, (one.get("src") or one.get("data") for one in elements.of(*MEDIA)))
@@ -170,7 +176,9 @@ def read_document(
         description=fold_whitespace(description)[:MAX_DESCRIPTION_LENGTH],
         language=language,
         directives=parse_directives(robots, options.product),
-        headings=find_headings(tree, options.physical_markup),
+        headings=read_part(
+            Part.HEADINGS, options, lambda: find_headings(tree, options.physical_markup), ()
+        ),
         markup="" if options.text == "off" else _main_text_markup(tree, linked_data),
         usage_statements=read_meta(stated, options.product),
         visible=" ".join(pieces),

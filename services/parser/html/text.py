@@ -15,12 +15,14 @@ import re
 import sys
 from itertools import islice
 from types import ModuleType
+from typing import NamedTuple
 
 from resiliparse.extract.html2text import extract_plain_text
 from selectolax.lexbor import LexborHTMLParser
 
 from gossamer.text.blocks import SEPARATOR
 from services.parser.options import Options
+from services.parser.parts import Part, read_part
 from services.parser.text import ExtractedText, TextKind, detect_language, finish_text
 
 
@@ -78,6 +80,13 @@ _placeholder = re.compile(
 _visible_elements = "a[href], area[href], frame, iframe, img, form, video, object, embed"
 
 
+class MainText(NamedTuple):
+    """The main text of a page, and its Markdown."""
+
+    text: str = ""
+    markdown: str | None = None
+
+
 def extract_text(
     html: str, markup: str, visible: str, language: str, options: Options
 ) -> ExtractedText:
@@ -85,20 +94,25 @@ def extract_text(
 
     *visible* is the visible text on one line, and *language* the declared language.
     """
-    main = _extract_main(markup, options)
-    if main and not is_poor(main, visible):
-        text = finish_text(main, TextKind.MAIN, language, options)
-        markdown = extract_markdown(markup) if options.markdown and text.text else None
-        return text._replace(markdown=markdown)
+    main = read_part(
+        Part.MAIN_TEXT, options, lambda: _extract_main(markup, visible, options), MainText()
+    )
+    if main.text:
+        text = finish_text(main.text, TextKind.MAIN, language, options)
+        return text._replace(markdown=main.markdown if text.text else None)
     if options.text == "off":
         return ExtractedText(None, "", detect_language(visible, language))
     return finish_text(extract_visible_text(html), TextKind.VISIBLE, language, options)
 
 
-def _extract_main(markup: str, options: Options) -> str:
+def _extract_main(markup: str, visible: str, options: Options) -> MainText:
+    """Return the main text, and its Markdown if it is enabled; neither if the text is poor."""
     if options.text == "off":
-        return ""
-    return extract_fast_text(markup) if options.text == "fast" else extract_main_text(markup)
+        return MainText()
+    main = extract_fast_text(markup) if options.text == "fast" else extract_main_text(markup)
+    if not main or is_poor(main, visible):
+        return MainText()
+    return MainText(main, extract_markdown(markup) if options.markdown else None)
 
 
 def truncate(html: str) -> str:

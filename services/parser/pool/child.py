@@ -15,32 +15,40 @@ exits, at the latest after its page or its alarm.
 import contextlib
 import gc
 import logging
+import mmap
 import os
 import resource
 import signal
 import socket
 import sys
+import time
+from collections.abc import Callable
 from typing import BinaryIO
 
 from msgspec.structs import replace
 
 from services.parser.display import read_display
 from services.parser.page import parse
+from services.parser.parts import begin_document, current_part, share_progress
 from services.parser.pool.messages import (
     ALARMS,
     CLOCK_TIME_FACTOR,
     LENGTH,
     NUMBER,
+    STATUS,
     Ready,
     Reply,
     Request,
     decode_request,
     encode,
+    encode_reply,
     frame,
 )
 from services.parser.pool.sandbox import enter_sandbox
 from services.parser.pool.warm_up import warm_up
 
+EXIT_GRACE = 1.0
+"""Seconds in which a child that closed its connection may end by itself."""
 MAX_RETAINED_SHARE = 0.25
 """A child that retains more than this share of a page's memory limit is replaced."""
 
@@ -58,6 +66,8 @@ def main() -> None:
 
 def _fork_children() -> int | None:
     """Fork until the input ends, then return None. In each child, return its connection."""
+    parts = dict[int, mmap.mmap]()
+    """The shared memory of each child, which holds the part of a document that it reads."""
     with socket.socket(fileno=0) as control:
         while True:
             order, descriptors, *_ = socket.recv_fds(control, NUMBER.size, 1)
@@ -65,20 +75,37 @@ def _fork_children() -> int | None:
                 return None
             (pid,) = NUMBER.unpack(order)
             if not descriptors:
-                control.send(NUMBER.pack(_end_child(pid)))
+                code, part = _end_child(abs(pid), pid < 0), ""
+                if memory := parts.pop(abs(pid), None):
+                    part = current_part(memory)
+                    memory.close()
+                control.send(STATUS.pack(code, part.encode()))
                 continue
             (connection,) = descriptors
+            memory = mmap.mmap(-1, 1)
             if (pid := os.fork()) == 0:
+                for other in parts.values():
+                    other.close()
+                share_progress(memory)
                 return connection
+            parts[pid] = memory
             # A copy of the connection, here or in later children, would hide the end of this one.
             os.close(connection)
             control.send(NUMBER.pack(pid))
 
 
-def _end_child(pid: int) -> int:
-    """Kill a child if it runs; return its exit status, negative for a signal."""
+def _end_child(pid: int, is_ending: bool) -> int:
+    """Kill a child if it runs; return its exit status, negative for a signal.
+
+    A child that *is_ending* has closed its connection. It gets a moment, because its own exit
+    status says more than that it was killed.
+    """
+    given_up_at = time.monotonic() + EXIT_GRACE * is_ending
     try:
         ended, status = os.waitpid(pid, os.WNOHANG)
+        while not ended and time.monotonic() < given_up_at:
+            time.sleep(0.002)
+            ended, status = os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:
         return -signal.SIGKILL  # A child of an earlier fork server.
     if not ended:
@@ -95,26 +122,42 @@ def _read_pages(connection: int, page_limit: float, memory_limit: int) -> None:
     baseline = _limit_memory(memory, memory_limit)
     _allow_alarms()
     _send(outbox, encode(Ready(enter_sandbox())))
+
+    def is_leaving() -> bool:
+        return memory.bytes() > baseline + MAX_RETAINED_SHARE * memory_limit
+
     while request := _receive(inbox):
         _set_alarms(page_limit)
-        reply = _make_reply(decode_request(request))
-        leaving = memory.bytes() > baseline + MAX_RETAINED_SHARE * memory_limit
-        message = encode(replace(reply, leaving=leaving))
+        message, leaving = _answer(request, is_leaving)
         _set_alarms(0)
         _send(outbox, message)
         if leaving:
             return
 
 
-def _make_reply(request: Request) -> Reply:
+def _answer(message: bytes, is_leaving: Callable[[], bool]) -> tuple[bytes, bool]:
+    """Return the reply to *message*, encoded, and whether the child leaves after it.
+
+    Whatever is raised, also while the reply is encoded, is a fault of the page: the child stays.
+    """
+    begin_document()
     try:
-        if request.for_display:
-            return Reply(display=read_display(request.page, request.options))
-        return Reply(parse(request.page, request.options, request.now))
+        reply = _make_reply(decode_request(message))
+        leaving = is_leaving()
+        return encode_reply(replace(reply, leaving=leaving)), leaving
     except MemoryError:
-        return Reply(fault="reading it exceeds the memory limit")
-    except Exception as error:
-        return Reply(fault=f"{type(error).__name__}: {error}"[:1000])
+        fault = Reply(fault="reading it exceeds the memory limit", is_costly=True)
+    except BaseException as error:
+        # Also a library's exit or the panic of its native code.
+        fault = Reply(fault=f"{type(error).__name__}: {error}"[:1000])
+    leaving = is_leaving()
+    return encode_reply(replace(fault, part=current_part(), leaving=leaving)), leaving
+
+
+def _make_reply(request: Request) -> Reply:
+    if request.for_display:
+        return Reply(display=read_display(request.page, request.options))
+    return Reply(parse(request.page, request.options, request.now))
 
 
 class _MemoryMeter:

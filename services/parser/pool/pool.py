@@ -2,7 +2,9 @@
 
 Each child has its own connection and shares nothing with the others, so a failure at any instant
 costs one page. A page is read a second time if its child ended for another reason than the time
-limit: an operator or the OOM killer may have killed the child.
+limit: an operator or the OOM killer may have killed the child. If a reader fails on a part of the
+page (`parts`), the page is read once more without this part. A page over the time limit is not:
+that costs more than the part is worth.
 
 A page may have taken control of its child. So the identity of a page comes from the request and
 never from the reply, a child that does not reply is killed whatever it did to its alarms, and a
@@ -31,6 +33,7 @@ from msgspec.structs import replace
 from gossamer import clock
 from gossamer.errors import GossamerError, Poison
 from gossamer.events import PageParsed
+from gossamer.events.hazards import Hazard
 from gossamer.telemetry import count
 from gossamer.telemetry.timing import observe_duration
 from services.parser.display import Display
@@ -39,6 +42,7 @@ from services.parser.pool.messages import (
     CLOCK_TIME_FACTOR,
     LENGTH,
     NUMBER,
+    STATUS,
     Reply,
     Request,
     decode_ready,
@@ -47,7 +51,7 @@ from services.parser.pool.messages import (
     frame,
 )
 from services.parser.pool.sandbox import child_environment
-from services.parser.result import restore_identity
+from services.parser.result import add_hazards, restore_identity
 
 MAX_TRIES = 2
 MAX_PAGES_PER_CHILD = 50
@@ -63,11 +67,30 @@ logger = structlog.get_logger()
 
 
 class ChildDied(Exception):
-    """A child ended before it replied. *code* is its exit status, negative for a signal."""
+    """A child ended before it replied. *code* is its exit status, negative for a signal.
 
-    def __init__(self, code: int, ready: bool) -> None:
+    *part* is the part of the page that it was reading, or "".
+    """
+
+    def __init__(self, code: int, ready: bool, part: str = "") -> None:
         super().__init__(signal.Signals(-code).name if code < 0 else f"exit status {code}")
-        self.code, self.ready = code, ready
+        self.code, self.ready, self.part = code, ready, part
+
+
+class ReaderFailed(Poison):
+    """A reader failed on a page, with an exception or the end of its process.
+
+    The page did not exceed a limit: Gossamer or a library has a bug, or something outside killed
+    the process. *part* is the part of the page that was being read, or "".
+    """
+
+    def __init__(self, reason: str, part: str = "") -> None:
+        super().__init__(f"the page cannot be read: {reason}")
+        self.reason, self.part = reason, part
+
+
+class PageTooLarge(ReaderFailed):
+    """A page exceeds the memory limit."""
 
 
 class Pool:
@@ -113,11 +136,31 @@ class Pool:
     async def parse(self, request: Request) -> PageParsed:
         """Return the contents of a page.
 
-        Raise Poison if the page cannot be read, GossamerError if no page can be.
+        Raise Poison if the page cannot be read, ReaderFailed if a reader is to blame, GossamerError
+        if no page can be read. A page is read without the part on which a reader fails.
         """
+        try:
+            return await self._parse(request)
+        except ReaderFailed as failure:
+            if not failure.part:
+                raise
+            options = replace(request.options, without=(failure.part,))
+            try:
+                parsed = await self._parse(replace(request, options=options))
+            except Poison:
+                raise failure from None
+            logger.warning(
+                "page is read without a part",
+                url=request.page.visit.url,
+                part=failure.part,
+                reason=failure.reason,
+            )
+            return add_hazards(parsed, [Hazard.READER_FAILED])
+
+    async def _parse(self, request: Request) -> PageParsed:
         reply, seconds = await self._read(request)
         if reply.parsed is None:
-            raise Poison(f"the page cannot be read: {reply.fault}")
+            raise (PageTooLarge if reply.is_costly else ReaderFailed)(reply.fault, reply.part)
         parsed = restore_identity(request.page, reply.parsed, request.now)
         return replace(parsed, parse_seconds=seconds)
 
@@ -178,9 +221,7 @@ class Pool:
             return None
         if not death.ready:
             return GossamerError(f"a parser process ended before it was ready: {death}")
-        return Poison(
-            f"the parser process crashed {MAX_TRIES} times while reading the page: {death}"
-        )
+        return ReaderFailed(f"the parser process ended {MAX_TRIES} times: {death}", death.part)
 
 
 class Child:
@@ -214,13 +255,14 @@ class Child:
             async with asyncio.timeout(self._timeout):
                 return await self._exchange(message, reader, writer)
         except TimeoutError as error:
-            code = await self.stop()
+            code, _ = await self.stop()
             if not self._ready:
                 raise ChildDied(code, ready=False) from error
             count("gossamer_parser_replaced_total")
             raise Poison(f"the parser process did not reply within {self._timeout:g} s") from error
         except (asyncio.IncompleteReadError, ConnectionError) as error:
-            raise ChildDied(await self.stop(), self._ready) from error
+            code, part = await self.stop(is_ending=True)
+            raise ChildDied(code, self._ready, part) from error
         except BaseException:
             # After a cancellation, the reply would be read as the reply to the next page.
             await self.stop()
@@ -251,13 +293,16 @@ class Child:
         except DecodeError as error:
             raise Poison(f"invalid reply from the parser process: {error}") from error
 
-    async def stop(self) -> int:
-        """Kill the process if it runs; return its exit status."""
+    async def stop(self, is_ending: bool = False) -> tuple[int, str]:
+        """Kill the process if it runs; return its exit status, and the part that it was reading.
+
+        A process that *is_ending* has closed its connection, and gets a moment to end by itself.
+        """
         pid, streams = self._pid, self._streams
         self._pid, self._streams = 0, None
         if streams:
             streams[1].close()
-        return await self._server.end(pid) if pid else 0
+        return await self._server.end(pid, is_ending) if pid else (0, "")
 
 
 @cache
@@ -290,16 +335,20 @@ class ForkServer:
         """
         async with self._lock:
             control = self._control or await self._start()
-            return await self._ask(control, 0, connection.fileno())
+            (pid,) = NUMBER.unpack(await self._ask(control, 0, connection.fileno()))
+            return int(pid)
 
-    async def end(self, pid: int) -> int:
-        """Kill the child *pid* if it runs; return its exit status, negative for a signal."""
+    async def end(self, pid: int, is_ending: bool = False) -> tuple[int, str]:
+        """Kill the child *pid* if it runs; return its exit status, negative for a signal, and the
+        part that it was reading. A child that *is_ending* gets a moment to end by itself."""
         async with self._lock:
             # The children of a crashed fork server end with their connections.
             with suppress(ChildDied):
                 if self._control:
-                    return await self._ask(self._control, pid)
-            return -signal.SIGKILL
+                    reply = await self._ask(self._control, -pid if is_ending else pid)
+                    code, part = STATUS.unpack(reply)
+                    return code, part.rstrip(b"\0").decode("ascii", "replace")
+            return -signal.SIGKILL, ""
 
     async def stop(self) -> int:
         """Kill the fork server if it runs; return its exit status."""
@@ -332,17 +381,16 @@ class ForkServer:
         self._control = parent_end
         return parent_end
 
-    async def _ask(self, control: socket.socket, pid: int, *descriptors: int) -> int:
+    async def _ask(self, control: socket.socket, pid: int, *descriptors: int) -> bytes:
         reply = b""
         try:
             with suppress(OSError):
                 socket.send_fds(control, [NUMBER.pack(pid)], descriptors)
-                reply = await asyncio.get_running_loop().sock_recv(control, NUMBER.size)
+                reply = await asyncio.get_running_loop().sock_recv(control, STATUS.size)
         except BaseException:
             # After a cancellation, the reply would be read as the reply to the next request.
             await self.stop()
             raise
         if not reply:
             raise ChildDied(await self.stop(), ready=False)
-        (number,) = NUMBER.unpack(reply)
-        return int(number)
+        return reply

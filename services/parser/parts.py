@@ -1,0 +1,66 @@
+"""The parts of a document without which it is still worth reading.
+
+A reader that fails on one of these parts, or whose process ends there, says which one it was. The
+document is then read again without it (`pool`).
+
+The part that is being read is a byte. In a child, the fork server shares it, so it is known after
+the child has ended.
+"""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Protocol, TypeVar
+
+from services.parser.options import Options
+
+T = TypeVar("T")
+
+
+class Part(StrEnum):
+    """A part of a document that may be left out."""
+
+    METADATA = "metadata"
+    HEADINGS = "headings"
+    MAIN_TEXT = "main text"
+    """The main text of HTML; the visible text replaces it."""
+    TEXT = "text"
+    """The text and the links of a PDF."""
+
+
+class Byte(Protocol):
+    """One byte of memory."""
+
+    def __getitem__(self, at: int, /) -> int: ...
+
+    def __setitem__(self, at: int, value: int, /) -> None: ...
+
+
+NUMBERS = {part: number for number, part in enumerate(Part, 1)}
+_progress: Byte = bytearray(1)
+
+
+def share_progress(memory: Byte) -> None:
+    """Keep the part that is being read in *memory* from now on."""
+    global _progress
+    _progress = memory
+
+
+def current_part(memory: Byte | None = None) -> str:
+    """Return the part that is being read, or that was when reading failed; "" if none was."""
+    number = (memory or _progress)[0]
+    return next((part.value for part, one in NUMBERS.items() if one == number), "")
+
+
+def begin_document() -> None:
+    """Note that no part is being read."""
+    _progress[0] = 0
+
+
+def read_part(part: Part, options: Options, read: Callable[[], T], default: T) -> T:
+    """Return the result of *read*, which reads *part*; *default* if *options* leave it out."""
+    if part in options.without:
+        return default
+    _progress[0] = NUMBERS[part]
+    result = read()
+    _progress[0] = 0
+    return result
