@@ -2,12 +2,16 @@
 
 Dates follow a standard (W3C's profile of ISO 8601, RFC 822), the habit of a programming language,
 or are written for people. `parse_date` reads all of these, and only unambiguous ones: `3/4/2024` is
-a day in March or in April. A date without a zone is in UTC.
+a day in March or in April. A date without a zone is in UTC. `parse_web_date` leaves out implausible
+dates: a page, a PDF or an office file is not from the future, and not older than the Web.
 """
 
 import re
+import unicodedata
 from calendar import timegm
 from datetime import UTC, datetime, timedelta, timezone
+
+from services.parser.months import NUMBERS
 
 MAX_DATE_LENGTH = 64
 """Most characters of a date that are read."""
@@ -31,11 +35,14 @@ ZONES = {
 }
 """Hours of common names of zones. The meaning of other names depends on the place."""
 
+_zone = r"[+-](?:\d\d(?::?\d\d)?|\d:?\d\d)"
+"""`+05:30`, `+0530`, `+05`, `+5:30` and `+530`."""
 _w3c = re.compile(
     r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[Tt ]+(\d\d):(\d\d)(?::(\d\d)(?:[.,]\d*)?)?"
-    r"\s*([Zz]|[+-]\d\d(?::?\d\d)?)?)?)?)?",
+    rf"\s*([Zz]|{_zone})?)?)?)?",
     re.ASCII,
 )
+"""ISO 32000, 7.9.4: `D:20240229120000+01'00'`."""
 _pdf = re.compile(
     r"(?:D:)?(\d{4})(?:(\d\d)(?:(\d\d)(?:(\d\d)(\d\d)?(\d\d)?(?:([Zz]|[+-]\d\d(?:'?\d\d)?).*)?)?)?)?",
     re.ASCII,
@@ -56,9 +63,24 @@ _dates = tuple(
     )
 )
 """The forms of a day, those with the year first before others."""
+_other_month = (
+    r"(?<![^\W\d_])(?P<name>" + "|".join(sorted(NUMBERS, key=len, reverse=True)) + r")(?![^\W\d_])"
+)
+_other_dates = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        r"(?P<year>(?:19|20)\d\d)\s?[年년]\s?(?P<month>\d\d?)\s?[月월]\s?(?P<day>\d\d?)\s?[日号號일]",
+        rf"(?<!\d)(?P<day>\d\d?)(?:\.|o|er|a)?[\s/-]*(?:(?:de|d['\u2019])\s*)?{_other_month}\.?,?[\s/-]*"
+        rf"(?:(?:de|del)\s+)?{_year}",
+        rf"(?<!\d){_year}\.?\s*{_other_month}\.?\s*(?P<day>\d\d?)(?!\d)",
+    )
+)
+"""The forms of a day in other languages than English."""
+_afternoon = re.compile("午後|下午|오후")
+"""Words before a time of the afternoon, in Japanese, Chinese and Korean."""
 _time = re.compile(
     r"(?<![\d:.])(\d\d?):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?(?!\d)(?:\s*([ap])\.?m\b\.?)?"
-    r"(?:\s*(?:(?:utc|gmt|z)?\s*([+-]\d\d(?::?\d\d)?)(?!\d)|([a-z]{1,4})\b))?",
+    rf"(?:\s*(?:(?:utc|gmt|z)?\s*({_zone})(?!\d)|([a-z]{{1,4}})\b))?",
     re.ASCII | re.IGNORECASE,
 )
 _compact_time = re.compile(r"T?(\d\d)(\d\d)(\d\d)?()(?:\s*([+-]\d\d:?\d\d)|(Z))?", re.ASCII)
@@ -72,10 +94,15 @@ def parse_date(text: str) -> float:
 
     Missing parts are the earliest possible. The time of a day that is invalid is its start.
     """
-    text = " ".join(text[: 2 * MAX_DATE_LENGTH].split())[:MAX_DATE_LENGTH]
-    if (match := _w3c.fullmatch(text)) and (exact := _to_epoch(match)):
-        return exact
-    if found := next(filter(None, (form.search(text) for form in _dates)), None):
+    text = text[: 2 * MAX_DATE_LENGTH]
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text).replace("\u2212", "-")
+    text = " ".join(text.split())[:MAX_DATE_LENGTH]
+    exact = _w3c.fullmatch(text) or (_pdf.fullmatch(text) if _is_of_pdf(text) else None)
+    if exact and (time := _to_epoch(exact)):
+        return time
+    forms = (form.search(text) for form in (*_dates, *_other_dates))
+    if found := next(filter(None, forms), None):
         day = _day_of(found)
         return max(0.0, day + _time_of_day(text, found)) if day else 0.0
     return _parse_epoch(text)
@@ -87,10 +114,16 @@ def parse_web_date(text: str, now: float) -> float:
     return time if WEB_BEGAN_AT <= time <= now + MAX_CLOCK_SKEW else 0.0
 
 
+def _is_of_pdf(text: str) -> bool:
+    return text.startswith("D:") or "'" in text
+
+
 def _day_of(found: re.Match[str]) -> float:
     """Return the start of the day in *found*; 0 if it is invalid or ambiguous."""
     parts = found.groupdict()
     year, month, day = parts["year"], parts.get("month"), parts.get("day")
+    if name := parts.get("name"):
+        month = str(NUMBERS[name.lower()])
     if year is None:
         short = int(parts["short"])
         year = str(short + (2000 if short <= LAST_SHORT_YEAR_OF_2000S else 1900))
@@ -111,6 +144,8 @@ def _time_of_day(text: str, day: re.Match[str]) -> float:
     hour, minute, second = (int(time[at] or 0) for at in (1, 2, 3))
     if time[4]:
         hour = hour % 12 + (12 if time[4] in "pP" else 0)
+    elif _afternoon.search(text):
+        hour = hour % 12 + 12
     zone = timedelta(hours=ZONES.get((time[6] or "Z").upper(), 0))
     try:
         offset = (_offset(time[5]).utcoffset(None) or zone) if time[5] else zone
@@ -118,12 +153,6 @@ def _time_of_day(text: str, day: re.Match[str]) -> float:
         offset = timedelta()
     seconds = hour * 3600.0 + minute * 60 + min(second, 59)
     return seconds - offset.total_seconds() if seconds <= DAY else 0.0
-
-
-def parse_pdf_date(text: str) -> float:
-    """Return the time of a date in a PDF (ISO 32000, 7.9.4: `D:20240229120000+01'00'`), or 0."""
-    match = _pdf.fullmatch(text.strip()[:MAX_DATE_LENGTH])
-    return _to_epoch(match) if match else 0.0
 
 
 def _to_epoch(match: re.Match[str]) -> float:
@@ -140,7 +169,8 @@ def _to_epoch(match: re.Match[str]) -> float:
 def _offset(offset: str | None) -> timezone:
     if not offset or offset in "Zz":
         return UTC
-    digits = offset[1:].replace(":", "").replace("'", "").ljust(4, "0")
+    digits = offset[1:].replace(":", "").replace("'", "")
+    digits = f"0{digits}" if len(digits) == 3 else digits.ljust(4, "0")
     ahead = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
     return timezone(-ahead if offset[0] == "-" else ahead)
 

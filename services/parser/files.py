@@ -1,7 +1,8 @@
 """PDF and office files.
 
 PDFium, the library of Chromium, reads text, links and metadata of a PDF. It is native code and has
-had security holes, so it runs in a child process with limits and without files or network.
+had security holes, so it runs in a child process with limits and without files or network. Metadata
+that the dictionary Info lacks is read from XMP.
 
 Office files are ZIP archives with a small XML file of metadata (ECMA-376, part 2, 11; ODF 1.3, part
 3, 4.3). Only this file is unpacked, up to a limit: title, author, dates and language are read.
@@ -10,12 +11,14 @@ Encrypted files, and files broken beyond repair, yield nothing.
 """
 
 import ctypes
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import closing
 from io import BytesIO
 from struct import error as StructError
 from typing import NamedTuple
+from urllib.parse import quote
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
 import pypdfium2
@@ -26,20 +29,24 @@ from pypdfium2 import raw
 from gossamer.events import PageParsed
 from gossamer.events.pages import Source
 from gossamer.text.blocks import fold_whitespace
+from gossamer.web.markup import REPLACEMENT
 from services.parser.charset import decode_text
-from services.parser.dates import parse_date, parse_pdf_date
+from services.parser.dates import parse_web_date
 from services.parser.html.document import MAX_DESCRIPTION_LENGTH, MAX_TITLE_LENGTH
 from services.parser.parts import Part, read_part
 from services.parser.received import ReceivedDocument, add_links, add_text
 from services.parser.text import detect_language
 from services.parser.xml import Element, local_name, read_document, text_of
+from services.parser.xmp import read_xmp
 
+INFO_KEYS = ("Title", "Author", "Subject", "CreationDate", "ModDate")
 MAX_TEXT_LENGTH = 1_000_000
 """Maximum characters of text that are read."""
 MAX_PAGES = 2_000
 """Maximum pages that are read."""
 MAX_URI_SIZE = 2048
 """Maximum bytes of a URI. A longer one cannot be visited."""
+_url_scheme = re.compile("https?://", re.IGNORECASE)
 SOFT_HYPHEN = "\ufffe"
 """PDFium's character for a hyphen at the end of a line."""
 METADATA_FILES = ("docProps/core.xml", "meta.xml")
@@ -75,7 +82,7 @@ def read_pdf(received: ReceivedDocument) -> PageParsed:
     try:
         with closing(pypdfium2.PdfDocument(received.body)) as document:
             titled = read_part(
-                Part.METADATA, options, lambda: _add_pdf_metadata(parsed, document), parsed
+                Part.METADATA, options, lambda: _add_pdf_metadata(received, document), parsed
             )
             pages = read_part(Part.TEXT, options, lambda: _read_pdf_pages(document), PdfPages())
     except pypdfium2.PdfiumError:
@@ -84,10 +91,15 @@ def read_pdf(received: ReceivedDocument) -> PageParsed:
     return parsed if pages.is_whole else replace(parsed, cut=(*parsed.cut, "text"))
 
 
-def _add_pdf_metadata(parsed: PageParsed, document: pypdfium2.PdfDocument) -> PageParsed:
-    metadata = {key: _read_pdf_info(document, key) for key in document.METADATA_KEYS}
-    created_at = parse_pdf_date(metadata["CreationDate"])
-    modified_at = parse_pdf_date(metadata["ModDate"])
+def _add_pdf_metadata(received: ReceivedDocument, document: pypdfium2.PdfDocument) -> PageParsed:
+    """Return the result with the metadata in the dictionary Info, or else in XMP."""
+    parsed = received.parsed
+    metadata = {key: _read_pdf_info(document, key).strip() for key in INFO_KEYS}
+    if not all(metadata.values()):
+        xmp = read_xmp(received.body)
+        metadata = {key: value or xmp.get(key, "") for key, value in metadata.items()}
+    created_at = parse_web_date(metadata["CreationDate"], parsed.fetched_at)
+    modified_at = parse_web_date(metadata["ModDate"], parsed.fetched_at)
     return replace(
         parsed,
         title=fold_whitespace(metadata["Title"])[:MAX_TITLE_LENGTH],
@@ -141,15 +153,34 @@ def _join_pages(texts: list[str]) -> str:
 
 
 def _link_targets(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> Iterator[str]:
-    """Yield the URIs of the link annotations."""
+    """Yield the URIs of the link annotations, and the files that they open."""
     position, link = ctypes.c_int(0), raw.FPDF_LINK()
     buffer = ctypes.create_string_buffer(MAX_URI_SIZE)
     while raw.FPDFLink_Enumerate(page, position, link):
         action = raw.FPDFLink_GetAction(link)
-        if action and raw.FPDFAction_GetType(action) == raw.PDFACTION_URI:
+        kind = raw.FPDFAction_GetType(action) if action else None
+        if kind == raw.PDFACTION_URI:
             size = raw.FPDFAction_GetURIPath(document, action, buffer, MAX_URI_SIZE)
-            if 0 < size <= MAX_URI_SIZE:
-                yield buffer.raw[: size - 1].decode("utf-8", "replace")
+        elif kind in (raw.PDFACTION_REMOTEGOTO, raw.PDFACTION_LAUNCH):
+            size = raw.FPDFAction_GetFilePath(action, buffer, MAX_URI_SIZE)
+        else:
+            continue
+        if 0 < size <= MAX_URI_SIZE:
+            target = buffer.raw[: size - 1].decode("utf-8", "replace")
+            if target := target if kind == raw.PDFACTION_URI else _url_of_file(target):
+                yield target
+
+
+def _url_of_file(path: str) -> str:
+    """Return the relative URL of a file beside the document; "" for a file of the author's machine.
+
+    A file specification may be a URL (ISO 32000, 7.11.5).
+    """
+    if _url_scheme.match(path):
+        return path
+    path = path.replace("\\", "/")
+    is_local = path.startswith("/") or ":" in path.partition("/")[0] or REPLACEMENT in path
+    return "" if is_local else quote(path)
 
 
 def _written_urls(text_page: pypdfium2.PdfTextPage) -> Iterator[str]:
@@ -176,8 +207,8 @@ def read_office(received: ReceivedDocument) -> PageParsed:
     def first(*names: str) -> str:
         return next((texts[name] for name in names if texts.get(name)), "")
 
-    created_at = parse_date(first("created", "creation-date"))
-    modified_at = parse_date(first("modified", "date"))
+    created_at = parse_web_date(first("created", "creation-date"), parsed.fetched_at)
+    modified_at = parse_web_date(first("modified", "date"), parsed.fetched_at)
     return replace(
         parsed,
         title=fold_whitespace(first("title"))[:MAX_TITLE_LENGTH],

@@ -8,11 +8,16 @@ def pdf(
     link: str = "",
     info: str = "",
     catalog: str = "",
+    action: str = "",
+    objects_behind: tuple[str, ...] = (),
 ) -> bytes:
-    """Return a PDF with some text on each of its *pages*; on each there is a *link*."""
-    annotation = (
-        f"<</Type/Annot/Subtype/Link/Rect[0 0 99 99]/A<</S/URI/URI({link})>>>>" if link else ""
-    )
+    """Return a PDF with some text on each of its *pages*; on each there is a *link*.
+
+    An *action* replaces that of the link. *objects_behind* have the numbers from 7 on, if there is
+    one page.
+    """
+    action = action or (f"/S/URI/URI({link})" if link else "")
+    annotation = f"<</Type/Annot/Subtype/Link/Rect[0 0 99 99]/A<<{action}>>>>" if action else ""
     kids = " ".join(f"{5 + 2 * n} 0 R" for n in range(len(pages)))
     objects = [
         f"<</Type/Catalog/Pages 2 0 R{catalog}>>",
@@ -30,6 +35,7 @@ def pdf(
             f"/Resources<</Font<</F1 3 0 R>>>>/Annots[{annotation}]>>",
             f"<</Length {len(drawn)}>>stream\n{drawn}\nendstream",
         ]
+    objects += objects_behind
     body, offsets = b"%PDF-1.7\n", list[int]()
     for number, written in enumerate(objects, 1):
         offsets.append(len(body))

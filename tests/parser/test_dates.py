@@ -1,12 +1,14 @@
 """Dates in sitemaps, feeds, pages and PDFs."""
 
+# ruff: noqa: RUF001 - these are other alphabets
+
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.parser.dates import parse_date, parse_pdf_date
+from services.parser.dates import parse_date, parse_web_date
 
 LEAP = datetime(2024, 2, 29, tzinfo=UTC).timestamp()
 HOUR = 3600.0
@@ -37,7 +39,7 @@ def test_missing_parts_of_date_are_the_earliest() -> None:
 
 @pytest.mark.parametrize("text", ["", "soon", "2024-02-30", "0000-00-00", "1959-01-01", "9" * 99])
 def test_invalid_date_is_zero(text: str) -> None:
-    assert parse_date(text) == parse_pdf_date(text) == 0.0
+    assert parse_date(text) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -52,12 +54,12 @@ def test_invalid_date_is_zero(text: str) -> None:
     ],
 )
 def test_pdf_date_is_parsed(text: str, hours: float) -> None:
-    assert parse_pdf_date(text) == LEAP + hours * HOUR
+    assert parse_date(text) == LEAP + hours * HOUR
 
 
 @given(st.text() | st.from_regex(r"D?:?\d{4}-?\d\d-?\d\d[T ]?\d\d:?\d\d:?\d\d[+-]\d\d:?\d\d"))
 def test_any_text_is_accepted_as_date(text: str) -> None:
-    assert parse_date(text) >= 0.0 and parse_pdf_date(text) >= 0.0
+    assert parse_date(text) >= 0.0
 
 
 AT = datetime(2024, 5, 8, 8, 53, 11, tzinfo=UTC).timestamp()
@@ -135,3 +137,94 @@ def test_common_form_of_day_is_parsed(text: str) -> None:
 )
 def test_ambiguous_date_is_not_guessed(text: str) -> None:
     assert parse_date(text) == 0.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "6. Mai 2021",
+        "Donnerstag, 6. Mai 2021",
+        "6 mai 2021",
+        "6 de mayo de 2021",
+        "6 maggio 2021",
+        "6 de maio de 2021",
+        "6 mei 2021",
+        "6 maja 2021",
+        "6. května 2021",
+        "6 мая 2021 г.",
+        "6 травня 2021",
+        "6 Mayıs 2021",
+        "2021. május 6.",
+        "2021年5月6日",
+        "2021年 5月 6日（木）",
+        "２０２１年５月６日",
+        "2021년 5월 6일",
+        "6/5/2021 oder 6. Mai 2021"[12:],
+        "6-mai-2021",
+        "D:20210506",
+    ],
+)
+def test_day_in_another_language_is_parsed(text: str) -> None:
+    """datejs/Datejs#97, abritinthebay/datejs#74, scrapinghub/dateparser#395, the kind."""
+    assert parse_date(text) == datetime(2021, 5, 6, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    ("text", "month", "day"),
+    [
+        ("15 août 2022", 8, 15),
+        ("15 aou\u0302t 2022", 8, 15),
+        ("1er mars 2022", 3, 1),
+        ("3. März 2022", 3, 3),
+        ("mar. 01 août 2022", 8, 1),
+        ("sam. 02 avril 2022", 4, 2),
+        ("5 MRZ 2022", 3, 5),
+        ("12 sept 2022", 9, 12),
+        ("3 juin 2022", 6, 3),
+        ("3 juillet 2022", 7, 3),
+        ("31. Dezember 2022", 12, 31),
+        ("12 października 2022", 10, 12),
+        ("1º de abril de 2022", 4, 1),
+        ("1 d’abril de 2022", 4, 1),
+        ("9. června 2022", 6, 9),
+        ("9. července 2022", 7, 9),
+        ("31/12/2022", 12, 31),
+    ],
+)
+def test_months_are_told_apart(text: str, month: int, day: int) -> None:
+    """datejs/Datejs#97, date-fns/date-fns#1430, scrapinghub/dateparser#395, #819."""
+    assert parse_date(text) == datetime(2022, month, day, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    "text", ["12. listopada 2021", "3 xyz 2021", "5 มีนาคม 2564", "令和3年5月6日", "2021年5月"]
+)
+def test_unclear_name_of_a_month_is_not_guessed(text: str) -> None:
+    assert parse_date(text) == 0.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Wed, 11 Sep 2019 22:52:30+5:30",
+        "Wed, 11 Sep 2019 22:52:30 +5:30",
+        "2019-09-11T22:52:30+5:30",
+        "2019-09-11 22:52:30 +530",
+        "11 Sep 2019 22:52:30 GMT+5:30",
+        "11 Sep 2019 22:52:30 +0530",
+        "2019-09-11T12:52:30-4:30",
+        "2019-09-11T12:52:30\u221204:30",
+        "2019年9月11日 午後5:22:30",
+        "2019년 9월 11일 오후 5:22:30",
+    ],
+)
+def test_offset_of_one_digit_and_afternoon_are_read(text: str) -> None:
+    """Ranchero-Software/NetNewsWire#1012."""
+    assert parse_date(text) == datetime(2019, 9, 11, 17, 22, 30, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    "text", ["D:20990101", "2099-01-01T00:00:00Z", "D:19800101", "1. Mai 1990"]
+)
+def test_implausible_date_is_not_published(text: str) -> None:
+    assert parse_date(text) > 0.0 == parse_web_date(text, datetime(2026, 1, 1).timestamp())

@@ -4,6 +4,7 @@ import io
 import json
 import random
 import zipfile
+import zlib
 from datetime import UTC, datetime
 
 import pytest
@@ -31,7 +32,7 @@ WHOLE = pdf(WORDS, WORDS * 3, link="/next", info=INFO, catalog="/Lang(en-GB)")
 
 
 def test_pdf_has_text_links_and_metadata() -> None:
-    parsed = parse_response(WHOLE, PDF)
+    parsed = read_at(WHOLE)
     assert (parsed.title, parsed.author, parsed.description) == (
         "A title",
         "Ann Author",
@@ -61,6 +62,104 @@ def test_pdf_with_half_of_an_emoji_as_its_language_is_read() -> None:
     parsed = parse_response(pdf(WORDS, catalog="/Lang<FEFFD83D>"), PDF)
     assert "fox" in (parsed.text or "")
     encode(parsed)
+
+
+XMP = """<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
+<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
+<rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/"
+xmlns:xmp="http://ns.adobe.com/xap/1.0/" {}>{}</rdf:Description></rdf:RDF></x:xmpmeta>
+<?xpacket end="w"?>"""
+ELEMENTS = """<dc:title><rdf:Alt><rdf:li xml:lang="de">Ein Titel</rdf:li>
+<rdf:li xml:lang="x-default">A  title</rdf:li></rdf:Alt></dc:title>
+<dc:creator><rdf:Seq><rdf:li>Ann Author</rdf:li><rdf:li>Bo</rdf:li></rdf:Seq></dc:creator>
+<dc:description><rdf:Alt><rdf:li xml:lang="x-default">About foxes</rdf:li></rdf:Alt>
+</dc:description>"""
+DATE_ELEMENTS = """<xmp:CreateDate>2024-02-29T13:00:00+01:00</xmp:CreateDate>
+<xmp:ModifyDate>2024-03-01T12:00Z</xmp:ModifyDate>"""
+DATE_ATTRIBUTES = 'xmp:CreateDate="2024-02-29T13:00:00+01:00" xmp:ModifyDate="2024-03-01T12:00Z"'
+PACKETS = {
+    "elements": XMP.format("", ELEMENTS + DATE_ELEMENTS),
+    "attributes": XMP.format(DATE_ATTRIBUTES, ELEMENTS),
+}
+OTHER_PACKET = XMP.format("", "<dc:title>The title of an image</dc:title>")
+
+
+def stream(text: str, is_packed: bool = False) -> str:
+    """Return a metadata stream, as Latin-1 characters."""
+    data = zlib.compress(text.encode()) if is_packed else text.encode()
+    packing = "/Filter/FlateDecode" if is_packed else ""
+    head = f"<</Type/Metadata/Subtype/XML{packing}/Length {len(data)}>>"
+    return f"{head}stream\n{data.decode('latin-1')}\nendstream"
+
+
+def read_at(body: bytes, kind: str = PDF[1], at: float = 1.9e9) -> PageParsed:
+    page = replace(page_response(body, ("Content-Type", kind)), started_at=at)
+    return parse(page, OPTIONS, at)
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+@pytest.mark.parametrize("packet", PACKETS.values(), ids=PACKETS)
+def test_pdf_without_info_has_its_metadata_in_xmp(packet: str, is_packed: bool) -> None:
+    """alephdata/ingest-file#354: PDF 2.0 deprecates Info, and PDF/A-4 forbids it."""
+    behind = (stream(OTHER_PACKET), stream(packet, is_packed))
+    parsed = read_at(pdf(WORDS, catalog="/Metadata 8 0 R", objects_behind=behind))
+    assert (parsed.title, parsed.author, parsed.description) == (
+        "A title",
+        "Ann Author, Bo",
+        "About foxes",
+    )
+    assert (parsed.published_at, parsed.modified_at) == (LEAP, LEAP + 86400)
+    assert parsed.published_by == parsed.modified_by == "file"
+
+
+def test_info_of_a_pdf_wins_over_xmp_and_an_image_has_no_title() -> None:
+    behind = (stream(PACKETS["elements"]),)
+    given = pdf(WORDS, info="/Title(Another)", catalog="/Metadata 7 0 R", objects_behind=behind)
+    assert (read_at(given).title, read_at(given).author) == ("Another", "Ann Author, Bo")
+    assert read_at(pdf(WORDS, objects_behind=(stream(PACKETS["elements"]),))).title == "A title"
+    assert read_at(pdf(WORDS, objects_behind=(stream(OTHER_PACKET),) * 2)).title == ""
+
+
+@pytest.mark.parametrize(
+    "packet", ["", "<", "<x:xmpmeta>", XMP, PACKETS["elements"][:500], "\ud7ff" * 9]
+)
+def test_broken_xmp_leaves_the_rest_of_a_pdf(packet: str) -> None:
+    parsed = read_at(pdf(WORDS, catalog="/Metadata 7 0 R", objects_behind=(stream(packet),)))
+    assert "fox" in (parsed.text or "")
+
+
+@pytest.mark.parametrize("date", ["D:20990101000000Z", "D:19800101", "2099-01-01"])
+def test_implausible_date_of_a_file_is_not_published(date: str) -> None:
+    parsed = read_at(pdf(WORDS, info=f"/CreationDate({date})/ModDate({date})"))
+    assert (parsed.published_at, parsed.published_by, parsed.modified_at) == (0.0, "", 0.0)
+    core = CORE.replace("2024-02-29T12:00:00Z", "2099-01-01").replace("2024-03-01", "1899-12-30")
+    parsed = read_at(archive(docProps__core_xml=core), OFFICE[0])
+    assert (parsed.title, parsed.published_at, parsed.modified_at) == ("A title", 0.0, 0.0)
+
+
+def test_iso_date_in_a_pdf_is_read() -> None:
+    parsed = read_at(pdf(WORDS, info="/CreationDate(2024-02-29T13:00:00+01:00)"))
+    assert (parsed.published_at, parsed.published_by) == (LEAP, "file")
+
+
+@pytest.mark.parametrize(
+    ("action", "target"),
+    [
+        ("/S/GoToR/F(part two.pdf)/D[0/Fit]", "/dir/part%20two.pdf"),
+        ("/S/GoToR/F(../a/b.pdf)", "/a/b.pdf"),
+        ("/S/GoToR/F(a\\\\b.pdf)", "/dir/a/b.pdf"),
+        ("/S/GoToR/F<</Type/Filespec/F(x.pdf)/UF(x.pdf)>>", "/dir/x.pdf"),
+        ("/S/GoToR/F<</Type/Filespec/FS/URL/F(http://www.example.org/y.pdf)>>", "/y.pdf"),
+        ("/S/Launch/F(list.xls)", "/dir/list.xls"),
+        ("/S/GoToR/F(100% #1.pdf)", "/dir/100%25%20%231.pdf"),
+        ("/S/GoToR/F(C:\\\\Users\\\\me.pdf)", ""),
+        ("/S/GoToR/F(/C/Users/me.pdf)", ""),
+        ("/S/URI/URI(other.html)", "/dir/other.html"),
+    ],
+)
+def test_pdf_links_to_other_files(action: str, target: str) -> None:
+    expected = [f"http://www.example.org{target}"] if target else []
+    assert targets(read_at(pdf(WORDS, action=action))) == expected
 
 
 def test_urls_in_pdf_text_are_links_without_annotations() -> None:
@@ -112,7 +211,7 @@ DOCX, ODT = archive(docProps__core_xml=CORE), archive(meta_xml=META)
 @pytest.mark.parametrize("body", [DOCX, ODT])
 @pytest.mark.parametrize("kind", [*OFFICE, "application/octet-stream"])
 def test_office_file_has_metadata(body: bytes, kind: str) -> None:
-    parsed = parse_response(body, ("Content-Type", kind))
+    parsed = read_at(body, kind)
     assert (parsed.title, parsed.author, parsed.description) == (
         "A title",
         "Ann Author",

@@ -1,0 +1,40 @@
+"""The names of the months in the languages of Europe, for dates that are written for people.
+
+A name that means different months in different languages is left out: *listopad* is October in
+Croatian and November in Polish. English and the names that begin as in English are not repeated.
+"""
+
+# ruff: noqa: RUF001 - these are other alphabets
+
+_NAMES = {
+    1: """januar januari január januára janúar jänner jaenner janvier enero ene gennaio gen janeiro
+        ianuarie styczeń stycznia leden ledna ledn января январь січня яну януари јануар ocak
+        ιανουαρίου tammikuu tammikuuta jaanuar janvāris sausio urtarrila gener""",
+    2: """février fév févr fevr febrero febbraio fevereiro fev februarie luty lutego února únor
+        февраля февраль лютого февруари фебруар şubat φεβρουαρίου helmikuu helmikuuta veebruar
+        vasario febrer febrúar februára""",
+    3: """märz maerz mrz mär mars març maart março marzec marca březen března марта март березня
+        mart martie μαρτίου maaliskuu maaliskuuta märts kovo március márc""",
+    4: """avril avr abril abr aprile april apríl kwiecień kwietnia duben dubna апреля апрель квітня
+        април nisan απριλίου huhtikuu huhtikuuta aprill balandžio április ápr""",
+    5: """mai maj mei maio mayo maggio mag maja květen května мая май травня mayıs μαΐου
+        toukokuu toukokuuta gegužės május máj maí maig""",
+    6: """juni juin junho junio giugno giu iunie czerwiec czerwca červen června июня июнь червня
+        юни јун haziran ιουνίου kesäkuu kesäkuuta juuni birželio június jún júní juny""",
+    7: """juli juillet juil julho julio luglio lug iulie lipiec lipca červenec července июля июль
+        липня юли јул temmuz ιουλίου heinäkuu heinäkuuta juuli liepos július júl júlí juliol""",
+    8: """août aout agosto ago sierpień sierpnia srpen srpna августа август серпня ağustos
+        αυγούστου elokuu elokuuta augustus rugpjūčio augusztus ágúst agost""",
+    9: """settembre septembre septiembre setiembre setembro set wrzesień września září сентября
+        сентябрь вересня септември септембар eylül σεπτεμβρίου syyskuu syyskuuta rugsėjo
+        szeptember szept setembre""",
+    10: """oktober okt ottobre ott outubro out październik października říjen října октября октябрь
+        жовтня октомври октобар ekim οκτωβρίου lokakuu lokakuuta oktoober spalio október""",
+    11: """noviembre ноября ноябрь ноември новембар kasım νοεμβρίου marraskuu marraskuuta
+        lapkričio nóvember november""",
+    12: """dezember dez décembre déc diciembre dicembre dic dezembro grudzień grudnia prosinec
+        prosince декабря декабрь грудня декември децембар aralık δεκεμβρίου joulukuu joulukuuta
+        detsember gruodžio desember des desembre""",
+}
+NUMBERS = {name: number for number, names in _NAMES.items() for name in names.split()}
+"""Month by its name in lower case."""
