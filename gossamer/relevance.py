@@ -4,10 +4,11 @@ A relevance expression resembles a scope, but also uses the contents of the page
 
     language("pt", "gl") and type("text/html") and not pattern("/print/")
 
-`language(…)` takes ISO 639 codes of the detected language, and "" for an unknown one. `type(…)`
-takes media types, in which `*` matches anything. `classifier("name")` is a function that was
-installed under this name, as an entry point of the group `gossamer.relevance`. The rules of scopes
-are also available: `any`, `host`, `domain`, `prefix`, `pattern`, `depth`.
+`language(…)` takes ISO 639 codes of the detected language, and "" for an unknown one. A
+macrolanguage and its languages match each other: "nb" matches a page in "no" (`languages`).
+`type(…)` takes media types, in which `*` matches anything. `classifier("name")` is a function that
+was installed under this name, as an entry point of the group `gossamer.relevance`. The rules of
+scopes are also available: `any`, `host`, `domain`, `prefix`, `pattern`, `depth`.
 
 Before a page is parsed, only a part of its facts is known. A rule returns None if it cannot decide
 yet. The rule of a failing classifier also returns None: the page counts as relevant and the failure
@@ -25,6 +26,7 @@ import structlog
 
 from gossamer.events.pages import PageParsed
 from gossamer.hooks import check_hook, describe_error, load_hook
+from gossamer.languages import codes_of
 from gossamer.web.scope import RULES as SCOPE_RULES
 from gossamer.web.scope import Expression, Found, Holds, parse_expression, require_texts
 
@@ -68,7 +70,7 @@ def _of_scope(make: Callable[..., Holds[Found]]) -> Callable[..., Holds[Facts]]:
 def _language(*codes: str) -> Holds[Facts]:
     if not codes or not all(isinstance(code, str) and code == code.lower() for code in codes):
         raise ValueError('it takes lower-case language codes such as "pt", "en"')
-    return lambda facts: facts.page.language in codes if facts.page else None
+    return lambda facts: not codes_of(facts.page.language).isdisjoint(codes) if facts.page else None
 
 
 def _type(*types: str) -> Holds[Facts]:

@@ -17,6 +17,7 @@ import structlog
 from gossamer.events import PageParsed, Verdict
 from gossamer.events.public import Gone
 from gossamer.hooks import check_hook, describe_error, load_hook
+from gossamer.languages import codes_of
 from gossamer.relevance import find_mentions, languages_of
 
 GROUP = "gossamer.scores"
@@ -108,7 +109,7 @@ def score_page(scored: ScoredPage) -> float:
     if scored.novelty is not None:
         novelty *= KNOWN_TEXT + (1 - KNOWN_TEXT) * min(1.0, scored.novelty / FULL_NOVELTY)
     languages = languages_of(scored.relevant)
-    is_other = bool(languages) and page.language not in languages
+    is_other = bool(languages) and codes_of(page.language).isdisjoint(languages)
     language = OTHER_LANGUAGE if is_other else 1.0
     return amount * novelty * language * PUBLICATION.get(scored.hidden, 0.0)
 

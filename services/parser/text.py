@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import fasttext
 
+from gossamer.languages import choose_language
 from gossamer.text.blocks import fold_whitespace
 from services.parser.options import Options
 
@@ -81,17 +82,20 @@ def finish_text(text: str, kind: TextKind, declared: str, options: Options) -> E
 def detect_language(text: str, declared: str = "") -> str:
     """Return the ISO 639 code of the language of *text*, or of the BCP 47 tag *declared*, or "".
 
-    Only languages with a code of two letters are detected: the model has too few texts of the
-    others, and some of its codes for them are not in ISO 639.
+    The detector takes Bosnian for Croatian and cannot tell Bokmål from Nynorsk: within a
+    macrolanguage the declared language wins. Only languages with a code of two letters are
+    detected: the model has too few texts of the others, and some of its codes for them are not in
+    ISO 639.
     """
+    tag = _language.match(declared)
+    stated = tag[1].lower() if tag else ""
     if len(text) >= MIN_DETECTION_LENGTH:
         sample = fold_whitespace(text[:DETECTION_LENGTH]).lower()
         labels, _ = _language_model().predict(sample, k=3, threshold=MIN_LANGUAGE_PROBABILITY)
         for label in labels:
             if len(code := label.removeprefix("__label__")) == 2:
-                return str(code)
-    tag = _language.match(declared)
-    return tag[1].lower() if tag else ""
+                return choose_language(str(code), stated)
+    return stated
 
 
 @cache

@@ -50,3 +50,34 @@ def test_declared_language_is_used_if_detection_is_uncertain(text: str) -> None:
     assert detect_language(text, "de-CH") == "de"
     assert detect_language(text, "gsw") == "gsw"
     assert detect_language(text) == ""
+
+
+SERBO_CROATIAN = (
+    "Skupština grada je juče usvojila budžet za narednu godinu, a gradonačelnik je rekao da će "
+    "novac biti potrošen na puteve i škole u svim opštinama."
+)
+BOKMÅL = (
+    "Kommunestyret vedtok i går budsjettet for neste år, og ordføreren sa at pengene skal brukes "
+    "på veier og skoler i alle deler av kommunen."
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "declared", "language"),
+    [
+        (SERBO_CROATIAN, "sr-Latn-RS", "sr"),
+        (SERBO_CROATIAN, "bs", "bs"),
+        (SERBO_CROATIAN, "hr", "hr"),
+        (SERBO_CROATIAN, "en", "sh"),
+        (SERBO_CROATIAN, "", "sh"),
+        (BOKMÅL, "nb", "nb"),
+        (BOKMÅL, "nn-NO", "nn"),
+        (BOKMÅL, "no", "no"),
+        (BOKMÅL, "sv", "no"),
+    ],
+)
+def test_declared_language_wins_within_a_macrolanguage(
+    text: str, declared: str, language: str
+) -> None:
+    """validator/validator#2020, #1874, the kind: languages that a detector cannot tell apart."""
+    assert detect_language(text, declared) == language

@@ -62,6 +62,26 @@ def test_page_without_language_has_a_name_for_it() -> None:
     assert parse_relevance('language("pt")').evaluate(nameless).inside is False
 
 
+@pytest.mark.parametrize(
+    ("language", "code", "is_relevant"),
+    [
+        *[("sh", code, True) for code in ("sh", "sr", "hr", "bs")],
+        *[("no", code, True) for code in ("no", "nb", "nn")],
+        ("nb", "no", True),
+        ("nb", "nn", False),
+        ("sr", "sh", True),
+        ("sr", "hr", False),
+        ("sv", "no", False),
+        ("", "no", False),
+    ],
+)
+def test_macrolanguage_and_its_languages_match_each_other(
+    language: str, code: str, is_relevant: bool
+) -> None:
+    facts = facts_of(replace(PAGE, language=language))
+    assert parse_relevance(f'language("{code}")').evaluate(facts).inside is is_relevant
+
+
 def test_deciding_rule_is_named() -> None:
     evaluation = parse_relevance('type("text/*") and language("en")').evaluate(facts_of(PAGE))
     assert evaluation == (False, "language('en')")
