@@ -251,12 +251,14 @@ def _copy_header(listed: PageParsed, header: PageParsed) -> PageParsed:
 
 
 def read_json_feed(parsed: PageParsed, feed: dict[str, Any], options: Options) -> PageParsed:
-    """Return the entries of a JSON Feed (jsonfeed.org)."""
+    """Return the entries of a JSON Feed (jsonfeed.org). An id may be the URL of its item."""
     entries, items = EntryCollector(parsed, options), feed.get("items")
     for item in items if isinstance(items, list) else []:
         if isinstance(item, dict):
             dates = (parse_date(_text(item, f"date_{name}")) for name in ("modified", "published"))
             url = _text(item, "url") or _text(item, "external_url")
+            if not url and _absolute_url.fullmatch(_text(item, "id")):
+                url = _text(item, "id")
             entries.add(entries.resolve(url), next(filter(None, dates), 0.0))
     links = [entries.resolve(_text(feed, name)) for name in ("home_page_url", "next_url")]
     return replace(

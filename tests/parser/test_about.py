@@ -223,3 +223,117 @@ def test_most_real_pages_have_publication_time_and_author(
     assert sum(bool(page.author) for page in results) >= 125
     assert sum(bool(page.image) for page in results) >= 170
     assert not any(page.needs_rendering for page in results)
+
+
+BY_ID = {"@type": "Article", "author": {"@id": "#a"}, "image": {"@id": "#i"}}
+PERSON = {"@type": "Person", "@id": "#a", "name": "A. Doe"}
+IMAGE = {"@type": "ImageObject", "@id": "#i", "url": "/i.png"}
+
+
+@pytest.mark.parametrize(
+    "things",
+    [
+        [{"@context": "https://schema.org", "@graph": [BY_ID, PERSON, IMAGE]}],
+        [BY_ID, [PERSON, IMAGE]],
+        [{"@type": "WebSite", "publisher": {"x": [PERSON, IMAGE]}}, BY_ID],
+        [{"@graph": [{**BY_ID, "author": [{"@id": "#a", "@type": "Person"}]}, PERSON, IMAGE]}],
+        [{"@graph": [{**BY_ID, "author": "#a", "image": "#i"}, PERSON, IMAGE]}],
+        [{**BY_ID, "author": {"@id": "#a", "name": {"@value": "A. Doe"}}}, IMAGE],
+        [{**BY_ID, "author": PERSON, "image": [IMAGE]}],
+    ],
+)
+def test_thing_that_is_named_by_its_id_is_found(things: list[object]) -> None:
+    """mozilla/readability#617, the kind: the form of plug-ins for WordPress."""
+    parsed = parse_body("".join(map(linked_data, things)))
+    assert (parsed.author, parsed.image) == ("A. Doe", f"{ROOT}/i.png")
+
+
+def test_unknown_id_is_not_an_author() -> None:
+    thing = {**BY_ID, "@id": "#a", "author": {"@id": "#a"}}
+    for one in (BY_ID, thing):
+        assert parse_body(linked_data(one)).author == ""
+
+
+SCOPE = "<div itemscope itemtype='https://schema.org/{}'>{}</div>"
+DATED = "<span itemprop=datePublished content=2018-11-20>November</span>"
+OTHER_DATED = "<span itemprop=datePublished>2001-01-01</span>"
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        DATED,
+        "<p itemprop=datePublished>20 Nov 2018",
+        "<abbr itemprop='datePublished dateCreated' title=x content=2018-11-20>x</abbr>",
+        "<data itemprop=datePublished value=2018-11-20>x</data>",
+        "<time itemprop=datePublished datetime=2018-11-20>x</time><time>2001-01-01</time>",
+        SCOPE.format("Comment", OTHER_DATED) + SCOPE.format("BlogPosting", DATED),
+        SCOPE.format("WebPage", OTHER_DATED + SCOPE.format("NewsArticle", DATED)),
+        SCOPE.format("CreativeWork", DATED) + SCOPE.format("Review", OTHER_DATED),
+        SCOPE.format("Article", "<div itemscope><i itemprop=name>x</i></div>" + DATED),
+    ],
+)
+def test_microdata_of_any_element_has_the_time(markup: str) -> None:
+    """HTML standard, 5.2: an element of any name may be a property."""
+    parsed = parse_body(markup)
+    assert (parsed.published_at, parsed.published_by) == (DAY, "time")
+
+
+@pytest.mark.parametrize("kind", ["Comment", "Review", "ImageObject", "UserComments"])
+def test_microdata_of_another_thing_is_not_that_of_the_page(kind: str) -> None:
+    """ageitgey/node-unfluff#93: the time of a comment."""
+    time = "<time itemprop=datePublished datetime=2018-11-20>x</time>"
+    author = "<b itemprop=author>Commenter</b>"
+    parsed = parse_body(SCOPE.format(kind, DATED + time + author))
+    assert (parsed.published_at, parsed.author) == (0.0, "")
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<b itemprop=author>A. Doe</b>",
+        "<b itemprop=author itemscope><i itemprop=name>A. Doe</i><i itemprop=url>/a</i></b>",
+        "<b itemprop=author itemscope><meta itemprop=name content='A. Doe'></b>",
+        SCOPE.format("Comment", "<b itemprop=author>B</b>") + "<b itemprop=creator>A.\nDoe</b>",
+    ],
+)
+def test_author_in_microdata_is_found(markup: str) -> None:
+    assert parse_body(markup).author == "A. Doe"
+
+
+OG_TITLE = "<meta property=og:title content=' Of OpenGraph '>"
+
+
+@pytest.mark.parametrize(
+    ("markup", "title"),
+    [
+        (f"<title>Own</title>{OG_TITLE}<h1>Heading</h1>", "Own"),
+        (f"<title> </title><title>Second</title>{OG_TITLE}", "Second"),
+        (f"<title></title>{OG_TITLE}<h1>Heading</h1>", "Of OpenGraph"),
+        (f"{OG_TITLE}<svg><title>Menu</title></svg><h1>Heading</h1>", "Of OpenGraph"),
+        (
+            "<meta property=og:title content=''><h1><img src=x></h1><h1>A <b>heading</b></h1>",
+            "A heading",
+        ),
+        ("<svg><title>Menu</title></svg><h2>Second level</h2>", ""),
+    ],
+)
+def test_title_is_the_first_one_with_words(markup: str, title: str) -> None:
+    """codelucas/newspaper#113, mozilla/readability#175, fb55/readabilitySAX#45."""
+    assert parse_body(f"{markup}<p>words").title == title
+
+
+@pytest.mark.parametrize(
+    ("markup", "description"),
+    [
+        ("<meta name=description content=Own><meta property=og:description content=Other>", "Own"),
+        (
+            "<meta name=description content=' '><meta property=og:description content=' O  G '>",
+            "O G",
+        ),
+        ("<meta property=og:description content=Other><meta name=Description content=Own>", "Own"),
+        ("<p>words", ""),
+    ],
+)
+def test_description_is_the_first_one_with_words(markup: str, description: str) -> None:
+    assert parse_body(markup).description == description

@@ -245,3 +245,17 @@ def test_texts_of_nested_links_are_limited() -> None:
     has_text = [bool(link.text) for link in links]
     assert has_text == sorted(has_text, reverse=True) and 10 <= sum(has_text) <= 12
     assert len(links) == 100
+
+
+@pytest.mark.parametrize("rel", ["canonical", "Canonical nofollow"])
+@pytest.mark.parametrize(
+    "before", ["", "<title>a</title>", "<html><head>", "<head><style></style>"]
+)
+def test_canonical_url_is_named_in_the_head_only(before: str, rel: str) -> None:
+    """A comment may contain an element, and search engines read it in the head only."""
+    link = f"<link rel='{rel}' href=/x>"
+    assert parse_response(f"{before}{link}<p>words").canonical == f"{ROOT}/x"
+    behind = parse_response(f"{before}<body><p>words<div class=comment>{link}</div>")
+    assert (behind.canonical, [one.kind for one in behind.links]) == ("", ["link"])
+    both = parse_response(f"{before}{link}<p>words<link rel=canonical href=/y>")
+    assert both.canonical == f"{ROOT}/x"

@@ -167,6 +167,15 @@ def test_json_feed_is_read_as_any_json_type() -> None:
         assert [link.url for link in parsed.links] == ["http://www.example.org/"]
 
 
+def test_id_of_a_json_feed_item_may_be_its_url() -> None:
+    """jsonfeed.org: an item may have no url, and its id is ideally its URL."""
+    body = """{"version": "https://jsonfeed.org/version/1.1", "items": [
+    {"id": "http://www.example.org/1"}, {"id": "2"}, {"id": 3}, {"id": "tag:example.org,2024:4"},
+    {"id": "http://www.example.org/5", "url": "/6"}, {"id": "urn:uuid:7", "external_url": "/8"}]}"""
+    parsed = read_listing(body, ("Content-Type", "application/feed+json"), purpose=Purpose.PAGE)
+    assert [one.url for one in parsed.entries] == [f"http://www.example.org/{n}" for n in (1, 6, 8)]
+
+
 def test_digest_of_listing_is_of_its_entries() -> None:
     again = URLSET.replace("<urlset", "<!-- made at noon --><urlset")
     assert read_listing(again).digest == read_listing(URLSET).digest

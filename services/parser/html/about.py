@@ -5,13 +5,18 @@ elements, elements with a time, and for the date of publication the URL. Values 
 they are, with their source. The text is not searched.
 
 Linked data describes many things: the publisher, breadcrumbs, recommended pages. The thing that is
-most like an article or a page is the page itself.
+most like an article or a page is the page itself. A thing may be named by its `@id` in one place,
+and described in another one (JSON-LD 1.1, 3.3). Microdata (HTML standard, 5.2) describes things,
+too: the dates and authors of comments, reviews and pictures are not those of the page.
 """
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice, product
 from typing import Any, NamedTuple
+
+from selectolax.lexbor import LexborNode
 
 from gossamer.events.pages import Source
 from gossamer.text.blocks import fold_whitespace
@@ -34,7 +39,21 @@ MAX_CHARACTERS = 100_000
 """Most characters of all linked data of a page."""
 MAX_THINGS = 500
 """Most things of a script that are examined."""
+MAX_PARTS = 5_000
+"""Most objects of the linked data that are searched for the one with an id."""
 MAX_PEOPLE = 5
+OTHER_TYPES = frozenset(
+    {
+        *("Comment", "UserComments", "Answer", "Review", "UserReview", "CriticReview", "Rating"),
+        *("Person", "Organization", "ImageObject", "Offer", "AggregateRating", "WebSite"),
+    }
+)
+"""Types of things on a page whose dates and authors are not those of the page."""
+PROPERTIES: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("published", "pubdate"): ("datePublished", "dateCreated"),
+    ("modified", "updated"): ("dateModified",),
+}
+"""The names of dates in microdata, by the marks of elements with a time."""
 # fmt: off
 OPEN_GRAPH_PREFIXES = (
     "og:", "article:", "book:", "profile:", "video:", "music:", "product:", "twitter:",
@@ -97,7 +116,8 @@ def read_about(elements: Elements, meta: Meta, resolver: Resolver, url: str, now
     Times after *now* are ignored.
     """
     texts = collect_linked_data(elements)
-    thing = find_main_thing(texts)
+    data = LinkedData(texts)
+    thing = data.main
     linked = (thing.get("datePublished"), thing.get("dateCreated"))
     published = _first_time(elements, meta, now, PUBLISHED_NAMES, linked, ("published", "pubdate"))
     if not published.at and (at := parse_url_date(url, now)):
@@ -105,12 +125,12 @@ def read_about(elements: Elements, meta: Meta, resolver: Resolver, url: str, now
     linked = (thing.get("dateModified"), None)
     modified = _first_time(elements, meta, now, MODIFIED_NAMES, linked, ("modified", "updated"))
     return {
-        "author": _find_author(thing, meta, elements),
+        "author": _find_author(data, meta, elements),
         "published_at": published.at,
         "published_by": published.source,
         "modified_at": modified.at,
         "modified_by": modified.source,
-        "image": _find_image(thing, meta, elements, resolver),
+        "image": _find_image(data, meta, elements, resolver),
         "alternates": _find_alternates(elements, resolver),
         "open_graph": _open_graph_properties(meta),
         "linked_data": texts,
@@ -130,6 +150,7 @@ def _first_time(
     sources = (
         (Source.LINKED_DATA, map(linked_text, linked)),
         *_meta_values(meta, names),
+        (Source.TIME, _microdata_values(elements, *PROPERTIES[marks])),
         (Source.TIME, _time_elements(elements, marks)),
     )
     for source, values in sources:
@@ -151,7 +172,11 @@ def _time_elements(elements: Elements, words: tuple[str, ...]) -> Iterator[str]:
 
     The only time element of a page is that of its publication.
     """
-    times = list(islice(elements.of("time"), MAX_TIMES))
+    times = [
+        element
+        for element in islice(elements.of("time"), MAX_TIMES)
+        if "itemprop" not in element.attributes or _rank_of_item(element.node)
+    ]
     for element in times:
         marks = (element.get("itemprop"), element.get("class"), " ".join(element.attributes))
         is_marked = any(word in mark.lower() for mark in marks for word in words)
@@ -159,10 +184,46 @@ def _time_elements(elements: Elements, words: tuple[str, ...]) -> Iterator[str]:
             yield element.get("datetime") or element.node.text()
 
 
-def _find_author(thing: Thing, meta: Meta, elements: Elements) -> str:
+def _microdata_values(elements: Elements, *names: str) -> Iterator[str]:
+    """Yield the values of the properties with *names* that are properties of the page."""
+    items = (
+        (item, rank)
+        for name in names
+        for item in elements.items
+        if name in item.get("itemprop").split() and (rank := _rank_of_item(item.node))
+    )
+    for item, _ in sorted(islice(items, MAX_TIMES), key=lambda pair: -pair[1]):
+        yield _item_value(item)
+
+
+def _rank_of_item(node: LexborNode) -> int:
+    """Return how much the item of a property is like the page; 0 if it is another thing."""
+    scope = node.parent
+    while scope is not None:
+        if "itemscope" in scope.attributes:
+            kinds = [
+                kind.rpartition("/")[2] for kind in (scope.attributes.get("itemtype") or "").split()
+            ]
+            other = any(kind in OTHER_TYPES for kind in kinds)
+            return 0 if other else max(1, *map(_rank_of_type, kinds), 1)
+        scope = scope.parent
+    return 1
+
+
+def _item_value(item: Element) -> str:
+    """Return the value of a property (HTML standard, 5.2.4; `content` as in schema.org's texts)."""
+    stated = item.get("content") or item.get("datetime") or item.get("value")
+    if not stated and "itemscope" in item.attributes:
+        named = item.node.css_first("[itemprop~=name]")
+        return (named.attributes.get("content") or named.text()) if named else ""
+    return stated or item.node.text()
+
+
+def _find_author(data: "LinkedData", meta: Meta, elements: Elements) -> str:
     candidates = (
-        linked_names(thing.get("author") or thing.get("creator")),
+        data.names(data.main.get("author") or data.main.get("creator")),
         *(value for name in AUTHOR_NAMES for value in meta.get(name, ())),
+        *_microdata_values(elements, "author", "creator"),
         *(element.node.text() for element in _elements_with_rel(elements, "author")),
     )
     names = (
@@ -177,10 +238,10 @@ def _elements_with_rel(elements: Elements, rel: str) -> Iterator[Element]:
     return (element for element in elements.of("a") if rel in element.tokens("rel"))
 
 
-def _find_image(thing: Thing, meta: Meta, elements: Elements, resolver: Resolver) -> str:
+def _find_image(data: "LinkedData", meta: Meta, elements: Elements, resolver: Resolver) -> str:
     targets = (
         *(value for name in IMAGE_NAMES for value in meta.get(name, ())),
-        linked_url(thing.get("image")),
+        data.url(data.main.get("image")),
         *(link.get("href") for link in elements.of("link") if "image_src" in link.tokens("rel")),
     )
     urls = (resolver.resolve(target) for target in targets if target.strip())
@@ -227,16 +288,66 @@ def collect_linked_data(elements: Elements) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def find_main_thing(texts: tuple[str, ...]) -> Thing:
-    """Return the thing in the linked data *texts* that is the page; an empty thing if none is."""
-    ranked: list[tuple[int, Thing]] = []
-    for text in texts:
-        try:
-            value, _ = decode_json(text)
-        except ValueError:
-            continue
-        ranked += [(rank, thing) for thing in _things(value) if (rank := _rank(thing))]
-    return max(ranked, key=lambda item: item[0], default=(0, Thing()))[1]
+class LinkedData:
+    """The things that the linked data *texts* of a page describe."""
+
+    def __init__(self, texts: tuple[str, ...]) -> None:
+        self._values = [value for text in texts if (value := _decode(text)) is not None]
+        ranked = [
+            (rank, thing)
+            for value in self._values
+            for thing in _things(value)
+            if (rank := _rank(thing))
+        ]
+        self.main: Thing = max(ranked, key=lambda item: item[0], default=(0, Thing()))[1]
+        """The thing that is the page; an empty thing if none is."""
+        self._by_id: dict[str, Thing] | None = None
+
+    def names(self, value: Any) -> str:
+        """Return the names of people or organisations, separated by commas."""
+        items = map(self._resolve, value[:MAX_PEOPLE] if isinstance(value, list) else [value])
+        names = (
+            linked_text(item.get("name") if isinstance(item, dict) else item) for item in items
+        )
+        return ", ".join(dict.fromkeys(name.strip() for name in names if name.strip()))
+
+    def url(self, value: Any) -> str:
+        """Return the URL of an image or another thing."""
+        item = self._resolve(value[0] if isinstance(value, list) and value else value)
+        return linked_text(
+            (item.get("url") or item.get("contentUrl")) if isinstance(item, dict) else item
+        )
+
+    def _resolve(self, value: Any) -> Any:
+        """Return the description of the thing that *value* names by its id, or else *value*."""
+        name = value.get("@id") if isinstance(value, dict) and len(value) <= 2 else value
+        if not isinstance(name, str):
+            return value
+        if self._by_id is None:
+            self._by_id = {}
+            for thing in islice(_parts(self._values), MAX_PARTS):
+                if isinstance(at := thing.get("@id"), str) and len(thing) > 2:
+                    self._by_id.setdefault(at, thing)
+        return self._by_id.get(name, value)
+
+
+def _decode(text: str) -> Any:
+    try:
+        return decode_json(text)[0]
+    except ValueError:
+        return None
+
+
+def _parts(value: Any) -> Iterator[Thing]:
+    """Yield all objects in *value*, the outer ones first."""
+    queue = deque([value])
+    while queue:
+        item = queue.popleft()
+        if isinstance(item, dict):
+            yield item
+            queue += item.values()
+        elif isinstance(item, list):
+            queue += item
 
 
 def _things(value: Any) -> Iterator[Thing]:
@@ -255,29 +366,21 @@ def _things(value: Any) -> Iterator[Thing]:
 def _rank(thing: Thing) -> int:
     kinds = thing.get("@type")
     names = [str(kind) for kind in kinds] if isinstance(kinds, list) else [str(kinds)]
-    if any(name.endswith(("Article", "BlogPosting", "Report")) for name in names):
+    return max(map(_rank_of_type, names), default=0) or int("datePublished" in thing)
+
+
+def _rank_of_type(name: str) -> int:
+    """Return how much a thing of a type of schema.org is like a page; 0 if it is another thing."""
+    if name.endswith(("Article", "BlogPosting", "Report")):
         return 3
-    if any(_page_types.search(name) for name in names):
-        return 2
-    return 1 if "datePublished" in thing else 0
+    return 2 if _page_types.search(name) else 0
 
 
 def linked_text(value: Any) -> str:
-    """Return a string, a number, or the first of a list, as text; "" for any other value."""
+    """Return a string, a number, or the first of a list, as text; "" for any other value.
+
+    A typed value has its text in `@value` (JSON-LD 1.1, 4.2).
+    """
     item = value[0] if isinstance(value, list) and value else value
+    item = item.get("@value") if isinstance(item, dict) else item
     return str(item) if isinstance(item, str | int | float) else ""
-
-
-def linked_names(value: Any) -> str:
-    """Return the names of people or organisations, separated by commas."""
-    items = value[:MAX_PEOPLE] if isinstance(value, list) else [value]
-    names = (linked_text(item.get("name") if isinstance(item, dict) else item) for item in items)
-    return ", ".join(dict.fromkeys(name.strip() for name in names if name.strip()))
-
-
-def linked_url(value: Any) -> str:
-    """Return the URL of an image or another thing."""
-    item = value[0] if isinstance(value, list) and value else value
-    return linked_text(
-        (item.get("url") or item.get("contentUrl")) if isinstance(item, dict) else item
-    )

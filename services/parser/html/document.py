@@ -8,6 +8,7 @@ it is parsed as HTML. Well-formed XHTML is serialized as HTML, and the rest is c
 """
 
 from dataclasses import dataclass
+from itertools import islice
 from math import inf
 
 from lxml import etree
@@ -20,7 +21,7 @@ from gossamer.text.blocks import SEPARATOR, fold_whitespace, make_blocks, split_
 from gossamer.text.sketch import make_sketch
 from gossamer.web.directives import meta_names, parse_directives
 from gossamer.web.usage import Statement, names_of_meta, read_meta
-from services.parser.html.about import Fields, collect_meta, read_about
+from services.parser.html.about import Fields, Meta, collect_meta, read_about
 from services.parser.html.cost import truncate_costly
 from services.parser.html.elements import Elements
 from services.parser.html.headings import find_headings
@@ -42,6 +43,8 @@ from services.parser.xml import SAFE_OPTIONS
 NAMESPACE = "{http://www.w3.org/1999/xhtml}"
 MAX_TITLE_LENGTH = 500
 MAX_DESCRIPTION_LENGTH = 1000
+MAX_TITLES = 5
+"""Most headings that are tried as the title of a page without one."""
 DOCUMENT_END = "</body></html>"
 LINKED_DATA_SELECTOR = "script[type='application/ld+json']"
 MIN_WORDS = 50
@@ -162,18 +165,18 @@ def read_document(
         lambda: read_about(elements, meta, links.resolver, url, now),
         Fields(),
     )
-    title, language = _find_title(elements), _find_language(tree)
+    title, language = _find_title(elements, meta, tree), _find_language(tree)
     media = " ".join(
         filter(None, (one.get("src") or one.get("data") for one in elements.of(*MEDIA)))
     )
-    description = next(iter(meta.get("description", [])), "")
+    description = _first_words(*meta.get("description", ()), *meta.get("og:description", ()))
     # Linked data sometimes contains the whole article.
     linked_data = "" if options.text == "off" else _linked_data_markup(tree)
     tree.strip_tags(INVISIBLE_ELEMENTS, recursive=True)
     pieces = _visible_pieces(tree)
     return Document(
         title=title[:MAX_TITLE_LENGTH],
-        description=fold_whitespace(description)[:MAX_DESCRIPTION_LENGTH],
+        description=description[:MAX_DESCRIPTION_LENGTH],
         language=language,
         directives=parse_directives(robots, options.product),
         headings=read_part(
@@ -195,11 +198,19 @@ def _visible_pieces(tree: LexborHTMLParser) -> list[str]:
     return split_pieces(tree.body.text(separator=SEPARATOR, skip_empty=True))
 
 
-def _find_title(elements: Elements) -> str:
+def _find_title(elements: Elements, meta: Meta, tree: LexborHTMLParser) -> str:
+    """Return the first title with words: of a title element, of OpenGraph, or of a heading."""
     # SVG has title elements, too.
     titles = (element.node for element in elements.of("title"))
     page_titles = (node for node in titles if node.parent and node.parent.tag in ("head", "body"))
-    return next((fold_whitespace(node.text()) for node in page_titles), "")
+    if title := _first_words(*(node.text() for node in page_titles), *meta.get("og:title", ())):
+        return title
+    return _first_words(*(node.text() for node in islice(tree.css("h1"), MAX_TITLES)))
+
+
+def _first_words(*texts: str) -> str:
+    """Return the first of *texts* with words, white space folded; "" if none has any."""
+    return next(filter(None, map(fold_whitespace, texts)), "")
 
 
 def _linked_data_markup(tree: LexborHTMLParser) -> str:

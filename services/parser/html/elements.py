@@ -14,10 +14,12 @@ from gossamer.events.pages import LinkPosition
 
 Attributes = dict[str, str | None]
 
+ITEM_PROPERTIES = ("datePublished", "dateCreated", "dateModified", "author", "creator")
+"""Properties of microdata that are read."""
 SELECTOR = (
     "a, area, base, link, meta, iframe, frame, object, embed, form, img, source, video, audio, "
     "script, time, template[shadowrootmode], [onclick], [onchange], [onsubmit], [onmousedown], "
-    "[data-nosnippet], title"
+    "[data-nosnippet], title, " + ", ".join(f"[itemprop~={name}]" for name in ITEM_PROPERTIES)
 )
 STYLED_SELECTOR = f"{SELECTOR}, input[type=image], svg image, use, style, [style], [background]"
 """Selects the elements with requisites, too."""
@@ -68,6 +70,8 @@ class Elements:
                 break
             elements = _find_elements(tree, selector)
         self.all = elements
+        self.items = [element for element in elements if "itemprop" in element.attributes]
+        """The elements with a property of microdata."""
         self._positions = find_positions(tree)
         self._by_tag: dict[str, list[Element]] = {}
         for element in elements:

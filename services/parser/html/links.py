@@ -102,7 +102,11 @@ def _add_links(elements: Elements, resolver: Resolver, links: LinkCollector, pag
         if target is None or not (url := resolver.resolve(target.url)):
             continue
         if target.kind is LinkKind.CANONICAL:
-            canonical = canonical or url
+            if element.node.parent is None or element.node.parent.tag != "head":
+                # HTML standard, 4.2.4.3: not allowed in the body, where a comment may name it.
+                target = Target(target.url, LinkKind.LINK)
+            else:
+                canonical = canonical or url
         # A link element whose target is the page itself is skipped. It states that the page's URL
         # is canonical, or is the alternate for the page's own language.
         if element.tag != "link" or url != page_url:
