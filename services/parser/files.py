@@ -29,6 +29,7 @@ from pypdfium2 import raw
 from gossamer.events import PageParsed
 from gossamer.events.pages import Source
 from gossamer.text.blocks import fold_whitespace
+from gossamer.web.http import decode_urls
 from gossamer.web.markup import REPLACEMENT
 from services.parser.charset import decode_text
 from services.parser.dates import parse_web_date
@@ -166,16 +167,18 @@ def _link_targets(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> I
         else:
             continue
         if 0 < size <= MAX_URI_SIZE:
-            target = buffer.raw[: size - 1].decode("utf-8", "replace")
-            if target := target if kind == raw.PDFACTION_URI else _url_of_file(target):
-                yield target
+            target = buffer.raw[: size - 1]
+            is_uri = kind == raw.PDFACTION_URI
+            if url := decode_urls(target) if is_uri else _url_of_file(target):
+                yield url
 
 
-def _url_of_file(path: str) -> str:
+def _url_of_file(octets: bytes) -> str:
     """Return the relative URL of a file beside the document; "" for a file of the author's machine.
 
     A file specification may be a URL (ISO 32000, 7.11.5).
     """
+    path = octets.decode("utf-8", "replace")
     if _url_scheme.match(path):
         return path
     path = path.replace("\\", "/")

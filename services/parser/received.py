@@ -9,6 +9,7 @@ from gossamer.events import Link, PageParsed
 from gossamer.events.hazards import Hazard
 from gossamer.text.blocks import SEPARATOR, fold_whitespace, make_blocks, split_pieces
 from gossamer.text.sketch import make_sketch
+from gossamer.web.markup import REPLACEMENT
 from services.parser.charset import DecodedText, decode_text
 from services.parser.links import Resolver
 from services.parser.options import Options
@@ -36,9 +37,17 @@ class ReceivedDocument(NamedTuple):
 
 
 def add_links(parsed: PageParsed, targets: Iterable[str], options: Options) -> PageParsed:
-    """Return *parsed* with links to *targets*, each once, up to the limits of a page."""
+    """Return *parsed* with links to *targets*, each once, up to the limits of a page.
+
+    A target with an unreadable character is not what its author wrote.
+    """
     resolver, urls, size = Resolver(parsed.visit.url, "utf-8"), dict[str, None](), 0
-    for url in filter(None, map(resolver.resolve, dict.fromkeys(targets))):
+    for target in dict.fromkeys(targets):
+        if REPLACEMENT in target:
+            resolver.hazards.add(Hazard.MALFORMED_URL)
+            continue
+        if not (url := resolver.resolve(target)):
+            continue
         if len(urls) == options.links_limit or (size := size + len(url)) > options.links_bytes:
             resolver.hazards.add(Hazard.TOO_MANY_LINKS)
             break

@@ -155,11 +155,22 @@ def test_iso_date_in_a_pdf_is_read() -> None:
         ("/S/GoToR/F(C:\\\\Users\\\\me.pdf)", ""),
         ("/S/GoToR/F(/C/Users/me.pdf)", ""),
         ("/S/URI/URI(other.html)", "/dir/other.html"),
+        ("/S/URI/URI(/caf\xe9)", "/caf%E9"),
+        ("/S/URI/URI(/caf\xc3\xa9)", "/caf%C3%A9"),
     ],
 )
 def test_pdf_links_to_other_files(action: str, target: str) -> None:
     expected = [f"http://www.example.org{target}"] if target else []
     assert targets(read_at(pdf(WORDS, action=action))) == expected
+
+
+@pytest.mark.parametrize("half", ["\\ud83d", "\\ude0a", "\ufffd"])
+def test_url_with_half_of_a_character_is_not_a_link(half: str) -> None:
+    """dgtlmoon/changedetection.io#4273, the kind: nobody wrote the URL with U+FFFD."""
+    body = f'{{"name": "x {half}", "url": "http://a.org/{half}", "more": [{{"url": "http://a.org/"}}]}}'
+    parsed = parse_response(body, ("Content-Type", "application/json"))
+    assert (parsed.title, targets(parsed)) == ("x \ufffd", ["http://a.org/"])
+    assert Hazard.MALFORMED_URL in parsed.hazards
 
 
 def test_urls_in_pdf_text_are_links_without_annotations() -> None:
