@@ -216,9 +216,10 @@ class Contents(Event, frozen=True, kw_only=True):
     validators: Validators = NO_VALIDATORS
     """The validators of this version, for a later conditional request."""
     title: str = ""
-    """The page's title, at most 500 characters, with white space folded."""
+    """The page's title, or without one that of OpenGraph or its first heading: at most 500
+    characters, with white space folded."""
     description: str = ""
-    """The page's description of itself, at most 1,000 characters."""
+    """The description in a meta element or OpenGraph, at most 1,000 characters."""
     author: str = ""
     """The author that the page declares, at most 200 characters. Of several authors it is the
     first, or all names separated by commas."""
@@ -226,21 +227,23 @@ class Contents(Event, frozen=True, kw_only=True):
     """Epoch seconds of the declared publication. A date without a time counts from midnight in
     UTC."""
     published_by: str = ""
-    """The source of `published_at`: `linked data`, `open graph`, `meta`, `time` (an element), `url`
-    or `file` (the properties of a PDF). Later versions may add sources."""
+    """The source of `published_at`: `linked data`, `open graph`, `meta`, `time` (an element, of any
+    name if it has microdata), `url` or `file` (the properties of a PDF). Later versions may add
+    sources."""
     modified_at: Instant = 0.0
     """Epoch seconds of the last modification that the page declares."""
     modified_by: str = ""
     """The source of `modified_at`, with the values of `published_by`."""
     language: str = ""
     """The language in ISO 639: two letters if it was detected from the text, otherwise as the page
-    declares it, or ""."""
+    declares it, or "". A declared variety of Norwegian or Serbo-Croatian wins over the detected
+    one."""
     declared_language: str = ""
     """The language that the page declares, as a valid BCP 47 tag, or ""."""
     alternates: dict[str, str] = field(default_factory=dict)
     """The page's versions in other languages: at most 200 URLs by `hreflang` in lower case."""
     canonical: Url = ""
-    """The canonical URL that the page declares, or ""."""
+    """The canonical URL that the page declares in its head or its headers, or ""."""
     image: Url = ""
     """The URL of the image that the page declares for previews."""
     open_graph: dict[str, str] = field(default_factory=dict)
