@@ -243,7 +243,7 @@ class Contents(Event, frozen=True, kw_only=True):
     alternates: dict[str, str] = field(default_factory=dict)
     """The page's versions in other languages: at most 200 URLs by `hreflang` in lower case."""
     canonical: Url = ""
-    """The canonical URL that the page declares in its head or its headers, or ""."""
+    """The canonical URL that the page declares before its text or in its headers, or ""."""
     image: Url = ""
     """The URL of the image that the page declares for previews."""
     open_graph: dict[str, str] = field(default_factory=dict)

@@ -257,5 +257,13 @@ def test_canonical_url_is_named_in_the_head_only(before: str, rel: str) -> None:
     assert parse_response(f"{before}{link}<p>words").canonical == f"{ROOT}/x"
     behind = parse_response(f"{before}<body><p>words<div class=comment>{link}</div>")
     assert (behind.canonical, [one.kind for one in behind.links]) == ("", ["link"])
+    for stray in (
+        "<div></div>",
+        "<img src=x>",
+        "<center><script>x()</script></center><meta name=a>",
+    ):
+        assert parse_response(f"{before}{stray}{link}<p>words").canonical == f"{ROOT}/x"
+        assert parse_response(f"{before}{stray}words{link}").canonical == ""
+        assert parse_response(f"{before}<div>{stray}{link}</div>").canonical == ""
     both = parse_response(f"{before}{link}<p>words<link rel=canonical href=/y>")
     assert both.canonical == f"{ROOT}/x"

@@ -22,6 +22,7 @@ from gossamer.web.http import parse_refresh
 from gossamer.web.url import site_of
 from services.parser.html.elements import Element, Elements
 from services.parser.html.requisites import embedded_document, find_media, find_requisites
+from services.parser.html.text import INVISIBLE_ELEMENTS
 from services.parser.links import LinkCollector, Resolver, link_kind
 from services.parser.options import Options
 
@@ -96,17 +97,18 @@ def _find_base(elements: Elements, url: str, charset: str) -> str:
 
 def _add_links(elements: Elements, resolver: Resolver, links: LinkCollector, page_url: str) -> str:
     """Add the links of *elements* to *links*; return the canonical URL that the page names."""
-    canonical = ""
+    canonical, is_open = "", True
     for element in elements.all:
         target = find_target(element) if element.tag in LINK_ELEMENTS else None
         if target is None or not (url := resolver.resolve(target.url)):
             continue
         if target.kind is LinkKind.CANONICAL:
-            if element.node.parent is None or element.node.parent.tag != "head":
-                # HTML standard, 4.2.4.3: not allowed in the body, where a comment may name it.
-                target = Target(target.url, LinkKind.LINK)
-            else:
+            # HTML standard, 4.2.4.3: it is not allowed in the body, where a comment may name it.
+            is_open = is_open and _is_of_head(element.node, is_first=not canonical)
+            if is_open:
                 canonical = canonical or url
+            else:
+                target = Target(target.url, LinkKind.LINK)
         # A link element whose target is the page itself is skipped. It states that the page's URL
         # is canonical, or is the alternate for the page's own language.
         if element.tag != "link" or url != page_url:
@@ -115,6 +117,29 @@ def _add_links(elements: Elements, resolver: Resolver, links: LinkCollector, pag
                 url, target.kind, element.tokens("rel"), partial(link_text, element), position
             )
     return canonical
+
+
+def _is_of_head(node: LexborNode, is_first: bool) -> bool:
+    """Return whether *node* is in the head, or *is_first* and in the body before all words.
+
+    A `div` or `img` in the head ends it, so what its author wrote behind that is in the body.
+    """
+    if node.parent is None or node.parent.tag != "body":
+        return node.parent is not None and node.parent.tag == "head"
+    if not is_first:
+        return False
+    before = node.prev
+    while before is not None:
+        if any(map(_is_words, before.traverse(include_text=True))):
+            return False
+        before = before.prev
+    return True
+
+
+def _is_words(node: LexborNode) -> bool:
+    if node.tag != "-text" or (node.parent and node.parent.tag in INVISIBLE_ELEMENTS):
+        return False
+    return bool(node.text().strip())
 
 
 def _add_guesses(
