@@ -81,6 +81,7 @@ class Hazard(StrEnum):
     EXPIRED_LEASES = "expired_leases"
     CHARSET_CONFLICT = "charset_conflict"
     MISREAD_TEXT = "misread_text"
+    HIDDEN_TEXT = "hidden_text"
     PHYSICAL_MARKUP = "physical_markup"
     NEEDS_RENDERING = "needs_rendering"
     EXACT_DUPLICATE = "exact_duplicate"
@@ -294,6 +295,10 @@ HAZARDS: dict[Hazard, Counting] = {
     Hazard.MISREAD_TEXT: Counting(("parser",), ("parser.word_limit",),
         "A text has strings that are too long to be words. They are dropped. The document may "
         "have another type than it declares."),
+    Hazard.HIDDEN_TEXT: Counting(("parser",), (),
+        "A page has at least five words that readers hardly see: off the screen, of size 0, "
+        "transparent, in the color of their background, or hidden from screen readers. They are "
+        "part of its text. Text that browsers do not display is not."),
     Hazard.PHYSICAL_MARKUP: Counting(("parser",), ("parser.physical_markup",),
         "Headings are marked only by font sizes, bold type or centring. They are recorded with "
         "a weight."),

@@ -584,8 +584,8 @@ class ParserSettings(Section):
     is hardly any main text. `fast` uses resiliparse in a sixth of the time (F1 0.91). `off`
     extracts no text and more than halves the time for a page."""
     markdown: bool = False
-    """Whether the main text is also published as Markdown with headings, lists and emphasis, for
-    use with language models. It takes as much time again as `main`."""
+    """Whether the main text is also published as Markdown with code, links, lists and tables,
+    for use with language models. It takes half as much time again as `main`."""
     word_limit: Annotated[Natural, unit("characters")] = 30
     """Maximum number of characters of a word. Longer runs of characters are dropped from the text
     as garbage (hazard misread_text). Languages with compound words have twice this limit. 0 keeps

@@ -131,6 +131,7 @@ HAZARD_LABELS: dict[Hazard, HazardLabel] = {
     Hazard.EXPIRED_LEASES: HazardLabel("hosts that seem to stop fetchers", F),
     Hazard.CHARSET_CONFLICT: HazardLabel("conflicting encodings", D),
     Hazard.MISREAD_TEXT: HazardLabel("unreadable strings in text", D),
+    Hazard.HIDDEN_TEXT: HazardLabel("text that readers hardly see", D),
     Hazard.PHYSICAL_MARKUP: HazardLabel("headings by font size", D),
     Hazard.NEEDS_RENDERING: HazardLabel("needs a browser: scripts seem to make its text", F),
     Hazard.EXACT_DUPLICATE: HazardLabel("duplicates", D),

@@ -22,9 +22,11 @@ from gossamer.text.sketch import make_sketch
 from gossamer.web.directives import meta_names, parse_directives
 from gossamer.web.usage import Statement, names_of_meta, read_meta
 from services.parser.html.about import Fields, Meta, collect_meta, read_about
+from services.parser.html.content import Block, read_blocks
 from services.parser.html.cost import truncate_costly
 from services.parser.html.elements import Elements
-from services.parser.html.headings import find_headings
+from services.parser.html.headings import find_headings, remove_permalinks
+from services.parser.html.hidden import has_concealed_text, remove_hidden
 from services.parser.html.links import collect_links
 from services.parser.html.text import (
     INVISIBLE_ELEMENTS,
@@ -32,6 +34,7 @@ from services.parser.html.text import (
     extract_text,
     needs_rendering,
 )
+from services.parser.links import Resolver
 from services.parser.options import Options
 from services.parser.parts import Part, read_part
 from services.parser.received import ReceivedDocument
@@ -67,6 +70,10 @@ class Document:
     markup: str
     """HTML in which the main text is searched, without elements that never contain main text.
     "" if no main text is extracted."""
+    content: list[Block]
+    """The blocks of the text and of the parts beside it. [] if no main text is extracted."""
+    is_manual: bool
+    """Whether headings link to themselves, as in documentation."""
     visible: str
     """The visible text, white space folded."""
     media: str
@@ -108,7 +115,7 @@ def read_markup(parsed: PageParsed, whole: str, encoding: str, options: Options)
     """Return *parsed* with the contents of the HTML *whole*, which was received in *encoding*."""
     html = truncate_costly(whole)
     page = read_document(html, parsed.visit.url, encoding, options, parsed.fetched_at)
-    text = extract_text(html, page.markup, page.visible, page.language, options)
+    text = extract_text(html, page, options)
     main = text.text if text.kind == TextKind.MAIN else None
     # A title alone is not enough: all shells and framesets of a site may share it.
     visible = f"{page.title} {page.visible}".strip() if page.visible else ""
@@ -173,7 +180,13 @@ def read_document(
     # Linked data sometimes contains the whole article.
     linked_data = "" if options.text == "off" else _linked_data_markup(tree)
     tree.strip_tags(INVISIBLE_ELEMENTS, recursive=True)
+    remove_hidden(tree)
+    is_manual = remove_permalinks(tree)
+    hazards = {Hazard.HIDDEN_TEXT} if has_concealed_text(tree) else set()
     pieces = _visible_pieces(tree)
+    content: list[Block] = read_part(
+        Part.MAIN_TEXT, options, lambda: _content_blocks(tree, links.resolver, options), []
+    )
     return Document(
         title=title[:MAX_TITLE_LENGTH],
         description=description[:MAX_DESCRIPTION_LENGTH],
@@ -184,11 +197,13 @@ def read_document(
         ),
         markup="" if options.text == "off" else _main_text_markup(tree, linked_data),
         usage_statements=read_meta(stated, options.product),
+        content=content,
+        is_manual=is_manual,
         visible=" ".join(pieces),
         media=media,
         blocks=make_blocks(pieces),
         about={**about, **links.fields(), "declared_language": language},
-        hazards=links.hazards,
+        hazards=links.hazards | hazards,
     )
 
 
@@ -220,6 +235,13 @@ def _linked_data_markup(tree: LexborHTMLParser) -> str:
 def _find_language(tree: LexborHTMLParser) -> str:
     attributes = tree.root.attributes if tree.root else {}
     return attributes.get("lang") or attributes.get("xml:lang") or ""
+
+
+def _content_blocks(tree: LexborHTMLParser, resolver: Resolver, options: Options) -> list[Block]:
+    """Return the blocks of the text; [] if no main text is extracted."""
+    if options.text == "off" or not tree.body:
+        return []
+    return read_blocks(tree.body, resolver, options.markdown)
 
 
 def _main_text_markup(tree: LexborHTMLParser, linked_data: str) -> str:

@@ -24,6 +24,40 @@ MAX_CHARACTERS = 200_000
 """Most characters of all candidates together. Candidates may be nested."""
 MAX_STEPS = 20
 """Most nodes that are visited to find the ends of a line."""
+PERMALINK_CLASSES = frozenset(
+    [
+        "anchor",
+        "anchor-link",
+        "anchorjs-link",
+        "direct-link",
+        "hash-link",
+        "header-anchor",
+        "header",
+        "headerlink",
+        "heading-anchor",
+        "heading-link",
+        "headline-anchor",
+        "permalink",
+    ]
+)
+"""Classes of links of headings to themselves."""
+PERMALINK_SELECTOR = ", ".join(
+    f"{element} a[href*='#']"
+    for element in [
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "dt",
+        "caption",
+        "figcaption",
+        "summary",
+        ".rubric",
+        ".code-block-caption",
+    ]
+)
 
 LOGICAL_WEIGHTS = {**{f"h{level}": 7 - level for level in range(1, 7)}, "em": 1}
 PHYSICAL_SELECTORS = ("b", "strong", "big", "font[size]", "center", "[align]", "[style*=font-]")
@@ -70,6 +104,27 @@ class Candidate(NamedTuple):
     look: Look
     container: str
     """The element whose line contains only this text; "" if the line has other text."""
+
+
+def remove_permalinks(tree: LexborHTMLParser) -> bool:
+    """Remove links of headings to themselves, such as ¶, from *tree*; return whether there are any.
+
+    Of a link that has the whole heading, the text is kept.
+    """
+    found = False
+    for link in tree.css(PERMALINK_SELECTOR):
+        text = link.text()
+        classes = (link.attributes.get("class") or "").split()
+        is_sign = not any(map(str.isalnum, text))
+        is_permalink = not PERMALINK_CLASSES.isdisjoint(classes)
+        found = found or is_permalink
+        if is_sign or is_permalink:
+            parent = link.parent
+            if is_sign or (parent and len(parent.text().strip()) > len(text.strip())):
+                link.decompose()
+            else:
+                link.unwrap()
+    return found
 
 
 def find_headings(tree: LexborHTMLParser, physical: bool) -> tuple[Heading, ...]:

@@ -1,10 +1,10 @@
 """The text of an HTML document: the main text, or all visible text.
 
-Trafilatura, in its `fast` mode and without comments, has the best F1 on 181 real pages (0.96, at
-11 ms per page). Its time is linear in the size of the page, hence the limits. It takes a third less
-if the elements that it discards are removed from lexbor's tree. Resiliparse takes a sixth of the
-time, with an F1 of 0.91. (Version 2 of resiliparse walks trees a hundred times more slowly, so
-version 1 is used.)
+Trafilatura, in its `fast` mode and without comments, has the best F1 on 181 real pages (0.96, at 11
+ms per page). It chooses the blocks of the page that are published (`main.py`). Its time is linear
+in the size of the page, hence the limits. It takes a third less if the elements that it discards
+are removed from lexbor's tree. Resiliparse takes a sixth of the time, with an F1 of 0.91. (Version
+2 of resiliparse walks trees a hundred times more slowly, so version 1 is used.)
 
 The visible text replaces a missing or poor main text: in forums whose posts are marked as comments,
 on contact pages, in galleries, and in documents that are nested too deep for the extraction. Its
@@ -13,14 +13,19 @@ lines end where a browser ends them. The cells of a table row share a line.
 
 import re
 import sys
+from collections.abc import Sequence
 from itertools import islice
 from types import ModuleType
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from resiliparse.extract.html2text import extract_plain_text
 from selectolax.lexbor import LexborHTMLParser
 
 from gossamer.text.blocks import SEPARATOR
+from services.parser.html.content import Block
+from services.parser.html.hidden import remove_hidden
+from services.parser.html.main import choose_blocks, join_lines
+from services.parser.html.markdown import join_blocks, lines_to_markdown
 from services.parser.options import Options
 from services.parser.parts import Part, read_part
 from services.parser.text import ExtractedText, TextKind, detect_language, finish_text
@@ -81,38 +86,59 @@ _visible_elements = "a[href], area[href], frame, iframe, img, form, video, objec
 
 
 class MainText(NamedTuple):
-    """The main text of a page, and its Markdown."""
+    """The main text of a page, and the blocks that it is made of; () if they are not known."""
 
     text: str = ""
-    markdown: str | None = None
+    blocks: Sequence[Block] = ()
 
 
-def extract_text(
-    html: str, markup: str, visible: str, language: str, options: Options
-) -> ExtractedText:
-    """Return the main text in *markup*, or the visible text of *html* if the main text is poor.
+class Page(Protocol):
+    """What the text of a document is chosen from."""
 
-    *visible* is the visible text on one line, and *language* the declared language.
-    """
-    main = read_part(
-        Part.MAIN_TEXT, options, lambda: _extract_main(markup, visible, options), MainText()
-    )
+    @property
+    def markup(self) -> str:
+        """HTML in which the main text is searched."""
+
+    @property
+    def content(self) -> Sequence[Block]:
+        """The blocks of the document."""
+
+    @property
+    def is_manual(self) -> bool:
+        """Whether headings link to themselves, as in documentation."""
+
+    @property
+    def visible(self) -> str:
+        """The visible text on one line."""
+
+    @property
+    def language(self) -> str:
+        """The declared language."""
+
+
+def extract_text(html: str, page: Page, options: Options) -> ExtractedText:
+    """Return the main text of *page*, or the visible text of *html* if the main text is poor."""
+    main = read_part(Part.MAIN_TEXT, options, lambda: _extract_main(page, options), MainText())
     if main.text:
-        text = finish_text(main.text, TextKind.MAIN, language, options)
-        return text._replace(markdown=main.markdown if text.text else None)
+        text = finish_text(main.text, TextKind.MAIN, page.language, options)
+        if not options.markdown or not text.text:
+            return text
+        lines = join_blocks(main.blocks) if main.blocks else lines_to_markdown(text.text)
+        return text._replace(markdown=lines)
     if options.text == "off":
-        return ExtractedText(None, "", detect_language(visible, language))
-    return finish_text(extract_visible_text(html), TextKind.VISIBLE, language, options)
+        return ExtractedText(None, "", detect_language(page.visible, page.language))
+    return finish_text(extract_visible_text(html), TextKind.VISIBLE, page.language, options)
 
 
-def _extract_main(markup: str, visible: str, options: Options) -> MainText:
-    """Return the main text, and its Markdown if it is enabled; neither if the text is poor."""
+def _extract_main(page: Page, options: Options) -> MainText:
+    """Return the main text of *page*; "" if it is poor."""
     if options.text == "off":
         return MainText()
-    main = extract_fast_text(markup) if options.text == "fast" else extract_main_text(markup)
-    if not main or is_poor(main, visible):
-        return MainText()
-    return MainText(main, extract_markdown(markup) if options.markdown else None)
+    fast = options.text == "fast"
+    found = extract_fast_text(page.markup) if fast else extract_main_text(page.markup)
+    chosen = choose_blocks(page.content, found, page.is_manual) if found else []
+    main = join_lines(chosen) if chosen else found
+    return MainText(main, chosen) if main and not is_poor(main, page.visible) else MainText()
 
 
 def truncate(html: str) -> str:
@@ -129,16 +155,6 @@ def extract_main_text(html: str) -> str:
     return trafilatura.extract(truncate(html), fast=True, include_comments=False) or ""
 
 
-def extract_markdown(html: str) -> str:
-    """Return the main text of *html* as Markdown, with headings, lists, tables and emphasis."""
-    return (
-        trafilatura.extract(
-            truncate(html), fast=True, include_comments=False, output_format="markdown"
-        )
-        or ""
-    )
-
-
 def extract_fast_text(html: str) -> str:
     """Return the main text of *html* by resiliparse."""
     return str(
@@ -150,6 +166,7 @@ def extract_visible_text(html: str) -> str:
     """Return the visible text of *html*, line by line."""
     tree = LexborHTMLParser(html)
     tree.strip_tags(INVISIBLE_ELEMENTS, recursive=True)
+    remove_hidden(tree)
     for node in tree.css(BLOCK_SELECTOR):
         node.insert_before(SEPARATOR)
         node.insert_after(SEPARATOR)

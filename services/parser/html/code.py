@@ -1,0 +1,204 @@
+"""Listings of code in an HTML document: their lines, their language, and their line numbers.
+
+Line numbers are not part of the code. Generators put them into a column of their own (Pygments,
+Rouge, Chroma), into the first cell of a row for each line (GitHub, highlight.js), or before each
+line (rustdoc, Pygments).
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from selectolax.lexbor import LexborNode
+
+from gossamer.text.blocks import fold_whitespace
+
+MAX_DEPTH = 100
+"""Most levels of nested elements in a listing."""
+MAX_ANCESTORS = 4
+"""Most elements around a listing that may name its language."""
+NUMBER_CLASSES = frozenset(
+    [
+        "blob-num",
+        "gutter",
+        "hljs-ln-numbers",
+        "line-number",
+        "line-numbers",
+        "linenodiv",
+        "lineno",
+        "linenos",
+        "lines-numbers",
+        "ln",
+        "lnt",
+        "rouge-gutter",
+        "src-line-numbers",
+        "linenumber",
+        "react-syntax-highlighter-line-number",
+        "line-numbers-rows",
+        "line-numbers-wrapper",
+    ]
+)
+"""Classes of elements with line numbers."""
+CODE_CLASSES = re.compile(r"highlight|hljs|lntable|rouge|syntax|code|blob", re.IGNORECASE)
+"""Classes of tables with a line of code in each row."""
+LINE_ELEMENTS = frozenset(("div", "p", "li", "tr", "ol", "ul", "table"))
+SKIPPED_ELEMENTS = frozenset(("button", "script", "style", "svg", "template", "-comment", "select"))
+NO_LANGUAGE = frozenset(
+    [
+        "default",
+        "none",
+        "text",
+        "plaintext",
+        "plain",
+        "txt",
+        "nohighlight",
+        "no-highlight",
+        "auto",
+        "highlight",
+        "code",
+        "notranslate",
+        "undefined",
+        "unknown",
+        "ipython3-notebook",
+    ]
+)
+_language = re.compile(
+    r"(?:^|\s)(?:language-|lang-|highlight-source-|highlight-text-|highlight-|brush:\s*|prettyprint\s+)"
+    r"([A-Za-z0-9+#_.-]{1,30})(?=[\s;]|$)"
+)
+_source_code = re.compile(r"(?:^|\s)(?:sourceCode|src|hljs|CodeRay|rouge)\s+([a-z0-9+#_-]{1,30})")
+_rust = re.compile(r"(?:^|\s)rust(?:\s|$)")
+_digits = re.compile(r"\d{1,7}", re.ASCII)
+
+
+def language_of(node: LexborNode) -> str:
+    """Return the language of the listing *node* as its classes name it; "" if they do not."""
+    # Line numbers may be in an element of the same kind before the code.
+    candidates = [*node.css("code")[-1:], node]
+    at = node.parent
+    for _ in range(MAX_ANCESTORS):
+        if at is None or at.tag in ("body", "article", "main", "section", "li", "blockquote"):
+            break
+        candidates.append(at)
+        at = at.parent
+    for candidate in candidates:
+        if language := _declared_language(candidate.attributes):
+            return language
+    return ""
+
+
+def _declared_language(attributes: dict[str, str | None]) -> str:
+    declared = attributes.get("data-lang") or attributes.get("data-language") or ""
+    classes = attributes.get("class") or ""
+    match = (_language.search(classes) or _source_code.search(classes)) if classes else None
+    language = declared or (match[1] if match else "")
+    if not language and _rust.search(classes):
+        language = "rust"
+    language = language.strip().lower()
+    if not re.fullmatch(r"[a-z0-9+#_.-]{1,30}", language) or language in NO_LANGUAGE:
+        return ""
+    return language
+
+
+def preformatted_text(node: LexborNode) -> str:
+    """Return the text of *node* with its lines and indentation, without line numbers."""
+    parts: list[str] = []
+    _collect(node, parts, 0)
+    return "".join(parts).replace("\r\n", "\n").replace("\r", "\n").replace("\u200b", "")
+
+
+def _collect(node: LexborNode, parts: list[str], depth: int) -> None:
+    if depth > MAX_DEPTH:
+        parts.append(node.text())
+        return
+    child = node.child
+    while child is not None:
+        tag = child.tag or ""
+        if tag == "-text":
+            parts.append(child.text_content or "")
+        elif tag == "br":
+            parts.append("\n")
+        elif tag in SKIPPED_ELEMENTS or _is_number(child):
+            pass
+        elif tag in LINE_ELEMENTS:
+            _break_line(parts)
+            _collect(child, parts, depth + 1)
+            _break_line(parts)
+        else:
+            _collect(child, parts, depth + 1)
+        child = child.next
+
+
+def _break_line(parts: list[str]) -> None:
+    last = next((part for part in reversed(parts) if part), "\n")
+    if not last.endswith("\n"):
+        parts.append("\n")
+
+
+def _is_number(node: LexborNode) -> bool:
+    attributes = node.attributes
+    if not attributes:
+        return False
+    classes = attributes.get("class")
+    if classes and not NUMBER_CLASSES.isdisjoint(classes.split()):
+        return True
+    is_marked = "data-nosnippet" in attributes or "data-line-number" in attributes
+    return is_marked and not (node.text() or "").strip().strip("0123456789")
+
+
+def code_of_table(table: LexborNode) -> str | None:
+    """Return the code of a *table* with line numbers and code; None if it is another table."""
+    rows = [[*_cells(row)] for row in _rows(table)]
+    if not rows or any(len(row) != 2 for row in rows):
+        return None
+    is_marked = bool(CODE_CLASSES.search(table.attributes.get("class") or ""))
+    if not is_marked and not all(_is_code(row[1]) for row in rows):
+        return None
+    numbers = [_numbers(row[0]) for row in rows]
+    if any(one is None for one in numbers):
+        return None
+    found = [number for one in numbers for number in one or ()]
+    if any(after <= before for before, after in pairwise(found)):
+        return None
+    texts = [_cell_text(row[1]) for row in rows]
+    if len(rows) == 1:
+        return texts[0] if found or is_marked else None
+    return "\n".join(text.removesuffix("\n") for text in texts)
+
+
+def _rows(table: LexborNode) -> Iterator[LexborNode]:
+    for part in table.iter():
+        if part.tag == "tr":
+            yield part
+        elif part.tag in ("tbody", "thead", "tfoot"):
+            yield from (row for row in part.iter() if row.tag == "tr")
+
+
+def _cells(row: LexborNode) -> Iterator[LexborNode]:
+    return (cell for cell in row.iter() if cell.tag in ("td", "th") and not _is_caption(cell))
+
+
+def _is_caption(cell: LexborNode) -> bool:
+    """Return whether *cell* is the file name above the code (Pygments)."""
+    return cell.tag == "th" and "filename" in (cell.attributes.get("class") or "").split()
+
+
+def _is_code(cell: LexborNode) -> bool:
+    return cell.css_first("pre") is not None or bool(
+        {"code", "blob-code"} & {*(cell.attributes.get("class") or "").split()}
+    )
+
+
+def _numbers(cell: LexborNode) -> list[int] | None:
+    """Return the line numbers in *cell*; None if it has anything else."""
+    words = fold_whitespace(cell.text(separator=" ")).split()
+    if not all(_digits.fullmatch(word) for word in words):
+        return None
+    if not words:
+        attribute = cell.attributes.get("data-line-number") or ""
+        return [int(attribute)] if _digits.fullmatch(attribute) else []
+    return [int(word) for word in words]
+
+
+def _cell_text(cell: LexborNode) -> str:
+    return preformatted_text(cell.css_first("pre") or cell)

@@ -1,0 +1,442 @@
+"""The content of an HTML document as blocks: paragraphs, headings, code and tables, in their order.
+
+A block has the text that a browser displays, and its Markdown. Blocks are the unit in which the
+main text is chosen (`main.py`), so the text and its Markdown have the same content.
+"""
+
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from selectolax.lexbor import LexborNode
+
+from gossamer.text.blocks import fold_whitespace
+from services.parser.html.code import code_of_table, language_of, preformatted_text
+from services.parser.html.markdown import Inline, format_table, make_heading
+from services.parser.links import Resolver
+
+MAX_NODES = 100_000
+"""Most nodes that are read, as many as the elements and texts that an extractor reads."""
+MAX_DEPTH = 100
+"""Most levels of nested elements whose structure is read. Deeper text is one paragraph."""
+MAX_COLUMNS = 100
+"""Most columns of a table."""
+MAX_CELL_LENGTH = 400
+"""Most characters of a cell of a table of data, on average. Longer cells lay out the page."""
+
+_names = (
+    "address article aside blockquote body center dd details dialog div dl dt fieldset figcaption "
+    "figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend li main menu nav ol p pre search "
+    "section summary table td th tr ul caption tbody thead tfoot optgroup listing xmp"
+)
+BLOCK_ELEMENTS = frozenset(_names.split())
+"""Elements whose text begins on a line of its own."""
+SKIPPED_ELEMENTS = frozenset(
+    [
+        "audio",
+        "button",
+        "canvas",
+        "datalist",
+        "embed",
+        "head",
+        "iframe",
+        "input",
+        "meter",
+        "noembed",
+        "object",
+        "progress",
+        "script",
+        "select",
+        "style",
+        "svg",
+        "template",
+        "textarea",
+        "title",
+        "video",
+        "-comment",
+        "!doctype",
+    ]
+)
+"""Nodes without content: controls, media and comments."""
+APART_ELEMENTS = frozenset(("aside", "dialog", "footer", "menu", "nav"))
+"""Elements beside the text."""
+STRONG_ELEMENTS = frozenset(("dt", "summary", "caption", "legend"))
+"""Elements whose lines are titles of what follows."""
+CALLOUTS = frozenset(("admonition", "callout", "markdown-alert", "theme-admonition"))
+"""Classes of boxes with a note, in documentation."""
+CALLOUT_TITLES = frozenset(
+    ("admonition-title", "callout-title", "markdown-alert-title", "admonition-heading")
+)
+_apart = re.compile(
+    r"(?:^|[\s_-])(?:share|sharing|shar\w*-?bar|social\w*|related|newsletter|breadcrumbs?|sidebar|"
+    r"comments?|cookies?|consent|footer|advert\w*|promo\w*|banner|byline|navbar|nav|menu|toolbar|"
+    r"popup|modal|pagination|pager|subscribe|subscription|recommend\w*|widget\w*|teaser\w*|"
+    r"most-?(?:read|popular)|tags?|toc|rating|author\w*|meta\w*|ads?|sponsor\w*|outbrain|taboola)"
+    r"(?:$|[\s_-])",
+    re.IGNORECASE,
+)
+"""Names of classes of elements beside the text."""
+
+
+class BlockKind(StrEnum):
+    """The kinds of blocks."""
+
+    PARAGRAPH = "paragraph"
+    HEADING = "heading"
+    CODE = "code"
+    TABLE = "table"
+
+
+class Container(NamedTuple):
+    """An element that contains blocks, as Markdown marks it."""
+
+    kind: str
+    """`quote`, or the marker of a list item."""
+    number: int
+    """Tells containers of a document apart."""
+    parent: int = 0
+    """The number of the list of an item."""
+
+
+class Block(NamedTuple):
+    """A block of a document."""
+
+    kind: BlockKind
+    tag: str
+    """The name of the innermost block element."""
+    lines: tuple[str, ...]
+    """The displayed lines."""
+    markdown: str
+    """The Markdown of the block, without the marks of its containers."""
+    containers: tuple[Container, ...]
+    linked: float
+    """The share of characters in links."""
+    apart: tuple[int, ...]
+    """The addresses of the parents that seem to be beside the text."""
+    parents: tuple[int, ...]
+    """The addresses of the elements that contain the block, outermost first."""
+
+
+def read_blocks(body: LexborNode, resolver: Resolver, rich: bool) -> list[Block]:
+    """Return the blocks of *body*; *rich*: with Markdown, whose URLs *resolver* resolves."""
+    reader = _Reader(resolver, rich)
+    reader.read(body)
+    reader.end_block()
+    return reader.blocks
+
+
+class _Reader:
+    """Reads elements in their order, and collects blocks."""
+
+    def __init__(self, resolver: Resolver, rich: bool) -> None:
+        self.blocks: list[Block] = []
+        self._resolver, self._rich = resolver, rich
+        self._inline = Inline(resolver) if rich else None
+        self._text: list[str] = []
+        self._linked = 0
+        self._links = 0
+        self._containers: tuple[Container, ...] = ()
+        self._parents: tuple[int, ...] = (0,)
+        self._apart: tuple[int, ...] = ()
+        self._strong = 0
+        self._count = 0
+        self._nodes_left = MAX_NODES
+        self._tag = "body"
+
+    def read(self, node: LexborNode, depth: int = 0) -> None:
+        """Read the children of *node*."""
+        if depth > MAX_DEPTH:
+            self._add_text(node.text(separator=" "))
+            return
+        child = node.child
+        while child is not None and self._nodes_left > 0:
+            self._nodes_left -= 1
+            tag = child.tag or ""
+            if tag == "-text":
+                self._add_text(child.text_content or "")
+            elif tag in BLOCK_ELEMENTS:
+                self._read_block(child, tag, depth + 1)
+            elif tag == "br":
+                self._add_break()
+            elif tag == "img":
+                if self._inline:
+                    self._add_text("")
+                    self._inline.add_image(child.attributes)
+            elif tag == "a":
+                self._links += 1
+                self._read_inline(child, tag, depth + 1)
+                self._links -= 1
+            elif tag not in SKIPPED_ELEMENTS:
+                self._read_inline(child, tag, depth + 1)
+            elif tag == "input" and self._inline:
+                self._inline.add_input(child.attributes)
+            child = child.next
+
+    def _read_inline(self, node: LexborNode, tag: str, depth: int) -> None:
+        if self._inline and self._inline.open(tag, node):
+            self.read(node, depth)
+            self._inline.close()
+        else:
+            self.read(node, depth)
+
+    def _add_text(self, text: str) -> None:
+        self._text.append(text)
+        if self._links:
+            self._linked += len(text)
+        if self._inline:
+            self._inline.add_text(text)
+
+    def _add_break(self) -> None:
+        self._text.append("\x1e")
+        if self._inline:
+            self._inline.add_break()
+
+    def _read_block(self, node: LexborNode, tag: str, depth: int) -> None:
+        self.end_block()
+        attributes = node.attributes
+        names = attributes.get("class") or ""
+        if tag == "div":
+            # The id of a section or of a heading is made of its title.
+            names = f"{names} {attributes.get('id') or ''}"
+        is_callout = bool(names) and not CALLOUTS.isdisjoint(names.split())
+        apart = (tag in APART_ELEMENTS or bool(_apart.search(names))) and not is_callout
+        before = self._containers, self._parents, self._tag, self._apart
+        self._tag = tag
+        self._parents = (*self._parents, node.mem_id)
+        if apart:
+            self._apart = (*self._apart, node.mem_id)
+        is_title = tag in STRONG_ELEMENTS or bool(CALLOUT_TITLES.intersection(names.split()))
+        self._strong += is_title
+        if is_callout or tag == "blockquote":
+            self._containers = (*self._containers, self._container("quote"))
+        if tag in ("pre", "listing", "xmp"):
+            self._add_code(preformatted_text(node), node)
+        elif tag == "table":
+            self._read_table(node, depth)
+        elif tag in ("ul", "ol", "menu"):
+            self._read_list(node, tag, depth)
+        elif "tabbed-set" in names.split():
+            self._read_tabs(node, depth)
+        else:
+            self.read(node, depth)
+            heading = int(tag[1]) if len(tag) == 2 and tag[0] == "h" and tag[1].isdigit() else 0
+            self.end_block(heading)
+        self._strong -= is_title
+        self._containers, self._parents, self._tag, self._apart = before
+
+    def _container(self, kind: str, parent: int = 0) -> Container:
+        self._count += 1
+        return Container(kind, self._count, parent)
+
+    def _read_list(self, node: LexborNode, tag: str, depth: int) -> None:
+        self._count += 1
+        parent, outer = self._count, self._containers
+        number = _start_of(node) if tag == "ol" else 0
+        child = node.child
+        while child is not None:
+            if child.tag == "li":
+                if tag == "ol":
+                    number = _number(child.attributes.get("value"), number)
+                marker = f"{number}." if tag == "ol" else "-"
+                number += 1
+                self._containers = (*outer, self._container(marker, parent))
+                self._read_block(child, "li", depth)
+            elif child.tag == "-text":
+                self._add_text(child.text_content or "")
+            elif child.tag in ("ul", "ol"):
+                # A list directly in a list belongs to the item before it.
+                self._read_block(child, child.tag, depth)
+            elif child.tag not in SKIPPED_ELEMENTS:
+                self._containers = outer
+                self._read_block(child, child.tag or "", depth)
+            child = child.next
+        self.end_block()
+        self._containers = outer
+
+    def _read_tabs(self, node: LexborNode, depth: int) -> None:
+        """Read tabs whose labels are all in front of them; each label belongs before its tab."""
+        labels = [fold_whitespace(one.text()) for one in _parts(node, "tabbed-labels", "label")]
+        tabs = [*_parts(node, "tabbed-content", "div")]
+        if not labels or len(labels) != len(tabs):
+            self.read(node, depth)
+            self.end_block()
+            return
+        for label, tab in zip(labels, tabs, strict=True):
+            self._strong += 1
+            self._tag = "label"
+            self._add_text(label)
+            self.end_block()
+            self._strong -= 1
+            self._read_block(tab, "div", depth)
+
+    def _add_code(self, text: str, node: LexborNode) -> None:
+        lines = text.split("\n")
+        while lines and not lines[-1].strip():
+            lines.pop()
+        while lines and not lines[0].strip():
+            lines.pop(0)
+        if lines:
+            self._append(
+                BlockKind.CODE,
+                tuple(line.rstrip() for line in lines),
+                _fence(lines, language_of(node)) if self._rich else "",
+            )
+
+    def _read_table(self, node: LexborNode, depth: int) -> None:
+        code = code_of_table(node)
+        if code is not None:
+            self._add_code(code, node)
+            return
+        rows: list[list[tuple[list[Block], str, dict[str, str | None]]]] = []
+        outside: list[Block] = []
+        for child in _table_parts(node):
+            if child.tag != "tr":
+                outside += self._read_apart(child, child.tag or "", depth)
+                continue
+            cells = (cell for cell in child.iter() if cell.tag in ("td", "th"))
+            rows.append(
+                [
+                    (self._read_apart(cell, cell.tag or "", depth), cell.tag or "", cell.attributes)
+                    for cell in cells
+                ]
+            )
+        self.blocks += outside
+        blocks = [block for row in rows for cell, _, _ in row for block in cell]
+        if _is_layout(rows, blocks):
+            self.blocks += blocks
+            return
+        lines = tuple(
+            " | ".join(filter(None, (_plain_cell(cell) for cell, _, _ in row))) for row in rows
+        )
+        lines = tuple(filter(None, lines))
+        if not lines:
+            return
+        markdown = ""
+        if self._rich:
+            grid = _make_grid(rows)
+            has_header = bool(rows[0]) and all(tag == "th" for _, tag, _ in rows[0])
+            markdown = format_table(grid, has_header)
+        total = sum(sum(map(len, block.lines)) for block in blocks) or 1
+        linked = sum(sum(map(len, block.lines)) * block.linked for block in blocks)
+        self._append(BlockKind.TABLE, lines, markdown, linked / total)
+
+    def _read_apart(self, node: LexborNode, tag: str, depth: int) -> list[Block]:
+        """Return the blocks of *node* alone."""
+        before, self.blocks = self.blocks, []
+        self._read_block(node, tag, depth + 1)
+        found, self.blocks = self.blocks, before
+        return found
+
+    def end_block(self, heading: int = 0) -> None:
+        """End the current paragraph or heading."""
+        if not self._text:
+            return
+        text, linked = "".join(self._text), self._linked
+        self._text, self._linked = [], 0
+        markdown = self._inline.take() if self._inline else ""
+        lines = tuple(filter(None, map(fold_whitespace, text.split("\x1e"))))
+        if not lines and not markdown:
+            return
+        if heading:
+            kind, markdown = BlockKind.HEADING, make_heading(markdown, heading)
+        else:
+            kind = BlockKind.PARAGRAPH
+            if self._strong and markdown and "**" not in markdown and "\n" not in markdown:
+                markdown = f"**{markdown}**"
+        self._append(kind, lines, markdown, linked / max(1, len(text)))
+
+    def _append(
+        self, kind: BlockKind, lines: tuple[str, ...], markdown: str, linked: float = 0.0
+    ) -> None:
+        self.blocks.append(
+            Block(
+                kind,
+                self._tag,
+                lines,
+                markdown,
+                self._containers,
+                min(1.0, linked),
+                self._apart,
+                self._parents,
+            )
+        )
+
+
+Rows = list[list[tuple[list[Block], str, dict[str, str | None]]]]
+
+
+def _table_parts(table: LexborNode) -> Iterator[LexborNode]:
+    for part in table.iter():
+        if part.tag in ("tbody", "thead", "tfoot"):
+            yield from part.iter()
+        else:
+            yield part
+
+
+def _parts(node: LexborNode, name: str, tag: str) -> Iterator[LexborNode]:
+    """Yield the elements *tag* directly in the children of *node* that have the class *name*."""
+    for child in node.iter():
+        if name in (child.attributes.get("class") or "").split():
+            yield from (part for part in child.iter() if part.tag == tag)
+
+
+def _is_layout(rows: Rows, blocks: list[Block]) -> bool:
+    if max((len(row) for row in rows), default=0) < 2:
+        return True
+    if any(
+        block.kind in (BlockKind.HEADING, BlockKind.TABLE)
+        or (block.kind is BlockKind.CODE and len(block.lines) > 1)
+        for block in blocks
+    ):
+        return True
+    cells = sum(len(row) for row in rows)
+    return sum(len(line) for block in blocks for line in block.lines) > cells * MAX_CELL_LENGTH
+
+
+def _plain_cell(blocks: list[Block]) -> str:
+    return " ".join(line for block in blocks for line in block.lines)
+
+
+def _rich_cell(blocks: list[Block]) -> str:
+    parts = (
+        f"`{block.lines[0]}`" if block.kind is BlockKind.CODE else block.markdown
+        for block in blocks
+    )
+    return "<br>".join(part.replace("  \n", "<br>") for part in parts if part)
+
+
+def _make_grid(rows: Rows) -> list[list[str]]:
+    """Return the cells of a table in their columns; a cell that spans several is in the first."""
+    grid: list[list[str]] = []
+    spans: dict[int, int] = {}
+    for row in rows:
+        line: list[str] = []
+        for cell, _, attributes in row:
+            while spans.get(len(line), 0) > 0 and len(line) < MAX_COLUMNS:
+                line.append("")
+            columns = min(_number(attributes.get("colspan"), 1) or 1, MAX_COLUMNS - len(line))
+            if columns < 1:
+                break
+            height = min(_number(attributes.get("rowspan"), 1) or 1, len(rows))
+            for column in range(len(line), len(line) + columns):
+                spans[column] = height
+            line += [_rich_cell(cell), *[""] * (columns - 1)]
+        spans = {column: left - 1 for column, left in spans.items() if left > 1}
+        grid.append(line)
+    return grid
+
+
+def _number(text: str | None, default: int) -> int:
+    match = re.match(r"\s*(\d{1,9})", text or "", re.ASCII)
+    return int(match[1]) if match else default
+
+
+def _start_of(node: LexborNode) -> int:
+    return _number(node.attributes.get("start"), 1)
+
+
+def _fence(lines: list[str], language: str) -> str:
+    longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return "\n".join((f"{fence}{language}", *lines, fence))

@@ -1,0 +1,175 @@
+"""Text of a document that no reader sees.
+
+Elements that a browser does not display are removed from the tree: their text is neither published
+nor compared. Their links count, because they were read before. Other ways to hide text cannot be
+told from good ones without a browser: screen readers are served by text off the screen. Such text
+is kept, and its page is marked (hazard `hidden_text`).
+"""
+
+import re
+from itertools import islice
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+HIDDEN_SELECTOR = (
+    "[hidden], [popover], dialog:not([open]), canvas, video, audio, iframe, datalist, noembed, "
+    "[style*='display' i], [style*='visibility' i], [style*='content-visibility' i]"
+)
+"""Elements that may not be displayed."""
+FALLBACK_ELEMENTS = frozenset(("audio", "canvas", "datalist", "iframe", "noembed", "video"))
+"""Elements whose text browsers display only if they cannot display the element."""
+CONCEALED_SELECTOR = (
+    "[aria-hidden=true], [style*='font-size' i], [style*='opacity' i], [style*='color' i], "
+    "[style*='left' i], [style*='right' i], [style*='top' i], [style*='indent' i], "
+    "[style*='clip' i], [style*='overflow' i], [style*='transform' i]"
+)
+"""Elements whose text may be concealed."""
+MIN_CONCEALED_WORDS = 5
+"""Fewest words of concealed text that count. A label for screen readers is shorter."""
+MAX_HIDDEN_SHARE = 0.9
+"""Highest share of a page's text that is removed. A page that is hidden as a whole is displayed by
+its scripts."""
+MAX_MEASURED = 200
+"""Most elements whose text is measured. They may be nested."""
+FAR = 900
+"""Pixels, or twentieths of an em, beyond which an element is off the screen."""
+
+NO_COLORS = frozenset(("auto", "currentcolor", "inherit", "initial", "none", "revert", "unset"))
+
+_comment = re.compile(r"/\*.*?(?:\*/|$)", re.DOTALL)
+_length = re.compile(r"(-?\d{0,9}\.?\d{1,9})(px|em|rem|pt|vw|vh|%)?")
+_zero = re.compile(r"[+-]?0*\.?0+(?:px|em|rem|pt|%)?")
+_rgb = re.compile(r"rgba?\(\s*([\d.]+)[\s,]+([\d.]+)[\s,]+([\d.]+)(?:[\s,/]+([\d.]+%?))?\s*\)")
+_colors = {"white": "ffffff", "black": "000000", "transparent": ""}
+
+
+def remove_hidden(tree: LexborHTMLParser) -> None:
+    """Remove elements that are not displayed from *tree*."""
+    hidden = [node for node in tree.css(HIDDEN_SELECTOR) if is_hidden(node)]
+    if not hidden:
+        return
+    most = MAX_HIDDEN_SHARE * len(tree.body.text()) if tree.body else 0
+    whole = {node.mem_id for node in hidden[:MAX_MEASURED] if len(node.text()) > most}
+    # The last one first: an element comes after those that contain it.
+    for node in reversed(hidden):
+        if node.mem_id not in whole or node.tag in FALLBACK_ELEMENTS:
+            node.decompose()
+
+
+def is_hidden(node: LexborNode) -> bool:
+    """Return whether a browser does not display *node*, which `HIDDEN_SELECTOR` selects."""
+    if node.tag in FALLBACK_ELEMENTS:
+        return True
+    if node.tag in ("html", "body"):
+        return False
+    attributes = node.attributes
+    style = read_style(attributes.get("style") or "")
+    display = style.get("display")
+    if display:
+        # A style outweighs the style of browsers for the attributes below.
+        if display == "none":
+            return True
+    elif (
+        "popover" in attributes
+        or (node.tag == "dialog" and "open" not in attributes)
+        or ("hidden" in attributes and (attributes["hidden"] or "").lower() != "until-found")
+    ):
+        return True
+    if style.get("visibility") in ("hidden", "collapse"):
+        return node.css_first("[style*='visible' i]") is None
+    return style.get("content-visibility") == "hidden"
+
+
+def read_style(style: str) -> dict[str, str]:
+    """Return the declarations of a style attribute that hold: name → value, in lower case."""
+    found: dict[str, str] = {}
+    important: set[str] = set()
+    for declaration in _comment.sub("", style).lower().split(";"):
+        name, colon, value = declaration.partition(":")
+        name = name.strip()
+        value, bang, mark = value.partition("!")
+        is_important = bool(bang) and mark.strip() == "important"
+        if colon and (is_important or name not in important):
+            found[name] = " ".join(value.split())
+            if is_important:
+                important.add(name)
+    return found
+
+
+def has_concealed_text(tree: LexborHTMLParser) -> bool:
+    """Return whether *tree* has displayed text that readers hardly see."""
+    concealed = (node for node in tree.css(CONCEALED_SELECTOR) if is_concealed(node))
+    return any(
+        len(node.text(separator=" ").split(None, MIN_CONCEALED_WORDS)) >= MIN_CONCEALED_WORDS
+        for node in islice(concealed, MAX_MEASURED)
+    )
+
+
+def is_concealed(node: LexborNode) -> bool:
+    """Return whether readers hardly see the text of *node*."""
+    attributes = node.attributes
+    if (attributes.get("aria-hidden") or "").lower() == "true":
+        return True
+    style = read_style(attributes.get("style") or "")
+    sizes = (style.get(name, "") for name in ("font-size", "opacity"))
+    if any(_zero.fullmatch(size) for size in sizes):
+        return True
+    if any(
+        _is_far(style.get(name, ""))
+        for name in (
+            "left",
+            "right",
+            "top",
+            "text-indent",
+            "margin-left",
+            "margin-top",
+            "transform",
+        )
+    ):
+        return True
+    if "scale(0)" in style.get("transform", ""):
+        return True
+    if style.get("clip-path", "").startswith(("inset(50%", "inset(100%")) or re.match(
+        r"rect\(\s*(?:0|1px)", style.get("clip", "")
+    ):
+        return True
+    if style.get("overflow") in ("hidden", "clip") and any(
+        re.fullmatch(r"[01](?:px)?", style.get(name, ""))
+        for name in ("width", "height", "max-height", "max-width")
+    ):
+        return True
+    return _has_no_contrast(style)
+
+
+def _is_far(value: str) -> bool:
+    for number, unit in _length.findall(value):
+        pixels = float(number) * {"em": 16, "rem": 16, "pt": 1.3, "vw": 10, "vh": 10, "%": 10}.get(
+            unit, 1
+        )
+        if pixels <= -FAR:
+            return True
+    return False
+
+
+def _has_no_contrast(style: dict[str, str]) -> bool:
+    color = _read_color(style.get("color", ""))
+    if color is None:
+        return False
+    background = style.get("background-color") or style.get("background", "")
+    return color == "" or color == _read_color(background)
+
+
+def _read_color(value: str) -> str | None:
+    """Return a color as six hexadecimal digits, "" if it is transparent, None if it is unknown."""
+    if value in _colors:
+        return _colors[value]
+    if match := re.fullmatch(r"#([0-9a-f]{3,8})", value):
+        digits = match[1]
+        if len(digits) in (3, 4):
+            digits = "".join(digit * 2 for digit in digits)
+        return "" if digits[6:] == "00" else digits[:6]
+    if match := _rgb.fullmatch(value):
+        if match[4] and float(match[4].rstrip("%")) == 0:
+            return ""
+        return "".join(f"{min(255, round(float(part))):02x}" for part in match.groups()[:3])
+    return value if value.isalpha() and value not in NO_COLORS else None

@@ -1,0 +1,192 @@
+"""The choice of the blocks that are the main text of a document.
+
+An extractor finds the main text, but loses parts that every reader sees: text directly in a div,
+captions, lists in cells of tables. Its result says which blocks are main text. Those between them
+belong to the text, too, unless they are links or are in an element beside the text.
+"""
+
+import re
+from collections.abc import Sequence
+
+from services.parser.html.content import Block, BlockKind
+
+MIN_KEY_LENGTH = 24
+"""Letters of a block that is found anywhere in the main text. A shorter one must be next."""
+PREFIX_LENGTH = 40
+"""Letters at the beginning of a block that stand for it, if parts of it are missing."""
+MIN_FOUND = 0.5
+"""Least share of the main text that must be found in blocks."""
+MAX_LINKED = 0.35
+"""Highest share of characters in links of a block that is added."""
+MAX_LINKED_HEADING = 0.9
+"""As MAX_LINKED, for a heading, which may name types that have pages."""
+MIN_INSIDE = 0.9
+"""Least share of the text in the element whose blocks are added."""
+MIN_AROUND = 0.95
+"""Least share of the text in an element that is not beside the text, whatever its name is."""
+LABEL_ELEMENTS = frozenset(("body", "center", "div", "figure", "header", "section"))
+MIN_TEXT, MIN_SENTENCE = 80, 30
+"""Fewest characters of a text without an element of its own that is added, and of one with a
+period. Labels are shorter."""
+MAX_SCANNED = 30_000_000
+"""Most letters of the main text that are searched for all blocks together."""
+
+_sentence = re.compile(r"[.!?\u2026\u3002\uff01\uff1f]")
+_other = re.compile(r"[\W_]+")
+
+
+def choose_blocks(blocks: Sequence[Block], main: str, is_manual: bool) -> list[Block]:
+    """Return the blocks of the *main* text; [] if its text is hardly in the *blocks*.
+
+    A page of a manual is text from its title to the end of the element with the text, and its lists
+    of links, too.
+    """
+    kept, found = _find_blocks(blocks, main)
+    if not any(kept) or found < MIN_FOUND:
+        return []
+    _complete(blocks, kept, is_manual)
+    return [block for block, is_kept in zip(blocks, kept, strict=True) if is_kept]
+
+
+def _find_blocks(blocks: Sequence[Block], main: str) -> tuple[list[bool], float]:
+    """Return whether each block is in *main*, and the share of *main* that is in blocks."""
+    lines = [_other.sub("", line) for line in main.split("\n")]
+    letters = "".join(lines)
+    keys = [[_other.sub("", line) for line in block.lines] for block in blocks]
+    places = _find_lines(lines, keys)
+    kept, at, found = [False] * len(blocks), 0, bytearray(len(letters))
+    for key, place in places.items():
+        found[place : place + len(key)] = b"1" * len(key)
+    # A header and a menu may repeat the title.
+    elsewhere = {
+        key for index, block in enumerate(blocks) if not block.apart for key in keys[index]
+    }
+    searches_left = MAX_SCANNED // max(1, len(letters))
+    for index, block in enumerate(blocks):
+        matched = 0
+        for key in keys[index]:
+            if block.apart and key in elsewhere:
+                continue
+            if (place := places.pop(key, -1)) >= 0:
+                at = place + len(key)
+                matched += len(key)
+                continue
+            is_next = letters.startswith(key, at)
+            searches_left -= not is_next and len(key) >= MIN_KEY_LENGTH
+            place, length = (at, len(key)) if is_next else (at, 0)
+            if not is_next and searches_left > 0:
+                place, length = _find(letters, key, at)
+            if length and 2 * found.count(b"1", place, place + length) < length:
+                at = place + length
+                found[place:at] = b"1" * length
+                matched += len(key)
+        kept[index] = 2 * matched >= sum(map(len, keys[index])) > 0
+    return kept, found.count(b"1") / max(1, len(letters))
+
+
+def _find_lines(lines: list[str], keys: list[list[str]]) -> dict[str, int]:
+    """Return the places of long lines of the main text that are also lines of blocks."""
+    known = {key for block in keys for key in block if len(key) >= MIN_KEY_LENGTH}
+    places: dict[str, int] = {}
+    at = 0
+    for line in lines:
+        if line in known:
+            places.setdefault(line, at)
+        at += len(line)
+    return places
+
+
+def _find(letters: str, key: str, at: int) -> tuple[int, int]:
+    """Return where *key* is in *letters*, best from *at* on, and how much of it is there."""
+    if len(key) < MIN_KEY_LENGTH:
+        return at, 0
+    if (place := letters.find(key, at)) >= 0 or (place := letters.find(key)) >= 0:
+        return place, len(key)
+    if len(key) < 2 * PREFIX_LENGTH:
+        return at, 0
+    beginning, end = key[:PREFIX_LENGTH], key[-PREFIX_LENGTH // 2 :]
+    for start in (at, 0):
+        place = letters.find(beginning, start)
+        if place >= 0 and (last := letters.find(end, place, place + len(key))) >= 0:
+            return place, last + len(end) - place
+    return at, 0
+
+
+def _complete(blocks: Sequence[Block], kept: list[bool], is_manual: bool) -> None:
+    """Drop links beside the text from the *kept* blocks, and add blocks that belong to the text."""
+    weights = _weigh_parents(blocks, kept)
+    around = {parent for parent, weight in weights.items() if weight >= MIN_AROUND}
+    inside = [parent for parent, weight in weights.items() if weight >= MIN_INSIDE][-1]
+    apart = [not around.issuperset(block.apart) for block in blocks]
+    for index, block in enumerate(blocks):
+        kept[index] = kept[index] and not (apart[index] and block.linked > MAX_LINKED)
+    inner = [index for index, block in enumerate(blocks) if kept[index] and inside in block.parents]
+    if not inner:
+        return
+    has_code = any(blocks[index].kind is BlockKind.CODE for index in inner)
+    seen = {line for index, block in enumerate(blocks) if kept[index] for line in block.lines}
+    first = _find_title(blocks, inner[0], inside, apart) if is_manual or has_code else inner[0]
+    last = len(blocks) if is_manual or has_code else _last_known(blocks, inside, seen)
+    for index in range(first, last):
+        block = blocks[index]
+        most_linked = MAX_LINKED_HEADING if block.kind is BlockKind.HEADING else MAX_LINKED
+        if (
+            not kept[index]
+            and not apart[index]
+            and inside in block.parents
+            and (is_manual or block.linked <= most_linked)
+            and (not block.lines or not seen.issuperset(block.lines))
+            and _is_text(block)
+        ):
+            kept[index] = True
+            seen.update(block.lines)
+
+
+def _find_title(blocks: Sequence[Block], first: int, inside: int, apart: Sequence[bool]) -> int:
+    """Return the index of the h1 before the block *first* in the element *inside*; else *first*."""
+    return next(
+        (
+            index
+            for index in range(first - 1, -1, -1)
+            if blocks[index].tag == "h1" and inside in blocks[index].parents and not apart[index]
+        ),
+        first,
+    )
+
+
+def _last_known(blocks: Sequence[Block], inside: int, seen: set[str]) -> int:
+    """Return the index of the last block in the element *inside* that repeats kept text.
+
+    An extractor may drop a paragraph that is there twice.
+    """
+    return max(
+        index
+        for index, block in enumerate(blocks)
+        if inside in block.parents and block.lines and seen.issuperset(block.lines)
+    )
+
+
+def _weigh_parents(blocks: Sequence[Block], kept: Sequence[bool]) -> dict[int, float]:
+    """Return the share of the text of *kept* blocks in each element, outer elements first."""
+    weights: dict[int, float] = {}
+    total = 0
+    for block, is_kept in zip(blocks, kept, strict=True):
+        if is_kept:
+            weight = sum(map(len, block.lines))
+            total += weight
+            for parent in block.parents:
+                weights[parent] = weights.get(parent, 0) + weight
+    return {parent: weight / max(1, total) for parent, weight in weights.items()}
+
+
+def _is_text(block: Block) -> bool:
+    """Return whether *block* is not a label, a button or a name. It may be an image."""
+    if block.tag not in LABEL_ELEMENTS or not block.lines:
+        return True
+    text = max(block.lines, key=len, default="")
+    return len(text) >= MIN_TEXT or (len(text) >= MIN_SENTENCE and bool(_sentence.search(text)))
+
+
+def join_lines(blocks: Sequence[Block]) -> str:
+    """Return the text of *blocks*."""
+    return "\n".join(line for block in blocks for line in block.lines)

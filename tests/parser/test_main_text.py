@@ -1,0 +1,93 @@
+"""The main text has every part that readers see between its paragraphs, and nothing beside it."""
+
+import pytest
+
+from tests.parser.pages import parse_response
+
+PARAGRAPHS = "".join(
+    f"<p>The council of the small town met on the second floor, and spoke about bridge {number}, "
+    "which had been closed since the flood of the spring, because nobody had the money.</p>"
+    for number in range(6)
+)
+SENTENCE = (
+    "The opening hours of the new ferry were published yesterday and will hold until the end of "
+    "the summer, as the town said."
+)
+
+
+def text_of(inner: str, element: str = "article") -> str:
+    body = f"<{element}><h1>Bridge</h1>{PARAGRAPHS}{inner}{PARAGRAPHS}"
+    parsed = parse_response(f"<!DOCTYPE html><title>Bridge</title><body>{body}")
+    assert parsed.text_kind == "main"
+    return parsed.text or ""
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<div>{}</div>",
+        "<div>Foo<br>{}<br>bar</div>",
+        "<section>{}</section>",
+        "<section><div><span>{}</span></div></section>",
+        "<figure><img src=x><figcaption>{}</figcaption></figure>",
+        "<table><tr><td>x<td>y<tr><td>x<td><ul><li>{}</ul></table>",
+        "<table><tr><td>x<td>y<tr><td>x<td><blockquote><p>{}</p></blockquote></table>",
+        "<table><caption>{}</caption><tr><td>x<td>y</table>",
+        "<ul><li>{}</ul>",
+        "<ol><li>{}</ol>",
+        "<dl><dt>x<dd>{}</dl>",
+        "<h2>{}</h2>",
+        "<pre>{}</pre>",
+        "<details><summary>More</summary><div>{}</div></details>",
+        "<address>{}</address>",
+        "<fieldset><legend>x</legend>{}</fieldset>",
+        "<p><time>1912</time> {}</p>",
+    ],
+)
+@pytest.mark.parametrize("element", ["article", "main", "div"])
+def test_sentence_between_paragraphs_is_main_text(markup: str, element: str) -> None:
+    """adbar/trafilatura#622, #531, #335, #233, #354, #147: parts of the text are lost."""
+    text = text_of(markup.format(SENTENCE), element)
+    assert text.count(SENTENCE) == 1
+
+
+@pytest.mark.parametrize(
+    "markup", ["<ul><li>{}</ul>", "<dl><dt>x<dd>{}</dl>", "<h2>{}</h2>", "<div>{}</div>"]
+)
+def test_sentence_directly_in_body_is_main_text(markup: str) -> None:
+    """adbar/trafilatura#233, #354, #147: elements directly in body."""
+    body = f"<body><h1>Bridge</h1>{PARAGRAPHS}{markup.format(SENTENCE)}{PARAGRAPHS}"
+    assert SENTENCE in (parse_response(f"<!DOCTYPE html><title>Bridge</title>{body}").text or "")
+
+
+def test_hours_in_lists_of_cells_are_main_text() -> None:
+    """adbar/trafilatura#531: opening hours are a list in a cell."""
+    text = text_of(
+        "<table><tr><td>Monday<td><ul><li>10:00 to 20:00</ul>"
+        "<tr><td>Sunday<td><ul><li>closed</ul></table>"
+    )
+    assert "Monday | 10:00 to 20:00\nSunday | closed" in text
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<nav><a href=1>One page</a> <a href=2>Other page</a></nav>",
+        "<ul class=related><li><a href=1>One page</a><li><a href=2>Other page</a></ul>",
+        "<div class='share-bar'>Share this One page with all of your friends in the world.</div>",
+        "<aside><p>One page that many people read, and a good one for an evening.</aside>",
+        "<div><a href=1>One page</a> <a href=2>Other page</a></div>",
+        "<button>One page</button><div>One page</div>",
+    ],
+)
+def test_parts_beside_the_text_are_not_main_text(markup: str) -> None:
+    assert "One page" not in text_of(markup)
+
+
+def test_names_of_wrappers_do_not_matter() -> None:
+    """readthedocs/sphinx_rtd_theme: the text is in an element of the class wy-nav-content."""
+    text = f"{PARAGRAPHS}<div>{SENTENCE}</div>{PARAGRAPHS}"
+    body = f"<div class='wy-nav-content'><div class='sidebar-layout'>{text}"
+    assert SENTENCE in (
+        parse_response(f"<!DOCTYPE html><title>Bridge</title><body>{body}").text or ""
+    )

@@ -1,0 +1,247 @@
+"""Markdown of main texts: code, links, lists, tables and titles survive.
+
+Documentation is judged by the Markdown that it was made from: MkDocs makes pages, and the pages
+must give the code and the headings of their sources.
+"""
+
+# ruff: noqa: E501 (markup in one line)
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from gossamer.events import PageParsed
+from services.parser.page import parse
+from tests.parser.pages import NOW, OPTIONS, page_response
+
+MANUAL = Path(__file__).parent / "manual"
+"""A manual in Markdown, from which MkDocs makes pages."""
+ARTICLE = "".join(
+    f"<p>In chapter {number} the keeper of the ferry writes down what the river did in the night, "
+    "and who crossed it without a light.</p>"
+    for number in range(6)
+)
+
+
+def read_article(inner: str, url: str = "https://docs.example.org/guide/page.html") -> PageParsed:
+    body = f"<body><article><h1>The ferry</h1>{ARTICLE}{inner}{ARTICLE}</article>"
+    return read(f"<!DOCTYPE html><title>Ferry</title>{body}", url)
+
+
+def read(html: str, url: str = "https://docs.example.org/guide/page.html") -> PageParsed:
+    headers = ("Content-Type", "text/html; charset=utf-8")
+    return parse(
+        page_response(html.encode(), headers, url=url), replace(OPTIONS, markdown=True), NOW
+    )
+
+
+def markdown_of(inner: str) -> str:
+    return read_article(inner).markdown or ""
+
+
+def fences_of(markdown: str) -> list[tuple[str, list[str]]]:
+    """Return the language and the lines of each fenced block, without the indent of its list."""
+    found, lines = [], iter(markdown.split("\n"))
+    for line in lines:
+        start = re.match(r"((?:[ >]|\d+\. |- )*)(`{3,})(\S*)", line)
+        if not start:
+            continue
+        indent, fence, language = start.groups()
+        code: list[str] = []
+        for one in lines:
+            inner = one[len(indent) :] if len(one) >= len(indent) else ""
+            if inner == fence:
+                break
+            code.append(inner)
+        found.append((language, code))
+    return found
+
+
+def headings_of(markdown: str) -> list[str]:
+    plain = re.sub(r"^( *)(`{3,}).*?^\1\2$", "", markdown, flags=re.DOTALL | re.MULTILINE)
+    return re.findall(r"^#+ .*", plain, flags=re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def manual(tmp_path_factory: pytest.TempPathFactory) -> dict[str, PageParsed]:
+    """The pages of the manual, read."""
+    site = tmp_path_factory.mktemp("manual")
+    command = [sys.executable, "-m", "mkdocs", "build", "-q", "-f", str(MANUAL / "mkdocs.yml")]
+    subprocess.run([*command, "-d", str(site)], check=True, capture_output=True, timeout=100)
+    root = "https://docs.example.org"
+    return {
+        "index": read((site / "index.html").read_text(), f"{root}/"),
+        "timetable": read((site / "timetable" / "index.html").read_text(), f"{root}/timetable/"),
+    }
+
+
+@pytest.mark.parametrize("name", ["index", "timetable"])
+def test_code_and_headings_of_manual_are_those_of_its_source(
+    manual: dict[str, PageParsed], name: str
+) -> None:
+    """adbar/trafilatura#553 and its kind: listings with line numbers are tables."""
+    source, page = (MANUAL / "docs" / f"{name}.md").read_text(), manual[name]
+    assert fences_of(page.markdown or "") == [
+        (language, code) for language, code in fences_of(source)
+    ]
+    assert headings_of(page.markdown or "") == headings_of(source)
+    titles = [heading.text for heading in page.headings if heading.weight > 1]
+    assert titles == [re.sub(r"^#+ |`", "", line) for line in headings_of(source)]
+
+
+def test_manual_keeps_what_surrounds_its_code(manual: dict[str, PageParsed]) -> None:
+    markdown = manual["index"].markdown or ""
+    for part in (
+        "![The ferry at the pier](https://docs.example.org/ferry.png) leaves every hour",
+        "[timetable](https://docs.example.org/timetable/#summer)",
+        "**pip**\n\n```bash\npip install ferry\n```\n\n**uv**\n",
+        "> **Low water**\n>\n> The ferry does not run",
+        "> Nobody has ever missed the last ferry twice",
+        "1. Go to the pier.\n   - Look at the sign.\n   - Ring the bell:\n\n     ```sh\n",
+        "| `*` | any | [all](https://docs.example.org/timetable/) |",
+        "- [x] The bell is repaired.\n- [ ] The sign is painted.",
+    ):
+        assert part in markdown, markdown
+    assert "¶" not in markdown and "Permanent link" not in markdown
+
+
+CODE = 'def main():\n\n    if x < 1:\n        return "a"\n'
+ESCAPED = CODE.replace("<", "&lt;")
+NUMBERS = "\n".join("12345"[: CODE.count("\n")])
+LISTINGS = {
+    "Pygments, table": (
+        '<div class="language-python highlight"><table class="highlighttable"><tr><td class="linenos">'
+        f'<div class="linenodiv"><pre>{NUMBERS}</pre></div></td><td class="code"><div><pre><code>'
+        f"{ESCAPED}</code></pre></div></td></tr></table></div>"
+    ),
+    "Pygments, inline": '<div class="highlight-python notranslate"><div class="highlight"><pre>'
+    + "".join(
+        f'<span class="linenos">{number}</span>{line}\n'
+        for number, line in enumerate(ESCAPED.rstrip().split("\n"), 1)
+    )
+    + "</pre></div></div>",
+    "Chroma": (
+        '<div class="highlight"><table class="lntable"><tr><td class="lntd"><pre class="chroma"><code>'
+        + "".join(f'<span class="lnt">{n}\n</span>' for n in range(1, 5))
+        + f'</code></pre></td><td class="lntd"><pre class="chroma"><code class="language-python">{ESCAPED}'
+        "</code></pre></td></tr></table></div>"
+    ),
+    "GitHub": '<div class="highlight highlight-source-python"><table class="highlight">'
+    + "".join(
+        f'<tr><td class="blob-num" data-line-number="{number}"></td>'
+        f'<td class="blob-code blob-code-inner">{line}</td></tr>'
+        for number, line in enumerate(ESCAPED.rstrip().split("\n"), 1)
+    )
+    + "</table></div>",
+    "Rouge": (
+        '<div class="language-python highlighter-rouge"><div class="highlight"><pre><code>'
+        f'<table class="rouge-table"><tr><td class="rouge-gutter gl"><pre class="lineno">{NUMBERS}</pre>'
+        f'</td><td class="rouge-code"><pre>{ESCAPED}</pre></td></tr></table></code></pre></div></div>'
+    ),
+    "rustdoc": '<pre class="python"><code class="language-python">'
+    + "\n".join(
+        f'<a href="#{number}" id="{number}" data-nosnippet>{number}</a>{line}'
+        for number, line in enumerate(ESCAPED.rstrip().split("\n"), 1)
+    )
+    + "</code></pre>",
+    "Docusaurus": '<div class="language-python codeBlockContainer_x"><pre tabindex="0"><code>'
+    + "".join(
+        f'<span class="token-line">{line}<br></span>' for line in ESCAPED.rstrip().split("\n")
+    )
+    + "</code></pre><button>Copy</button></div>",
+    "lines as elements": '<pre class="sourceCode python">'
+    + "".join(f"<div>{line or '<br>'}</div>" for line in ESCAPED.rstrip().split("\n"))
+    + "</pre>",
+    "data-lang": f'<pre data-lang="Python"><code>{ESCAPED}</code></pre>',
+}
+
+
+@pytest.mark.parametrize("listing", LISTINGS.values(), ids=LISTINGS)
+def test_listing_keeps_its_lines_and_language(listing: str) -> None:
+    """unclecode/crawl4ai#2110, adbar/trafilatura#553: lines and blanks of code."""
+    assert fences_of(markdown_of(listing)) == [("python", CODE.rstrip().split("\n"))]
+
+
+@pytest.mark.parametrize(
+    ("inner", "expected"),
+    [
+        ("<p>See <a href='../a b.html#x'>the <b>rules</b></a>.", "See [the **rules**](https://docs.example.org/a%20b.html#x)."),
+        ("<p><a href='javascript:x()'>Do</a> it at the pier today, or <a href='mailto:a@b.org'>write</a>.", "Do it at the pier today, or [write](mailto:a@b.org)."),
+        ("<p>A <img src=/p.png alt='red [pier]'> there.", "A ![red [pier]](https://docs.example.org/p.png) there."),
+        ("<p>Two <b> bold </b>words, <em>one</em> <code>a`b</code>.", "Two **bold** words, *one* ``a`b``."),
+        ("<p>snake_case, 2 * 3, [1], &lt;b&gt; and C:\\dir\\*", "snake_case, 2 \\* 3, [1], \\<b> and C:\\dir\\\\\\*"),
+        ("<p># 1 of them</p><p>3. May 1912</p><p>- a dash", "\\# 1 of them\n\n3\\. May 1912\n\n\\- a dash"),
+        ("<p>One line<br>and another", "One line  \nand another"),
+        ("<blockquote><p>One</p><blockquote><p>Two</p></blockquote></blockquote>", "> One\n>\n> > Two"),
+        ("<ol start=9><li>nine<ul><li>in it</ul><li>ten<p>more</p></ol>", "9. nine\n   - in it\n10. ten\n\n    more"),
+        ("<ul><li>one<ul><li>two<ul><li>three</ul></ul></ul>", "- one\n  - two\n    - three"),
+        ("<table><tr><th>a|b<th>c<tr><td rowspan=2>1<td><code>x|y</code><tr><td>3</table>",
+         "| a\\|b | c |\n| --- | --- |\n| 1 | `x\\|y` |\n|  | 3 |"),
+        ("<table><tr><td>Mon<td><ul><li>10 to 12<li>14 to 16</ul><tr><td>Sun<td>closed</table>",
+         "|  |  |\n| --- | --- |\n| Mon | 10 to 12<br>14 to 16 |\n| Sun | closed |"),
+        ("<h2>A title<a class=headerlink href='#a' title='Permanent link'>¶</a></h2><p>Words of it.", "## A title\n\nWords of it."),
+        ("<h2><a class=header href='#a'>A title</a></h2><p>Words of it.", "## A title\n\nWords of it."),
+        ("<h2><a class=anchor aria-hidden=true href='#a'><svg></svg></a>A title</h2><p>Words of it.", "## A title\n\nWords of it."),
+        ("<h2 id=a>A title<a class=hash-link aria-label='Direct link' href='#a'>Direct link</a></h2><p>Words of it.", "## A title\n\nWords of it."),
+        ("<div class='admonition note'><p class=admonition-title>Note</p><p>Words of it.</div>", "> **Note**\n>\n> Words of it."),
+    ],
+)  # fmt: skip
+def test_element_as_markdown(inner: str, expected: str) -> None:
+    assert f"\n\n{expected}\n\n" in markdown_of(f"<div>{inner}</div>")
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "<table><tr><th>code<th>meaning<tr><td>1<td><code>fail</code><tr><td>2<td><code>skip</code></table>",
+        "<table><tr><td>1<td>first<tr><td>2<td>second</table>",
+    ],
+)
+def test_table_of_numbers_is_not_code(table: str) -> None:
+    assert "```" not in markdown_of(table) and "| 2 | " in markdown_of(table)
+
+
+def test_code_that_contains_a_fence_has_a_longer_one() -> None:
+    assert "````\n```sh\nls\n```\n````" in markdown_of("<pre>```sh\nls\n```</pre>")
+
+
+@pytest.mark.parametrize("markup", ["<p>{}</p>", "<figure>{}</figure>", "<div>{}</div>"])
+def test_image_of_its_own_is_in_markdown_and_leaves_the_text(markup: str) -> None:
+    image = markup.format("<img src=/pier.png alt='The pier'>")
+    beside = (
+        "<div><p>Words about other things that are behind the end of the article here.</p></div>"
+    )
+    parsed = read_article(image)
+    assert "\n\n![The pier](https://docs.example.org/pier.png)\n\n" in (parsed.markdown or "")
+    html = f"<!DOCTYPE html><title>Ferry</title><article>{ARTICLE}{image}</article>{beside}{image}"
+    plain = parse(page_response(html.encode()), OPTIONS, NOW)
+    assert read(html).text == plain.text
+
+
+def test_urls_of_markdown_are_limited() -> None:
+    base = f"https://docs.example.org/{'x' * 1900}/page.html"
+    links = "".join(
+        f"<p>Word {number} of a long text <a href={number}>here</a>." for number in range(2000)
+    )
+    parsed = read(f"<article>{ARTICLE}{links}</article>", base)
+    assert len(parsed.markdown or "") < 700_000
+    assert "Word 1999 of a long text here." in (parsed.markdown or "")
+
+
+def test_page_of_a_manual_is_text_from_its_title_to_its_last_list_of_links() -> None:
+    """The kind of adbar/trafilatura#147: a heading before links at the end of a page."""
+    link = "<a class=headerlink href='#x'>¶</a>"
+    body = (
+        f"<nav><ul><li><a href=/>Home</a></ul></nav><main><h1>The ferry{link}</h1>"
+        f"{ARTICLE}<h2>History{link}</h2><ul><li><a href=1>First note</a><li><a href=2>Second note</a>"
+        "</ul></main><footer><a href=/>All pages</a></footer>"
+    )
+    markdown = read(f"<!DOCTYPE html><title>Ferry</title><body>{body}").markdown or ""
+    assert markdown.startswith("# The ferry\n\n")
+    assert markdown.endswith(
+        "## History\n\n- [First note](https://docs.example.org/guide/1)\n"
+        "- [Second note](https://docs.example.org/guide/2)"
+    )
