@@ -137,6 +137,7 @@ class HostLoader:
         """Load waiting hosts while memory has capacity, or in place of hosts of crawls with more
         than their part: at most `MAX_LOADED_PER_STEP`."""
         left = MAX_LOADED_PER_STEP
+        self._partitions.read_listed_ahead()
         if len(self) >= self._limit:
             left -= self._share_memory(left, now, crawls)
         for _ in range(MAX_READS_PER_STEP):

@@ -64,9 +64,14 @@ class Directory:
         """Whether buckets were dropped since the last call of `buckets_to_write`."""
         return self._log.has_dropped
 
-    def first_keys(self) -> list[Partition]:
-        """Return the keys of the entries that `peek` reads first."""
-        return [key for one in self._lists.values() for key in self._log.keys(one.buckets[0])]
+    def unread_keys(self) -> list[Partition]:
+        """Return the keys of the entries that `peek` and `peek_oldest` have to read."""
+        return [
+            key
+            for one in self._lists.values()
+            if one.has_unread
+            for key in self._log.keys(one.bucket)
+        ]
 
     @property
     def may_have_more(self) -> bool:
@@ -134,7 +139,7 @@ class RankList:
         self.buckets = buckets
         """The existing buckets, in order, including the one that the position is in."""
         self._log = log
-        self._bucket = buckets[0] if buckets else 0
+        self.bucket = buckets[0] if buckets else 0
         """The bucket that the position is in."""
         self._last_popped: ListedHost | None = None
         """The last entry that was popped from the position's bucket."""
@@ -156,6 +161,11 @@ class RankList:
         return bool(self._returned) or not self._is_read
 
     @property
+    def has_unread(self) -> bool:
+        """Whether `peek` has to read entries."""
+        return not (self._returned or self._page or self._at_end)
+
+    @property
     def _is_read(self) -> bool:
         return self._at_end and not self._page
 
@@ -168,7 +178,7 @@ class RankList:
         number = max(number, self._next_number())
         bucket = number // NUMBERS_PER_BUCKET
         if not self.buckets:
-            self._bucket = bucket
+            self.bucket = bucket
         self._add_to_page(self._put(site, host, number), bucket)
         return number
 
@@ -187,7 +197,7 @@ class RankList:
         if self._at_end or bucket not in self.buckets:
             return False
         read = self._page[-1] if self._page else self._last_popped
-        return (bucket, key) > (self._bucket, read.key if read else "")
+        return (bucket, key) > (self.bucket, read.key if read else "")
 
     def _put(self, site: Site, host: HostKey, number: int) -> ListedHost:
         bucket = number // NUMBERS_PER_BUCKET
@@ -198,9 +208,9 @@ class RankList:
     def _add_to_page(self, entry: ListedHost, bucket: int) -> None:
         """Add a new entry to the page, if the page has all other entries after the position. Else
         note that the store has more entries."""
-        if self._is_read and bucket > self._bucket:
+        if self._is_read and bucket > self.bucket:
             self._move_to(bucket)
-        if self._at_end and bucket == self._bucket and len(self._page) < PAGE_SIZE:
+        if self._at_end and bucket == self.bucket and len(self._page) < PAGE_SIZE:
             insort(self._page, entry, key=attrgetter("key"))
             return
         self._at_end = self._is_last_page = False
@@ -211,7 +221,7 @@ class RankList:
         if not self.buckets:
             return 0
         return (
-            self._last_popped.number + 1 if self._last_popped else self._bucket * NUMBERS_PER_BUCKET
+            self._last_popped.number + 1 if self._last_popped else self.bucket * NUMBERS_PER_BUCKET
         )
 
     def peek(self) -> ListedHost | None:
@@ -221,21 +231,21 @@ class RankList:
         while not self._page and not self._at_end:
             if not self._is_last_page:
                 after = self._last_popped.key if self._last_popped else None
-                self._page.extend(self._log.page(self._bucket, after, PAGE_SIZE))
+                self._page.extend(self._log.page(self.bucket, after, PAGE_SIZE))
                 self._is_last_page = len(self._page) < PAGE_SIZE
             if not self._page:
                 self._leave_bucket()
         return self._page[0] if self._page else None
 
     def _leave_bucket(self) -> None:
-        following = bisect_right(self.buckets, self._bucket)
+        following = bisect_right(self.buckets, self.bucket)
         if following < len(self.buckets):
             self._move_to(self.buckets[following])
         else:
             self._at_end = True
 
     def _move_to(self, bucket: int) -> None:
-        left, self._bucket, self._last_popped = self._bucket, bucket, None
+        left, self.bucket, self._last_popped = self.bucket, bucket, None
         self._is_last_page = False
         self._compact(left)
 
@@ -261,10 +271,10 @@ class RankList:
     def _compact(self, bucket: int) -> None:
         """Drop a bucket that was read to its end and has no live entries; rewrite it if it has too
         many stale ones."""
-        if bucket == self._bucket and not self._is_read:
+        if bucket == self.bucket and not self._is_read:
             return
         live = self._live[bucket]
-        if not live and bucket != self._bucket:
+        if not live and bucket != self.bucket:
             self._log.drop(bucket)
             self.buckets.remove(bucket)
             del self._live[bucket], self._popped_counts[bucket]

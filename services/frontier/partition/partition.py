@@ -26,6 +26,7 @@ from gossamer.events import OrderId, Outcome, Purpose, VisitEnded
 from gossamer.log import key_groups_of
 from gossamer.runtime.processor import Key
 from gossamer.settings import FrontierSettings
+from gossamer.store import Partition as StorePartition
 from gossamer.store import Store
 from gossamer.web.url import HostKey, Site
 from services.frontier.partition.awaited_visits import PartKey
@@ -749,6 +750,11 @@ class Partition:
         found = {one for one in self._may_have_listed if self.shares[one].directory.may_have_more}
         self._may_have_listed = found
         return {*found}
+
+    def unread_listed_keys(self) -> list[StorePartition]:
+        """Return the keys of the entries that `read_listed` has to read."""
+        listed = (self.shares[one].directory for one in self._may_have_listed)
+        return [key for directory in listed for key in directory.unread_keys()]
 
     def first_listed(self, share: CrawlShare) -> ListedHost | None:
         """Return the first waiting entry of *share* whose host is not loaded; None if there is

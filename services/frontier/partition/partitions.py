@@ -183,10 +183,16 @@ class Partitions:
             for row in stored
             for crawl, found in row.directories.items()
         ]
-        entries.scan_ahead([key for one in directories for key in one.first_keys()], PAGE_SIZE)
+        entries.scan_ahead([key for one in directories for key in one.unread_keys()], PAGE_SIZE)
         tallies = self._store.table(PartitionTallyRow).get_all([(key, "") for key in keys])
         checked_out = [(site, host) for row in tallies for host, site in row.checked_out.items()]
         self._store.table(HostRow).read_ahead(checked_out)
+
+    def read_listed_ahead(self) -> None:
+        """Read the entries of all directories together that the choice of hosts has to read. A
+        takeover has read them, but its step may have ended."""
+        keys = [key for partition in self for key in partition.unread_listed_keys()]
+        self._store.table(ListedHost).scan_ahead(keys, PAGE_SIZE)
 
     def _read_calendars_ahead(
         self, keys: Sequence[str], of_crawls: Sequence[tuple[str, str]], now: float

@@ -157,11 +157,10 @@ class CheckOut:
         open_crawls: Collection[str],
     ) -> HostCheckedOut | None:
         self._replicas.end_if_expired(partition, host, now)
-        rules = self._politeness_rules(partition, host, now)
-        inputs = self._gate_inputs(partition, host, rules, now)
-        if found := next(closed_host_gates(inputs), None):
+        if found := next(closed_host_gates(self._gate_inputs(partition, host, now)), None):
             self._postpone(partition, host, *found)
             return None
+        rules = self._politeness_rules(partition, host, now)
         size = self._batch_size(partition, share, host, rules.delay, limit, now)
         row, queued = host.row, list[QueuedUrl]()
         is_probe = rules.robots and needs_probe(row, self._settings.probe_after)
@@ -211,9 +210,9 @@ class CheckOut:
             return []
         return due_usage_urls(row.host, rules.stored, self._settings.usage_files, crawl, now)
 
-    def _gate_inputs(
-        self, partition: Partition, host: Host, rules: PolitenessRules, now: float
-    ) -> HostInputs:
+    def _gate_inputs(self, partition: Partition, host: Host, now: float) -> HostInputs:
+        """Return what decides whether *host* is visited. Its rules are read only where they decide,
+        because one step may postpone many hosts."""
         row, bench, sites = host.row, partition.bench, partition.sites
         unreadable = sites.unreadable(row.site, row.host)
         return HostInputs(
@@ -224,9 +223,15 @@ class CheckOut:
             site_at_once=self._settings.site_at_once,
             unreadable=unreadable.pages,
             unreadable_until=unreadable_until(unreadable, self._settings),
-            name_delay_until=bench.name_delay_until(row, is_robots=not rules.stored),
-            taken_over_until=self._taken_over_until(partition, host, rules),
+            name_delay_until=self._name_delay_until(partition, host, now),
+            taken_over_until=self._taken_over_until(partition, host, now),
         )
+
+    def _name_delay_until(self, partition: Partition, host: Host, now: float) -> float | None:
+        until = partition.bench.name_delay_until(host.row)
+        if until is None or until <= now or self._politeness_rules(partition, host, now).stored:
+            return until
+        return partition.bench.name_delay_until(host.row, is_robots=True)
 
     def _postpone(
         self, partition: Partition, host: Host, gate: Gate[HostInputs], closed: Closure
@@ -251,11 +256,10 @@ class CheckOut:
             case Effect.STOP | Effect.WAIT:
                 raise AssertionError(f"{host.row.host} was chosen although {closed.reason}")
 
-    def _taken_over_until(
-        self, partition: Partition, host: Host, rules: PolitenessRules
-    ) -> float | None:
+    def _taken_over_until(self, partition: Partition, host: Host, now: float) -> float | None:
         if not partition.was_visited_before(host.row):
             return None
+        rules = self._politeness_rules(partition, host, now)
         if not rules.stored:
             return partition.claimed_at + rules.robots_delay
         return taken_over_until(partition.claimed_at, rules.delay, host.row)
