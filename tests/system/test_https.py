@@ -99,9 +99,13 @@ def test_fault_of_a_certificate_is_recorded_and_shown(tmp_path: Path, bundle: Pa
     data = tmp_path / "data"
     with serve(trustme.CA()) as port:
         url = f"https://127.0.0.1:{port}/"
-        settings = {"CERTIFICATES": "record", "USUAL_SITEMAPS": "never"}
-        named = {f"GOSSAMER_FETCHER__{name}": value for name, value in settings.items()}
-        output = crawl(url, data, bundle, **named)
+        output = crawl(
+            url,
+            data,
+            bundle,
+            GOSSAMER_FETCHER__CERTIFICATES="record",
+            GOSSAMER_FETCHER__USUAL_SITEMAPS="never",
+        )
         assert re.search(r"pages +2 ", output)
     fault = "the certificate is not trusted: unable to get local issuer certificate"
     assert f"(200) although {fault}, published" in ask("why", url, data=data)
