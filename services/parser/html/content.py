@@ -6,12 +6,11 @@ main text is chosen (`main.py`), so the text and its Markdown have the same cont
 
 import re
 from collections.abc import Iterator
-from enum import StrEnum
-from typing import NamedTuple
 
 from selectolax.lexbor import LexborNode
 
 from gossamer.text.blocks import fold_whitespace
+from services.parser.html.blocks import Block, BlockKind, Container
 from services.parser.html.code import code_of_table, language_of, preformatted_text
 from services.parser.html.markdown import Inline, format_table, make_heading
 from services.parser.links import Resolver
@@ -77,45 +76,6 @@ _apart = re.compile(
     re.IGNORECASE,
 )
 """Names of classes of elements beside the text."""
-
-
-class BlockKind(StrEnum):
-    """The kinds of blocks."""
-
-    PARAGRAPH = "paragraph"
-    HEADING = "heading"
-    CODE = "code"
-    TABLE = "table"
-
-
-class Container(NamedTuple):
-    """An element that contains blocks, as Markdown marks it."""
-
-    kind: str
-    """`quote`, or the marker of a list item."""
-    number: int
-    """Tells containers of a document apart."""
-    parent: int = 0
-    """The number of the list of an item."""
-
-
-class Block(NamedTuple):
-    """A block of a document."""
-
-    kind: BlockKind
-    tag: str
-    """The name of the innermost block element."""
-    lines: tuple[str, ...]
-    """The displayed lines."""
-    markdown: str
-    """The Markdown of the block, without the marks of its containers."""
-    containers: tuple[Container, ...]
-    linked: float
-    """The share of characters in links."""
-    apart: tuple[int, ...]
-    """The addresses of the parents that seem to be beside the text."""
-    parents: tuple[int, ...]
-    """The addresses of the elements that contain the block, outermost first."""
 
 
 def read_blocks(body: LexborNode, resolver: Resolver, rich: bool) -> list[Block]:

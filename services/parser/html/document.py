@@ -22,7 +22,8 @@ from gossamer.text.sketch import make_sketch
 from gossamer.web.directives import meta_names, parse_directives
 from gossamer.web.usage import Statement, names_of_meta, read_meta
 from services.parser.html.about import Fields, Meta, collect_meta, read_about
-from services.parser.html.content import Block, read_blocks
+from services.parser.html.blocks import Block
+from services.parser.html.content import read_blocks
 from services.parser.html.cost import truncate_costly
 from services.parser.html.elements import Elements
 from services.parser.html.headings import find_headings, remove_permalinks

@@ -8,7 +8,7 @@ belong to the text, too, unless they are links or are in an element beside the t
 import re
 from collections.abc import Sequence
 
-from services.parser.html.content import Block, BlockKind
+from services.parser.html.blocks import Block, BlockKind
 
 MIN_KEY_LENGTH = 24
 """Letters of a block that is found anywhere in the main text. A shorter one must be next."""

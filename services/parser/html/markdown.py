@@ -5,15 +5,12 @@ Only characters that Markdown would take for marks are escaped, so that the text
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborNode
 
 from gossamer.text.blocks import fold_whitespace
+from services.parser.html.blocks import Block, Container
 from services.parser.links import Resolver
-
-if TYPE_CHECKING:
-    from services.parser.html.content import Block, Container
 
 MAX_URL_CHARACTERS = 500_000
 """Most characters of the URLs of a document's links and images. The rest keeps its text only. A
@@ -193,7 +190,7 @@ def lines_to_markdown(text: str) -> str:
     return "\n\n".join(map(_escape_start, lines))
 
 
-def join_blocks(blocks: Iterable["Block"]) -> str:
+def join_blocks(blocks: Iterable[Block]) -> str:
     """Return the Markdown of *blocks* in their lists and quotations."""
     lines: list[str] = []
     before: tuple[Container, ...] = ()
@@ -214,7 +211,7 @@ def join_blocks(blocks: Iterable["Block"]) -> str:
     return "\n".join(lines)
 
 
-def _is_tight(before: tuple["Container", ...], after: tuple["Container", ...], common: int) -> bool:
+def _is_tight(before: tuple[Container, ...], after: tuple[Container, ...], common: int) -> bool:
     """Return whether the next block is an item of the list of the block before it."""
     if common >= len(after) or after[common].kind == "quote":
         return False
@@ -223,7 +220,7 @@ def _is_tight(before: tuple["Container", ...], after: tuple["Container", ...], c
     return before[common].parent == after[common].parent
 
 
-def _prefix(containers: Iterable["Container"], started: set[int]) -> str:
+def _prefix(containers: Iterable[Container], started: set[int]) -> str:
     """Return the beginning of a line in *containers*; the first line of an item has its marker."""
     parts: list[str] = []
     for kind, number, _ in containers:

@@ -22,7 +22,7 @@ from resiliparse.extract.html2text import extract_plain_text
 from selectolax.lexbor import LexborHTMLParser
 
 from gossamer.text.blocks import SEPARATOR
-from services.parser.html.content import Block
+from services.parser.html.blocks import Block
 from services.parser.html.hidden import remove_hidden
 from services.parser.html.main import choose_blocks, join_lines
 from services.parser.html.markdown import join_blocks, lines_to_markdown
