@@ -255,6 +255,7 @@ def damaged_zip() -> bytes:
         (b"", "it is not a WARC"),
         (gzip.compress(b"text"), "it is not a WARC"),
     ],
+    ids=["zip", "damaged zip", "beginning of a zip", "two letters", "empty", "gzip"],
 )
 def test_file_of_another_kind_does_not_stop_the_others(
     tmp_path: Path, data: bytes, problem: str
