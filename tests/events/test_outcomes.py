@@ -28,6 +28,7 @@ ELSEWHERE: dict[str, set[Hazard]] = {name: set() for name in SERVICES} | {
         Hazard.CONDITIONS_REFUSED,
         Hazard.DUPHOST,
         Hazard.NEEDS_RENDERING,
+        Hazard.READER_FAILED,
     },
     "dedup": {Hazard.OUT_OF_SCOPE, Hazard.INVALID_CERTIFICATE},
 }
