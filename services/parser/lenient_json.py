@@ -82,3 +82,15 @@ def _open_brackets(text: str) -> Iterator[tuple[re.Match[str], list[str]]]:
         elif not ends or ends.pop() != token[0]:
             raise ValueError("brackets that do not match")
         yield token, ends
+
+
+def find_objects(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield all objects in *value*, the outer ones first."""
+    queue = deque([value])
+    while queue:
+        item = queue.popleft()
+        if isinstance(item, dict):
+            yield item
+            queue += item.values()
+        elif isinstance(item, list):
+            queue += item

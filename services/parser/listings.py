@@ -13,7 +13,6 @@ URL. Guessing at other strings would fill the crawl with URLs that are not links
 """
 
 import re
-from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,7 +25,7 @@ from gossamer.text.blocks import fold_whitespace
 from gossamer.web.markup import REPLACEMENT
 from services.parser.dates import parse_date
 from services.parser.html.document import MAX_DESCRIPTION_LENGTH, MAX_TITLE_LENGTH
-from services.parser.lenient_json import decode_json
+from services.parser.lenient_json import decode_json, find_objects
 from services.parser.links import Resolver
 from services.parser.options import Options
 from services.parser.received import ReceivedDocument, add_links
@@ -284,24 +283,12 @@ def read_json(received: ReceivedDocument) -> PageParsed:
     parsed = add_hazards(parsed, [Hazard.MALFORMED_LISTING] * is_repaired)
     if isinstance(value, dict) and str(value.get("version")).startswith(JSON_FEED_PREFIXES):
         return read_json_feed(parsed, value, received.options)
-    objects = [*_find_objects(value)]
+    objects = [*find_objects(value)]
     titles = (
         item[name] for item in objects for name in TITLE_NAMES if isinstance(item.get(name), str)
     )
     titled = replace(parsed, title=fold_whitespace(next(titles, ""))[:MAX_TITLE_LENGTH])
     return add_links(titled, _find_targets(objects), received.options)
-
-
-def _find_objects(value: Any) -> Iterator[dict[str, Any]]:
-    """Yield all objects in *value*, the outer ones first."""
-    queue = deque([value])
-    while queue:
-        item = queue.popleft()
-        if isinstance(item, dict):
-            yield item
-            queue += item.values()
-        elif isinstance(item, list):
-            queue += item
 
 
 def _find_targets(objects: list[dict[str, Any]]) -> Iterator[str]:

@@ -11,7 +11,6 @@ too: the dates and authors of comments, reviews and pictures are not those of th
 """
 
 import re
-from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice, product
 from typing import Any, NamedTuple
@@ -22,7 +21,7 @@ from gossamer.events.pages import Source
 from gossamer.text.blocks import fold_whitespace
 from services.parser.dates import parse_url_date, parse_web_date
 from services.parser.html.elements import Element, Elements
-from services.parser.lenient_json import decode_json
+from services.parser.lenient_json import decode_json, find_objects
 from services.parser.links import Resolver
 
 MAX_AUTHOR_LENGTH = 200
@@ -325,7 +324,7 @@ class LinkedData:
             return value
         if self._by_id is None:
             self._by_id = {}
-            for thing in islice(_parts(self._values), MAX_PARTS):
+            for thing in islice(find_objects(self._values), MAX_PARTS):
                 if isinstance(at := thing.get("@id"), str) and len(thing) > 2:
                     self._by_id.setdefault(at, thing)
         return self._by_id.get(name, value)
@@ -336,18 +335,6 @@ def _decode(text: str) -> Any:
         return decode_json(text)[0]
     except ValueError:
         return None
-
-
-def _parts(value: Any) -> Iterator[Thing]:
-    """Yield all objects in *value*, the outer ones first."""
-    queue = deque([value])
-    while queue:
-        item = queue.popleft()
-        if isinstance(item, dict):
-            yield item
-            queue += item.values()
-        elif isinstance(item, list):
-            queue += item
 
 
 def _things(value: Any) -> Iterator[Thing]:
