@@ -135,10 +135,10 @@ def is_archive(start: bytes) -> bool:
     """Return whether a file that begins with *start* is a WARC or ARC file."""
     if start.startswith((ZSTD_MAGIC, DICTIONARY_MAGIC)):
         return True
-    return _unpacked(start).lstrip().startswith((WARC_START, ARC_START))
+    return _unpack(start).lstrip().startswith((WARC_START, ARC_START))
 
 
-def _unpacked(start: bytes) -> bytes:
+def _unpack(start: bytes) -> bytes:
     if not start.startswith(GZIP_MAGIC):
         return start
     try:

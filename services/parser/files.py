@@ -68,7 +68,7 @@ ARCHIVE_ERRORS = (
 
 
 class PdfPages(NamedTuple):
-    """What the pages of a PDF have."""
+    """The text and the links of the pages of a PDF."""
 
     text: str = ""
     targets: tuple[str, ...] = ()

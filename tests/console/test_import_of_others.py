@@ -43,7 +43,7 @@ def sha1(data: bytes, written: Callable[[bytes], str] = lambda one: b32encode(on
 
 
 class Result:
-    """What an import has made of some records."""
+    """The result of an import of some records."""
 
     def __init__(self, folder: Path, *records: bytes, packed: bool = True) -> None:
         members = map(gzip.compress, records) if packed else records

@@ -1,4 +1,4 @@
-"""Chunked bodies: bare line feeds end lines, as in browsers, and what is no line is not changed."""
+"""Chunked bodies: bare line feeds end lines, as in browsers, and other bytes are not changed."""
 
 from itertools import pairwise
 

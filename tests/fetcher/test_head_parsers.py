@@ -86,7 +86,7 @@ def damaged_heads(draw: st.DrawFn) -> bytes:
 
 
 class Found(NamedTuple):
-    """What a parser reads in a head."""
+    """The status and the fields that a parser reads in a head."""
 
     status: int
     fields: tuple[tuple[str, str], ...]

@@ -143,7 +143,7 @@ def test_pages_of_outcomes_are_the_whole_list(monkeypatch: pytest.MonkeyPatch) -
     assert found == [url for url in urls if "gone" in url]
     row = crawl.store().table(UrlRow).get((DEFAULT_CRAWL, "http://a.example"), found[0])
     assert row
-    # Report browsertrix-crawler #933: a usual sitemap that does not exist is no failure.
+    # Report browsertrix-crawler #933: a usual sitemap that does not exist is not a failure.
     usual = replace(row, origin=Origin(purpose=Purpose.USUAL_SITEMAP))
     sim.store.table(UrlRow).put(usual)
     sim.store.flush()

@@ -38,7 +38,7 @@ def test_examples_come_from_visits_hosts_and_urls(opened: Opened) -> None:
     for name, outcome in (("a", Outcome.SERVER_ERROR), ("b", Outcome.PAGE), ("c", "trap_depth")):
         row = UrlRow(DEFAULT_CRAWL, HOST, f"{HOST}/{name}", outcome, at=1.0)
         opened.store.table(UrlRow).put(row)
-    # Report browsertrix-crawler #933: a usual sitemap that does not exist is no failure.
+    # Report browsertrix-crawler #933: a usual sitemap that does not exist is not a failure.
     usual = UrlRow(DEFAULT_CRAWL, HOST, f"{HOST}/0.xml", Outcome.SERVER_ERROR, at=1.0)
     usual = replace(usual, origin=Origin(purpose=Purpose.USUAL_SITEMAP))
     opened.store.table(UrlRow).put(usual)

@@ -137,7 +137,7 @@ def test_kind_of_unreadable_response(page: PageFetched, expected: PageKind) -> N
 def test_body_is_still_coded_if_it_is_not_text(
     coding: str, encode: Callable[[bytes], bytes], is_coded: bool, text: bytes
 ) -> None:
-    """Report donsetch #290; versitygw #2398 and aws-sdk-java-v2 #5769: words that are no coding."""
+    """Reports donsetch #290, versitygw #2398, aws-sdk-java-v2 #5769: words that are not codings."""
     headers = [("Content-Type", "text/html"), ("Content-Encoding", coding)]
     fault = find_coding_fault(page_response(encode(text), *headers))
     assert (repr(coding) in fault) is is_coded

@@ -21,7 +21,7 @@ Answers = Mapping[str, Answer | Callable[[Head], Answer]]
 
 
 class Situation(NamedTuple):
-    """What a host answers."""
+    """The answers of a host."""
 
     reports: str
     answers: Answers

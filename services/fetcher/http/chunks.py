@@ -22,7 +22,7 @@ class _Expected(Enum):
 class ChunkLines:
     """Gives each line of one chunked body a CRLF; aiohttp's parser decodes it.
 
-    What is not a line of a chunk is not changed: the parser judges it.
+    Other bytes are not changed: the parser judges them.
     """
 
     def __init__(self) -> None:

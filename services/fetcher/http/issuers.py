@@ -51,7 +51,7 @@ EXTENSION_ERRORS = (
     x509.ExtensionNotFound, x509.DuplicateExtension, x509.UnsupportedGeneralNameType,
 )  # fmt: skip
 Fetch = Callable[[str], Awaitable[bytes]]
-"""Takes a canonical URL; returns the body of its response, or b"" if there is none."""
+"""Takes a canonical URL; returns the body of its response, or b"" without one."""
 Certificates = tuple[x509.Certificate, ...]
 K = TypeVar("K")
 V = TypeVar("V")

@@ -109,7 +109,7 @@ class Candidate(NamedTuple):
 def remove_permalinks(tree: LexborHTMLParser) -> bool:
     """Remove links of headings to themselves, such as ¶, from *tree*; return whether there are any.
 
-    Of a link that has the whole heading, the text is kept.
+    The text of a link that is the whole heading is kept.
     """
     found = False
     for link in tree.css(PERMALINK_SELECTOR):

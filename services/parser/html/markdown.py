@@ -101,7 +101,7 @@ class Inline:
         self._parts[-1].append(BREAK)
 
     def add_image(self, attributes: dict[str, str | None]) -> None:
-        """Add the image of an img element, or its alternative text if its URL is none."""
+        """Add the image of an img element, or its alternative text without a URL."""
         alternative = fold_whitespace(attributes.get("alt") or "")
         source = attributes.get("src") or ""
         if not source or source.startswith("data:"):

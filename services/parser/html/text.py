@@ -93,7 +93,7 @@ class MainText(NamedTuple):
 
 
 class Page(Protocol):
-    """What the text of a document is chosen from."""
+    """The parts of a document that its text is chosen from."""
 
     @property
     def markup(self) -> str:
