@@ -320,7 +320,7 @@ def explain(
         verdict=_verdict(facts.verdict, facts.document) if facts.verdict else None,
         document=_document(facts.document) if facts.document else None,
         captures=tuple(map(position_of, facts.captures)),
-        not_archived=unarchived_reason(facts.history, facts.captures),
+        not_archived=_not_archived(facts),
         revisits=(
             revisit_facts(plan, facts.document, facts.trust.at(now), facts.states) if plan else None
         ),
@@ -588,6 +588,13 @@ def _fault(visit: UrlRow) -> str:
     """Return the fault of the certificate in spite of which the visit was made, or ""."""
     _, found, fault = visit.reason.partition(UNTRUSTED_CERTIFICATE)
     return f" although {found}{fault}" if found else ""
+
+
+def _not_archived(facts: UrlFacts) -> str:
+    """Return why the last document has no capture. Sitemaps are in the WARC files without one."""
+    if facts.visit and facts.visit.origin.purpose.is_sitemap:
+        return ""
+    return unarchived_reason(facts.history, facts.captures)
 
 
 def _was_visited(facts: UrlFacts, visit: UrlRow) -> bool:

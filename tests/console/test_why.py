@@ -241,6 +241,13 @@ def test_answer_for_a_usual_sitemap_says_why_it_was_tried(why: Why) -> None:
     why("a page is in its place", False, visit=visit(origin=origin, attempt=0, earlier=1))
 
 
+def test_sitemap_is_not_called_missing_in_the_archive(why: Why) -> None:
+    read = VerdictRow(DEFAULT_CRAWL, HOST, URL, "first", NOW)
+    visited = HistoryRow(DEFAULT_CRAWL, URL, NOW, Outcome.PAGE, 200, verdict="first")
+    sitemap = visit(origin=Origin(purpose=Purpose.SITEMAP), attempt=0, earlier=1)
+    why("sitemap", visit=sitemap, verdict=read, history=(visited,))
+
+
 def test_answer_for_a_url_that_was_not_fetched_has_the_rule(why: Why) -> None:
     deep = visit(outcome="trap_depth", status=0, attempt=0, reason="deeper than 3 links")
     why("too deep", False, visit=deep)

@@ -23,6 +23,7 @@ from inspection.hosts.hosts import (
     SiteQuery,
     SiteSort,
     SiteSums,
+    host_reader,
     read_hosts,
     read_sites,
     read_some_hosts,
@@ -116,13 +117,14 @@ def walk(index: HostIndex, query: HostQuery, limit: int) -> list[str]:
 def test_pages_together_are_the_list_that_the_store_has(
     tmp_path: Path, rows: list[HostRow], query: HostQuery, limit: int, matches: int
 ) -> None:
+    crawl = make_crawl(rows)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(host_index, "MAX_MATCHES", matches)
-        write_index(tmp_path / "hosts", rows, 5.0)
+        write_index(tmp_path / "hosts", rows, 5.0, show=host_reader(crawl, crawl.store()))
         index = HostIndex(tmp_path / "hosts")
         found = walk(index, query, limit)
         index.close()
-    assert found == [one.host for one in read_hosts(make_crawl(rows), query)]
+    assert found == [one.host for one in read_hosts(crawl, query)]
 
 
 def test_listed_hosts_are_searched_chosen_and_sorted() -> None:
