@@ -36,6 +36,17 @@ def test_verdict_is_awaited_for_a_limited_time() -> None:
     assert slow_start.count(PART) == len(slow_start) == 0
 
 
+def test_wait_ends_in_time_although_an_earlier_order_takes_longer() -> None:
+    """An order with a long Crawl-delay is due later than one that is made after it."""
+    slow_start = SlowStart()
+    slow_start.begin(f"{HOST}/slow", [PART], due=600.0)
+    slow_start.begin(f"{HOST}/fast", [PART], due=10.0)
+    until = slow_start.wait(PART, HOST)
+    slow_start.end_late(until)
+    assert slow_start.count(PART) == 1
+    assert slow_start.wait(PART, HOST) > until
+
+
 def test_hosts_are_woken_in_the_order_in_which_they_waited() -> None:
     slow_start = SlowStart()
     slow_start.begin(f"{HOST}/1", [PART], 100.0)

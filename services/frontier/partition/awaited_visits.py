@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from gossamer.web.url import HostKey
+from services.frontier.partition.workbench import Schedule
 
 MAX_VERDICT_WAIT = 60.0
 """Seconds after the time at which a visit is due, for which its verdict is awaited."""
@@ -36,7 +37,9 @@ class SlowStart:
 
     def __init__(self) -> None:
         self._visits = dict[str, AwaitedVisit]()
-        """URL → its visit, in the order in which they were ordered."""
+        """URL → its visit."""
+        self._ends = Schedule[str]()
+        """The URLs, by the `until` of their visits."""
         self._of_part = defaultdict[PartKey, dict[str, float]](dict)
         """Part → the URLs of its visits, each with its `until`."""
         self._waiting = defaultdict[PartKey, dict[str, None]](dict)
@@ -52,12 +55,14 @@ class SlowStart:
         self.end(url)
         visit = AwaitedVisit(tuple(parts), due + MAX_VERDICT_WAIT)
         self._visits[url] = visit
+        self._ends.put(url, visit.until)
         for part in visit.parts:
             self._of_part[part][url] = visit.until
 
     def end(self, url: str) -> tuple[PartKey, ...]:
         """End the wait for the verdict on *url*. Return its parts; none if it was not awaited."""
         visit = self._visits.pop(url, None)
+        self._ends.remove(url)
         for part in visit.parts if visit else ():
             del self._of_part[part][url]
             if not self._of_part[part]:
@@ -66,10 +71,7 @@ class SlowStart:
 
     def end_late(self, now: float) -> None:
         """End the wait for the verdicts that are awaited no longer."""
-        while self._visits:
-            url, visit = next(iter(self._visits.items()))
-            if visit.until > now:
-                return
+        for url in self._ends.pop_until(now):
             self.end(url)
 
     def count(self, part: PartKey) -> int:
