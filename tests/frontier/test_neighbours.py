@@ -147,6 +147,38 @@ def test_hosts_waiting_for_neighbours_are_unloaded_for_earlier_hosts() -> None:
     assert sorted(set(sim.pages())) == sorted([*urls, "http://first.test/"])
 
 
+HONEST = [f"http://honest{n}.test/{page}" for n in range(20) for page in range(10)]
+
+
+def visit_honest(trap: list[str]) -> Simulation:
+    """Return a crawl of 60 seconds at the hosts of one site, and 30 more with honest sites."""
+    sim = simulate(loaded_limit=50, checked_out_limit=20, host_budget=10_000)
+    sim.admit(*trap)
+    sim.run(sim.now + 60.0)
+    sim.admit(*HONEST, depth=1)
+    sim.run(sim.now + 30.0)
+    return sim
+
+
+def test_site_with_many_hosts_does_not_hold_up_others() -> None:
+    trap = [f"http://h{n}.trap.test/{page}" for n in range(400) for page in range(5)]
+    sim, alone = visit_honest(trap), visit_honest([])
+    assert {*sim.pages()} & {*HONEST} == {*alone.pages()} != set()
+    sim.start()
+    sim.run()
+    assert sorted({*sim.pages()}) == sorted([*trap, *HONEST]), "nothing is lost"
+
+
+def test_host_of_a_large_site_is_visited_in_its_turn() -> None:
+    sim = simulate(loaded_limit=50, site_at_once=1, host_budget=10_000)
+    sim.admit(*(f"http://h{n}.big.test/{page}" for n in range(40) for page in range(20)))
+    sim.run(sim.now + 30.0)
+    sim.admit("http://better.big.test/", priority=-1)
+    before = len(sim.pages())
+    sim.run(sim.now + 60.0)
+    assert "http://better.big.test/" in sim.pages()[before : before + 30]
+
+
 hosts = st.builds(
     "{}://{}{}.test{}".format,
     st.sampled_from(["http", "https"]),

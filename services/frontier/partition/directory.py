@@ -10,6 +10,9 @@ bucket that was read to its end is rewritten when few of its entries are live, a
 when none is. The existing buckets are named in the partition's row, so nothing searches for them.
 A rank without hosts costs no reads, nor does a time without hosts after a wrong clock. After a
 crash all buckets are read again, so every host with work is found.
+
+An entry at the position is held while its site has no place on the workbench, so that the
+hosts of one site are not in the way of others. It waits in memory, by site.
 """
 
 from bisect import bisect_right, insort
@@ -45,6 +48,8 @@ class Directory:
         for bucket in stored.buckets:
             buckets[bucket * NUMBERS_PER_BUCKET // NUMBERS_PER_RANK].append(bucket)
         self._lists = {at: RankList(self._log, buckets[at]) for at in sorted(buckets)}
+        self._held = dict[Site, list[ListedHost]]()
+        """Site → its entries before the position that wait for a place of the site, in order."""
 
     @property
     def buckets(self) -> tuple[int, ...]:
@@ -119,11 +124,27 @@ class Directory:
         until it is delisted."""
         self._lists[entry.number // NUMBERS_PER_RANK].pop()
 
+    def hold(self, entry: ListedHost) -> None:
+        """Hold *entry*, which `peek` or `peek_oldest` returned, until `release`."""
+        self.pop(entry)
+        insort(self._held.setdefault(entry.site, []), entry, key=attrgetter("key"))
+
+    def release(self, site: Site) -> bool:
+        """Let the first held entry of *site* wait at the position; return whether there is one."""
+        if not (held := self._held.get(site)):
+            return False
+        entry = held.pop(0)
+        self._lists[entry.number // NUMBERS_PER_RANK].give_back(entry)
+        if not held:
+            del self._held[site]
+        return True
+
     def drop(self) -> None:
         """Drop all entries."""
         for bucket in self.buckets:
             self._log.drop(bucket)
         self._lists = {}
+        self._held.clear()
 
     def delist(self, host: HostKey, number: int | None) -> None:
         """Mark the entry of *host* under *number* as stale; None if it has no entry."""
@@ -186,8 +207,12 @@ class RankList:
         """List a host before the position again."""
         entry = self._put(site, host, number)
         self._record_popped(entry)
-        insort(self._returned, entry, key=attrgetter("key"))
+        self.give_back(entry)
         return number
+
+    def give_back(self, entry: ListedHost) -> None:
+        """Let *entry*, which is before the position, wait again."""
+        insort(self._returned, entry, key=attrgetter("key"))
 
     def holds(self, host: HostKey, number: int) -> bool:
         """Return whether *host* has a live or waiting entry under *number*."""

@@ -16,7 +16,7 @@ work, backs off, or is replaced by another.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from operator import attrgetter
 
 from msgspec.structs import replace
@@ -48,6 +48,7 @@ from services.frontier.partition.workbench import (
     CachedRobots,
     FrontierCaches,
     Host,
+    Places,
     Schedule,
     Workbench,
 )
@@ -73,6 +74,14 @@ from services.frontier.totals.tally import SharedTally, Tally
 
 PARTS = "parts"
 """The key of a site's entry in the calendar, after its name."""
+SPARE_HOSTS = 4
+"""Ready hosts of a site that are loaded, beyond `frontier.site_at_once`. With fewer, no host of a
+crawl may wait for a moment, which costs the crawl its share of the site."""
+SITES = 8
+"""The memory has place for the hosts of that many sites at least: one site whose hosts are delayed
+for long has at most this fraction."""
+MAX_PASSED = 1000
+"""Entries of the directory that one search passes. Each page of them is a read."""
 
 
 class Partition:
@@ -125,6 +134,10 @@ class Partition:
         last written. The others cost nothing in a step."""
         self._may_have_listed = set[str]()
         """The crawls with hosts that may wait for the workbench."""
+        ready = settings.site_at_once + SPARE_HOSTS
+        self._places = Places(ready, max(ready, settings.loaded_limit // SITES))
+        self._coming = Counter[tuple[str, Site]]()
+        """Crawl and site → hosts whose entries were popped, and that are loaded next."""
         self.plans_due = Schedule[str]()
         """The crawls with later visits, by when `Plans.due` says that there is work."""
 
@@ -747,6 +760,7 @@ class Partition:
 
     def crawls_with_listed(self) -> set[str]:
         """Return the crawls with hosts that may wait for the workbench."""
+        self._release_held()
         found = {one for one in self._may_have_listed if self.shares[one].directory.may_have_more}
         self._may_have_listed = found
         return {*found}
@@ -757,16 +771,47 @@ class Partition:
         return [key for directory in listed for key in directory.unread_keys()]
 
     def first_listed(self, share: CrawlShare) -> ListedHost | None:
-        """Return the first waiting entry of *share* whose host is not loaded; None if there is
-        none.
+        """Return the first waiting entry of *share* whose host is not loaded, and whose site has a
+        place on the workbench; None if there is none, or none was found among many.
 
         The entry may be stale. Entries of loaded hosts before it are removed.
         """
-        while (entry := share.directory.peek()) and (host := self.bench.hosts.get(entry.host)):
-            self._pop_loaded(share, entry, host)
+        return self._find_listed(share, share.directory.peek)
+
+    def oldest_listed(self, share: CrawlShare) -> ListedHost | None:
+        """Return the oldest waiting entry of the best ranks, as `first_listed` does."""
+        if self.first_listed(share) is None:
+            return None
+        return self._find_listed(share, share.directory.peek_oldest)
+
+    def _find_listed(
+        self, share: CrawlShare, peek: Callable[[], ListedHost | None]
+    ) -> ListedHost | None:
+        self._release_held()
+        entry, bench = None, self.bench
+        for _ in range(MAX_PASSED):
+            if (entry := peek()) is None:
+                break
+            coming = self._coming[share.crawl, entry.site]
+            if host := bench.hosts.get(entry.host):
+                self._pop_loaded(share, entry, host)
+            elif bench.has_place(share.crawl, entry.site, entry.number, self._places, coming):
+                break
+            else:
+                self.changed.add(share.crawl)
+                share.directory.hold(entry)
+            entry = None
         if share.directory.has_dropped:
             self.changed.add(share.crawl)
         return entry
+
+    def _release_held(self) -> None:
+        """Let a held entry of each site that may have got a place be found again."""
+        while self.bench.changed_sites:
+            site = self.bench.changed_sites.pop()
+            for crawl, share in self.shares.items():
+                if share.directory.release(site):
+                    self._may_have_listed.add(crawl)
 
     def _pop_loaded(self, share: CrawlShare, entry: ListedHost, host: Host) -> None:
         """Remove *entry* of a loaded *host* from the waiting ones."""
@@ -775,21 +820,12 @@ class Partition:
         if host.row.of(share.crawl).listed != entry.number:
             share.directory.delist(entry.host, entry.number)
 
-    def oldest_listed(self, share: CrawlShare) -> ListedHost | None:
-        """Return the oldest waiting entry of the best ranks, as `first_listed` does."""
-        if self.first_listed(share) is None:
-            return None
-        while (entry := share.directory.peek_oldest()) and (
-            host := self.bench.hosts.get(entry.host)
-        ):
-            self._pop_loaded(share, entry, host)
-        return entry
-
     def pop_listed(self, share: CrawlShare, entry: ListedHost) -> None:
         """Remove *entry*, which `first_listed` or `oldest_listed` returned, from the waiting
         ones."""
         self.changed.add(share.crawl)
         share.directory.pop(entry)
+        self._coming[share.crawl, entry.site] += 1
 
     def load_listed(self, share: CrawlShare, entries: Sequence[ListedHost], now: float) -> None:
         """Load the hosts of *entries* that are not stale. A host may be loaded already, if another
@@ -809,6 +845,12 @@ class Partition:
                 self._load(host, share.crawl, now)
             else:
                 share.directory.delist(entry.host, entry.number)
+        for site in dict.fromkeys(entry.site for entry in entries):
+            del self._coming[share.crawl, site]
+            self.bench.changed_sites.add(site)
+            for _ in range(self.bench.excess_ready(share.crawl, site, self._places)):
+                if last := self.bench.last_ready(share.crawl, site):
+                    self.return_to_directory(last)
 
     def return_to_directory(self, host: Host) -> None:
         """Unload a ready host, and list it again under its request numbers."""

@@ -69,6 +69,19 @@ class Host:
     """The crawl in whose part of the memory a loaded host is: one with URLs at the host."""
 
 
+class Places(NamedTuple):
+    """The hosts of one site that are loaded for one crawl.
+
+    Ready hosts can wait only for others of their site (`frontier.site_at_once`), or for a slot.
+    More of them would hold places of hosts that could be ordered.
+    """
+
+    ready: int
+    """The number of its ready hosts above which no other is loaded."""
+    loaded: int
+    """The number of its hosts in all conditions, for all crawls."""
+
+
 class CachedRobots(NamedTuple):
     """The cached robots rules of a host; None if the host has no rules yet."""
 
@@ -419,6 +432,12 @@ class Workbench:
         """Name → when its courtesy delay is over, and when its robots.txt may be visited."""
         self._checked_out_of = defaultdict[str, set[str]](set)
         """Site → its checked-out hosts."""
+        self._loaded_of = Counter[Site]()
+        self._ready_of = defaultdict[tuple[str, Site], set[HostKey]](set)
+        """Crawl and site → the site's ready hosts in the part of the memory of the crawl, also
+        those that wait for another host."""
+        self.changed_sites = set[Site]()
+        """Sites that may have got a place for a host (see `has_place`). The reader removes them."""
 
     def __repr__(self) -> str:
         conditions = [host.row.condition for host in self.hosts.values()]
@@ -434,6 +453,7 @@ class Workbench:
 
     def unload(self, host: Host) -> None:
         """Remove a host."""
+        self.changed_sites.add(host.row.site)
         self._leave(host)
         del self.hosts[host.row.host]
 
@@ -449,6 +469,11 @@ class Workbench:
         if schedule and not stays:
             schedule.remove(row.host)
         self.loaded[host.loaded_for] -= 1
+        self._loaded_of[row.site] -= 1
+        if not self._loaded_of[row.site]:
+            del self._loaded_of[row.site]
+        if row.condition is Condition.READY:
+            self._leave_ready(host)
         if row.condition is Condition.READY and not stays:
             host.waits_for = None
             self._unloadable[host.loaded_for].remove(row.host)
@@ -463,6 +488,13 @@ class Workbench:
         if not stays and not (after and after.condition is Condition.CHECKED_OUT):
             self._release_next(_name_key(row), _site_key(row))
 
+    def _leave_ready(self, host: Host) -> None:
+        ready = self._ready_of[key := (host.loaded_for, host.row.site)]
+        ready.remove(host.row.host)
+        if not ready:
+            del self._ready_of[key]
+        self.changed_sites.add(host.row.site)
+
     def _enter(self, host: Host) -> None:
         row = host.row
         if not row.of(host.loaded_for).queued:
@@ -470,8 +502,11 @@ class Workbench:
             waiting = (crawl for crawl, own in row.crawls.items() if own.queued)
             host.loaded_for = next(waiting, host.loaded_for)
         self.loaded[host.loaded_for] += 1
+        self._loaded_of[row.site] += 1
         if row.condition is Condition.READY:
             self._unloadable[host.loaded_for].put(row.host, row.of(host.loaded_for).number)
+            self._ready_of[host.loaded_for, row.site].add(row.host)
+            self.changed_sites.add(row.site)
         if row.condition is Condition.CHECKED_OUT:
             self.checked_out += 1
             self.orders_at[row.lease.sent_to] += 1
@@ -497,6 +532,30 @@ class Workbench:
         """Return the row of a checked-out host of *site*; None if no host is."""
         out = self._checked_out_of.get(site)
         return self.hosts[next(iter(out))].row if out else None
+
+    def has_place(self, crawl: str, site: Site, number: int, places: Places, coming: int) -> bool:
+        """Return whether a host of *site*, with the request *number* in *crawl*, may be loaded.
+
+        It may if the site has fewer ready hosts than its *places*, or if it precedes one of them.
+        *coming*: hosts of the site that are about to be loaded.
+        """
+        ready = len(self._ready_of.get((crawl, site), ()))
+        if self._loaded_of[site] + coming >= places.loaded:
+            return False
+        if ready + coming < places.ready:
+            return True
+        last = self.last_ready(crawl, site) if not coming else None
+        return last is not None and number < last.row.of(crawl).number
+
+    def last_ready(self, crawl: str, site: Site) -> Host | None:
+        """Return the ready host of *site*, in the part of *crawl*, with the highest request number;
+        None without one."""
+        hosts = (self.hosts[key] for key in self._ready_of.get((crawl, site), ()))
+        return max(hosts, key=lambda host: host.row.of(crawl).number, default=None)
+
+    def excess_ready(self, crawl: str, site: Site, places: Places) -> int:
+        """Return the ready hosts of *site*, in the part of *crawl*, beyond its *places*."""
+        return max(0, len(self._ready_of.get((crawl, site), ())) - places.ready)
 
     def start_name_delay(
         self,
