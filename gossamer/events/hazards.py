@@ -66,6 +66,7 @@ class Hazard(StrEnum):
     TRAP_BYTES = "trap_bytes"
     TRAP_SECONDS = "trap_seconds"
     TRAP_SITE_DEPTH = "trap_site_depth"
+    TRAP_SITEMAPS = "trap_sitemaps"
     TRAP_REQUISITES = "trap_requisites"
     LOW_WORTH = "low_worth"
     TRAP_DEPTH = "trap_depth"
@@ -76,6 +77,7 @@ class Hazard(StrEnum):
     USAGE_EXCLUDED = "usage_excluded"
     MALFORMED_HTML = "malformed_html"
     MALFORMED_LISTING = "malformed_listing"
+    NESTED_INDEX = "nested_index"
     PARSER_FAULT = "parser_fault"
     READER_FAILED = "reader_failed"
     EXPIRED_LEASES = "expired_leases"
@@ -246,6 +248,9 @@ HAZARDS: dict[Hazard, Counting] = {
         "grows."),
     Hazard.TRAP_SITE_DEPTH: Counting(("frontier",), ("frontier.depth_budget",),
         "The URL is much deeper than all pages of its site with a new text. It is parked."),
+    Hazard.TRAP_SITEMAPS: Counting(
+        ("frontier",), ("frontier.sitemap_budget", "frontier.budget_growth"),
+        "The site has used up its budget of sitemaps. A further one is parked until it grows."),
     Hazard.TRAP_REQUISITES: Counting(("frontier",), ("frontier.requisite_budget",),
         "The site has used up its budget of requisites of the day. A further one is dropped."),
     Hazard.TRAP_DEPTH: Counting(("frontier",), ("crawl.max_depth",),
@@ -273,6 +278,9 @@ HAZARDS: dict[Hazard, Counting] = {
         "impossible character, something before its first element, a comma behind the last item, "
         "or no end. It is repaired, XML as browsers repair HTML, and an entry without its end is "
         "skipped."),
+    Hazard.NESTED_INDEX: Counting(("dedup",), (),
+        "A sitemap index lists another index, which sitemaps.org does not allow. The inner one is "
+        "not read."),
     Hazard.PARSER_FAULT: Counting(
         ("parser",),
         ("parser.page_limit", "parser.memory_limit", "parser.dead_letters_limit",

@@ -52,6 +52,11 @@ class Purpose(StrEnum):
         return self in (Purpose.SITEMAP, Purpose.USUAL_SITEMAP)
 
 
+SITEMAP_DEPTH = 1
+"""The depth of a sitemap that a robots.txt names, equal to that of a link on the start page. A
+sitemap that an index lists is deeper."""
+
+
 class Imported(StrEnum):
     """How a capture that another crawler made counts for this crawl."""
 

@@ -162,6 +162,9 @@ class FrontierSettings(Section):
     """Budget of links from the first page of a site that has earned nothing yet (hazard
     trap_site_depth). It grows to four links more than the deepest page with a new text. 0 turns the
     budget off."""
+    sitemap_budget: Annotated[Natural, unit("sitemaps")] = 100
+    """Budget of sitemaps of a site that has earned nothing yet (hazard trap_sitemaps). A large
+    sitemap counts once more for each MiB. 0 turns the budget off."""
     requisite_budget: Annotated[Natural, unit("URLs a day")] = 5000
     """Maximum number of requisites of a site that are queued on a day (hazard trap_requisites).
     Further requisites are dropped. 0 turns the budget off."""

@@ -145,7 +145,9 @@ def _budgets(
     crawl: OpenCrawl, worth: SiteWorth, row: SiteRow, parts: dict[str, ParkedPart]
 ) -> Iterator[SiteBudget]:
     totals, own = worth.totals, row.of(crawl.id)
-    usage = Usage(own.hosts, totals.admitted, totals.new_depth + 1, totals, own.has_seed)
+    usage = Usage(
+        own.hosts, totals.admitted, totals.new_depth + 1, totals, own.has_seed, totals.sitemaps
+    )
     for hazard, budget in BUDGETS.items():
         waiting = parts.get(hazard)
         yield SiteBudget(

@@ -614,7 +614,7 @@ def _publication(facts: UrlFacts) -> str:
         return f"not in pages ({GONE_RULES[Gone(document.gone)].text.rstrip('.')})"
     if document is None:
         if verdict and verdict.verdict in (Verdict.FIRST, Verdict.CHANGED, Verdict.UNCHANGED):
-            return "read as a list of URLs, which is not published"
+            return verdict.reason or "read as a list of URLs, which is not published"
         reason = f" ({verdict.reason})" if verdict and verdict.reason else ""
         return f"not published: {verdict.verdict}{reason}" if verdict else "not published"
     if verdict and verdict.duplicate_of:

@@ -31,12 +31,15 @@ from gossamer.events import (
     Purpose,
     UrlsDiscovered,
 )
+from gossamer.events.outcomes import SITEMAP_DEPTH
 from gossamer.events.pages import link_priority
 from gossamer.runtime.processor import Key
 from gossamer.store import Row, Store
 from gossamer.web.links import linking_site
 from gossamer.web.url import fingerprint, site_of
 from services.dedup.links import DEEP, Links, find_links, targets
+
+NESTED_INDEX = "an index that an index lists, which sitemaps.org does not allow: it is not read"
 
 
 class ListingRow(Row, frozen=True):
@@ -117,7 +120,7 @@ class Listings:
         row = self._update(page)
         self._rows.put(row)
         change = row.change
-        if change == 0.0:
+        if change == 0.0 or is_nested_index(page):
             return ListingVersion(change, Links([], [], set()), [])
         trusted = {page.site, *row.named_by}
         entries = [entry for entry in page.entries if site_of(entry.url) in trusted]
@@ -153,6 +156,13 @@ class Listings:
             newest_before=row.newest,
             counted=row.named_by,
         )
+
+
+def is_nested_index(page: PageParsed) -> bool:
+    """Return whether *page* is a sitemap index that an index lists: "a Sitemap index file can only
+    specify Sitemaps" (sitemaps.org). A few of them would have endless sitemaps."""
+    is_listed = page.visit.purpose is Purpose.SITEMAP and page.visit.depth > SITEMAP_DEPTH
+    return is_listed and page.listing is Listing.SITEMAP_INDEX
 
 
 def _find_entry_links(

@@ -52,7 +52,7 @@ from services.dedup.links import (
     mark_new,
     release_rewritten,
 )
-from services.dedup.listings import Listings
+from services.dedup.listings import NESTED_INDEX, Listings, is_nested_index
 from services.dedup.novelty import Novelty, is_known
 from services.dedup.requisites import Requisites
 from services.dedup.rows import DocumentRow
@@ -317,12 +317,18 @@ class Pages:
         yield from self._content.follow(page, version.links, now)
         if _uses_hints(crawl):
             yield from group_by_host(version.hints, page.crawl, now, self._hints_limit)
-        hazards = (Hazard.BLACKLISTED,) if Hazard.BLACKLISTED in version.links.hazards else ()
+        is_nested = is_nested_index(page)
+        found = {
+            Hazard.BLACKLISTED: Hazard.BLACKLISTED in version.links.hazards,
+            Hazard.NESTED_INDEX: is_nested,
+        }
+        hazards = tuple(hazard for hazard, applies in found.items() if applies)
         count_hazards(NAME, hazards)
         yield _verdict_on(
             page,
             LISTING_VERDICTS[version.change],
             now,
+            reason=NESTED_INDEX if is_nested else page.reason,
             change=version.change,
             links=len(version.links.followed),
             hazards=page.hazards + hazards,

@@ -163,6 +163,18 @@ def test_sitemaps_of_an_index_are_one_level_deeper(dedup: Dedup) -> None:
     assert [hint.url for hint in hints(answer)] == [inner.url]
 
 
+def test_index_within_an_index_is_not_read(dedup: Dedup) -> None:
+    entry = Entry("http://a.test/inmost.xml", 5 * DAY)
+    inner = listing_page(entry, listing=Listing.SITEMAP_INDEX, depth=2)
+    answer = handle(dedup, inner)
+    assert followed_urls(answer) == [] and hints(answer) == []
+    assert Hazard.NESTED_INDEX in verdict(answer).hazards and verdict(answer).reason
+    linked = replace(inner, visit=replace(inner.visit, purpose=Purpose.PAGE), fetched_at=11 * DAY)
+    url = "http://a.test/linked.xml"
+    linked = replace(linked, visit=replace(linked.visit, url=url, id=f"1.2.0@{url}"))
+    assert followed_urls(handle(dedup, linked)) == [entry.url], "a page links to this index"
+
+
 def robots_naming(url: str, by: str) -> UrlsDiscovered:
     found = Discovery(url, 1, purpose=Purpose.SITEMAP)
     site = url.split("/")[2]

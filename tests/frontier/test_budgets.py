@@ -23,7 +23,7 @@ def usage(used: int, **totals: float) -> Usage:
         entry_depth=0,
         **totals,  # type: ignore[arg-type]
     )
-    return Usage(used, used, used + 1, earned)
+    return Usage(used, used, used + 1, earned, sitemaps=used)
 
 
 @pytest.mark.parametrize("hazard", BUDGETS)
@@ -39,7 +39,12 @@ def test_site_that_earned_nothing_has_the_budget_of_the_setting(hazard: Hazard) 
 @pytest.mark.parametrize("hazard", BUDGETS)
 def test_budget_of_0_is_off(hazard: Hazard) -> None:
     off = FrontierSettings(
-        url_budget=0, host_budget=0, byte_budget=0, second_budget=0, depth_budget=0
+        url_budget=0,
+        host_budget=0,
+        byte_budget=0,
+        second_budget=0,
+        depth_budget=0,
+        sitemap_budget=0,
     )
     assert limit_of(hazard, usage(10**9), off) is None
     assert find_exceeded(hazard, usage(10**9), off) == ""
@@ -58,7 +63,7 @@ def test_sites_that_link_to_a_site_raise_its_budgets(hazard: Hazard) -> None:
     for n in range(50):
         record_in_link(worth, Site(f"site{n}.test"), Site("a.test"))
     start = int(getattr(SETTINGS, BUDGETS[hazard].setting))
-    at = Usage(start, start, 1, SiteTotals(in_links=worth.totals.in_links))
+    at = usage(start)._replace(totals=SiteTotals(in_links=worth.totals.in_links))
     limit = limit_of(hazard, at, SETTINGS)
     assert limit and limit > 10 * start
 

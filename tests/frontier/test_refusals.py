@@ -8,6 +8,7 @@ from gossamer.events import (
     DEFAULT_CRAWL,
     BlocklistChanged,
     Discovery,
+    FetchRequested,
     Outcome,
     Purpose,
     RobotsRequested,
@@ -27,9 +28,16 @@ HOST = HostKey("http://a.test")
 PRIVATE = RobotsRules(lines="3 - /private/", fetched_at=START, expires_at=START + 1e6)
 
 
-def admit(sim: Simulation, path: str, depth: int = 0, hops: int = 0, host: str = HOST) -> str:
+def admit(
+    sim: Simulation,
+    path: str,
+    depth: int = 0,
+    hops: int = 0,
+    host: str = HOST,
+    purpose: Purpose = Purpose.PAGE,
+) -> str:
     """Admit the URL, and run the simulation for ten minutes: no parked part is probed yet."""
-    found = Discovery(f"{host}{path}", depth=depth, hops=hops)
+    found = Discovery(f"{host}{path}", depth=depth, hops=hops, purpose=purpose)
     via = f"1.1.0@{HOST}/"
     sim.handle(UrlsAdmitted(at=sim.now, site=Site("a.test"), via=via, urls=(found,)))
     sim.run(until=sim.now + 600.0)
@@ -81,6 +89,12 @@ def too_many_seconds(sim: Simulation) -> tuple[str, str]:
     return passed, admit(sim, "/more", depth=1)
 
 
+def too_many_sitemaps(sim: Simulation) -> tuple[str, str]:
+    names = [f"/{n}.xml" for n in range(sim.settings.sitemap_budget)]
+    *_, last = [admit(sim, name, depth=1, purpose=Purpose.SITEMAP) for name in names]
+    return last, admit(sim, "/more.xml", depth=2, purpose=Purpose.SITEMAP)
+
+
 def much_deeper_than_new_texts(sim: Simulation) -> tuple[str, str]:
     limit = sim.settings.depth_budget
     admit(sim, "/")
@@ -109,6 +123,7 @@ REFUSED: dict[Hazard, tuple[Callable[[Simulation], tuple[str, str]], str]] = {
     Hazard.TRAP_SITE_DEPTH: (much_deeper_than_new_texts, "budget of 10 links"),
     Hazard.TRAP_HOSTS: (too_many_hosts, "budget of 7 hosts"),
     Hazard.TRAP_URLS: (over_budget, "budget of 5 URLs"),
+    Hazard.TRAP_SITEMAPS: (too_many_sitemaps, "budget of 3 sitemaps"),
     Hazard.ROBOTS_EXCLUDED: (exclude_by_robots, "line 3"),
 }
 """Rule → a URL that passes, a URL that is refused, and a part of the reason."""
@@ -121,6 +136,7 @@ def test_rule_refuses_with_reason(rule: Hazard) -> None:
         lambda url: robots if url.endswith("/robots.txt") else {},
         url_budget=5 if rule is Hazard.TRAP_URLS else 100,
         host_budget=7,
+        sitemap_budget=3,
         byte_budget=1_000_000,
         budget_growth=0.0,
     )
@@ -131,6 +147,41 @@ def test_rule_refuses_with_reason(rule: Hazard) -> None:
     assert passed in sim.pages() and refused not in sim.pages()
     (tally,) = [one.tally for one in sim.shares() if one.tally.refused]
     assert tally.refused == {rule: 1}
+
+
+@pytest.mark.parametrize("purpose", [Purpose.SITEMAP, Purpose.USUAL_SITEMAP])
+def test_hosts_count_whatever_their_urls_are_for(purpose: Purpose) -> None:
+    sim = Simulation(lambda url: {}, host_budget=7)
+    urls = [f"http://{n}.a.test/sitemap.xml" for n in range(20)]
+    found = tuple(Discovery(url, depth=1, purpose=purpose) for url in urls)
+    sim.handle(UrlsAdmitted(at=sim.now, site=Site("a.test"), via="1.1.0@x", urls=found))
+    sim.run(until=sim.now + 600.0)
+    assert len({host_key(url) for url in sim.pages()}) == 7
+
+
+def test_large_sitemap_counts_more_than_once() -> None:
+    sim = Simulation(lambda url: {"received": 10 << 20}, sitemap_budget=25)
+    for n in range(5):
+        admit(sim, f"/{n}.xml", depth=1, purpose=Purpose.SITEMAP)
+    assert len(sim.pages()) == 3
+
+
+def test_sitemaps_take_nothing_from_the_budget_of_pages() -> None:
+    sim = Simulation(lambda url: {"received": 1 << 20}, url_budget=5, byte_budget=1 << 20)
+    for n in range(40):
+        admit(sim, f"/{n}.xml", depth=1, purpose=Purpose.SITEMAP)
+    assert admit(sim, "/", depth=2) in sim.pages()
+
+
+def test_revisits_use_up_no_budget() -> None:
+    sim = Simulation(lambda url: {"received": 600, "took": 20.0}, byte_budget=1000)
+    page = admit(sim, "/", depth=1)
+    for _ in range(9):
+        wanted = FetchRequested(at=sim.now, site=Site("a.test"), host=HOST, urls=(page,))
+        sim.handle(wanted)
+        sim.run(until=sim.now + 600.0)
+    assert sim.pages().count(page) == 10
+    assert admit(sim, "/more", depth=1) in sim.pages()
 
 
 def test_a_site_has_a_budget_of_requisites_a_day() -> None:

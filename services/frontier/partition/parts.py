@@ -80,6 +80,8 @@ PROBE_VISITS = 50
 PROBE_URLS = 10
 """URLs of a probe of a budget: a site that has used it up may have pages that lead back further on.
 """
+SITEMAP_BYTES = 1 << 20
+"""Bytes for which a sitemap counts once more in its budget."""
 MAX_DOUBLINGS = 20
 RELEASE_URLS = 50
 """Room in a budget for which its URLs are released, unless fewer are parked, or half of the budget
@@ -183,13 +185,16 @@ class Parts:
         name = part.name.removeprefix(OF_COPIES)
         return window_of(self.worth(Site(part.site)).trie(name != part.name), name)
 
-    def count_admitted(self, site: Site, urls: int, depth: int | None = None) -> None:
-        """Count *urls* that were queued; a negative number if they were parked again. *depth*: the
-        smallest of their depths."""
+    def count_admitted(
+        self, site: Site, urls: int, sitemaps: int = 0, depth: int | None = None
+    ) -> None:
+        """Count *urls* that were queued, of which some are *sitemaps*; negative numbers if they
+        were parked again. *depth*: the smallest of their depths."""
         worth = self.worth(site)
         if worth.totals.entry_depth is None:
             worth.totals.entry_depth = depth
-        worth.totals.admitted = max(0, worth.totals.admitted + urls)
+        worth.totals.admitted = max(0, worth.totals.admitted + urls - sitemaps)
+        worth.totals.sitemaps = max(0.0, worth.totals.sitemaps + sitemaps)
         worth.unsaved += 1
         self._store_worth(site, worth)
 
@@ -230,6 +235,13 @@ class Parts:
         """Count the bytes and the seconds of *visit*."""
         worth = self.worth(site)
         record_transfer(worth, visit.url, visit.duplicates, received, seconds)
+        worth.unsaved += 1
+        self._store_worth(site, worth)
+
+    def record_sitemap(self, site: Site, received: int) -> None:
+        """Count the bytes of a sitemap."""
+        worth = self.worth(site)
+        worth.totals.sitemaps += received / SITEMAP_BYTES
         worth.unsaved += 1
         self._store_worth(site, worth)
 
@@ -375,7 +387,7 @@ class Parts:
         *hosts*: the admitted hosts of *site*. *has_seed*: whether it has a seed.
         """
         totals = self.worth(site).totals
-        usage = Usage(hosts, totals.admitted, totals.new_depth, totals, has_seed)
+        usage = Usage(hosts, totals.admitted, totals.new_depth, totals, has_seed, totals.sitemaps)
         for name, part in [*self.parked(site).items()]:
             if part.releasing or not _is_budget(name):
                 continue

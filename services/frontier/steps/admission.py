@@ -293,7 +293,8 @@ class Admission:
         linking = linking_site(event.via, event.site)
         share.count_admitted(accepted, now)
         depth = min(found.depth for found in accepted)
-        share.parts.count_admitted(host.row.site, len(accepted), depth)
+        sitemaps = sum(found.purpose.is_sitemap for found in accepted)
+        share.parts.count_admitted(host.row.site, len(accepted), sitemaps, depth)
         applied = at_site.included_in(host.row.applied)
         totals = host.row.totals
         totals = replace(totals, admitted=totals.admitted + len(accepted))

@@ -324,8 +324,11 @@ def _record_site(ended: EndedVisit, row: HostRow) -> HostRow:
     parts.record_address(event.site, event.address)
     if Hazard.DNS_WILDCARD_SUFFIX in event.hazards:
         parts.record_suffix(event.site)
-    if ended.is_page:
+    # Revisits bring no new URLs, so they use up no budget.
+    if ended.is_page and not event.visit.earlier:
         parts.record_transfer(event.site, event.visit, event.received, event.took)
+    elif event.visit.purpose.is_sitemap and not event.visit.earlier:
+        parts.record_sitemap(event.site, event.received)
     return row
 
 

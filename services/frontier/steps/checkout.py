@@ -388,19 +388,20 @@ class CheckOut:
         partition, share, host, row = walk.partition, walk.share, walk.host, walk.row
         crawl, now = walk.crawl, walk.now
         self._outputs += [head.answer for head in run if head.answer]
-        readmitted = sum(
-            self._exclude(share, row, head.url, head.exclusion, crawl, now)
+        readmitted = [
+            head.url.origin.purpose
             for head in run
-            if head.exclusion
-        )
+            if head.exclusion and self._exclude(share, row, head.url, head.exclusion, crawl, now)
+        ]
         share.plans.refund_excluded([head.url for head in run])
         row = share.queues.skip(row, len(run))
         if run[0].fate is Fate.DROP:
             row = share.queues.skip_surplus(row, len(run))
-        totals = replace(row.totals, admitted=max(0, row.totals.admitted - readmitted))
+        totals = replace(row.totals, admitted=max(0, row.totals.admitted - len(readmitted)))
         row = replace(row, totals=totals)
         if readmitted:
-            share.parts.count_admitted(row.site, -readmitted)
+            sitemaps = sum(purpose.is_sitemap for purpose in readmitted)
+            share.parts.count_admitted(row.site, -len(readmitted), -sitemaps)
             share.release_budgets(row.site, now)
         partition.update(host, row)
         return row
@@ -420,7 +421,8 @@ class CheckOut:
             self._refusals.refuse_queued(share, row, url, exclusion, crawl, now)
         row = queues.skip(row, len(queued))
         admitted = max(0, row.totals.admitted - len(queued))
-        share.parts.count_admitted(row.site, -len(queued))
+        sitemaps = sum(url.origin.purpose.is_sitemap for url in queued)
+        share.parts.count_admitted(row.site, -len(queued), -sitemaps)
         share.release_budgets(row.site, now)
         partition.update(host, replace(row, totals=replace(row.totals, admitted=admitted)))
 

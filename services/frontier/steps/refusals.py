@@ -87,9 +87,10 @@ def _check_redirects(one: AdmissionCandidate) -> str:
 
 
 def _check_worth(one: AdmissionCandidate) -> str:
-    if not one.settings.worth_parking or _is_free(one):
-        return ""
     found = one.found
+    is_seed = found.depth == 0 and found.hops == 0
+    if not one.settings.worth_parking or is_seed or found.purpose is not Purpose.PAGE:
+        return ""
     parts, site = one.share.parts, one.host.row.site
     low_part = parts.estimate(site, found.url, found.duplicates).low_part
     if low_part is None or parts.may_admit(site, part_name(low_part, found.duplicates)):
@@ -97,20 +98,32 @@ def _check_worth(one: AdmissionCandidate) -> str:
     return low_worth_reason(low_part, site)
 
 
-def _is_free(one: AdmissionCandidate) -> bool:
-    """Return whether neither worth nor budgets apply: to a seed, and to a sitemap."""
+def _is_counted(hazard: Hazard, one: AdmissionCandidate) -> bool:
+    """Return whether the budget of *hazard* counts a URL: a new host whatever it has, a sitemap in
+    a budget of its own, and a page in all others. Seeds are in none."""
     found = one.found
-    return (found.depth == 0 and found.hops == 0) or found.purpose is not Purpose.PAGE
+    if found.depth == 0 and found.hops == 0:
+        return False
+    if hazard is Hazard.TRAP_HOSTS:
+        return one.share.crawl not in one.host.row.crawls and not one.ahead
+    if hazard is Hazard.TRAP_SITEMAPS:
+        return found.purpose.is_sitemap
+    return found.purpose is Purpose.PAGE
 
 
 def _check_budget(hazard: Hazard, one: AdmissionCandidate) -> str:
-    row, found = one.host.row, one.found
-    is_host_counted = one.share.crawl in row.crawls or one.ahead
-    if _is_free(one) or (hazard is Hazard.TRAP_HOSTS and is_host_counted):
+    row, sites = one.host.row, one.share.sites
+    if not _is_counted(hazard, one):
         return ""
     totals = one.share.parts.worth(row.site).totals
-    sites, admitted = one.share.sites, totals.admitted + one.ahead
-    usage = Usage(sites.hosts(row.site), admitted, found.depth, totals, sites.has_seed(row.site))
+    usage = Usage(
+        sites.hosts(row.site),
+        totals.admitted + one.ahead,
+        one.found.depth,
+        totals,
+        sites.has_seed(row.site),
+        totals.sitemaps + one.ahead,
+    )
     reason = find_exceeded(hazard, usage, one.settings)
     if reason and one.share.parts.may_admit(row.site, hazard):
         return ""

@@ -58,7 +58,7 @@ from gossamer.events import (
     Visit,
     VisitEnded,
 )
-from gossamer.events.outcomes import OUTCOMES, WALLED, Fate
+from gossamer.events.outcomes import OUTCOMES, SITEMAP_DEPTH, WALLED, Fate
 from gossamer.events.pages import group_by_site
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
@@ -86,8 +86,6 @@ from services.frontier.tables.urls import Origin, QueuedUrl, UrlRow
 DEFAULT_RULES_AGE = 86400.0
 """Seconds for which rules are valid that do not come from a file: allow all, or forbid all."""
 USUAL_PATH = "/sitemap.xml"
-SITEMAP_DEPTH = 1
-"""The depth of a sitemap, equal to the depth of a link on the start page."""
 AT_SEEDS, EVERYWHERE, NEVER = "seeds", "all", "never"
 """Values of `fetcher.usual_sitemaps`."""
 GIVEN_UP_PREFIX = "robots.txt: "

@@ -106,7 +106,7 @@ class UrgentRequests:
         row, admitted = host.row, [one.entry for one in found if not (one.plan or one.may_wait)]
         if admitted:
             share.count_admitted([_requested(entry) for entry in admitted], now)
-            share.parts.count_admitted(row.site, len(admitted), 0)
+            share.parts.count_admitted(row.site, len(admitted), depth=0)
             totals = replace(row.totals, admitted=row.totals.admitted + len(admitted))
             row = replace(row, totals=totals)
         if record:

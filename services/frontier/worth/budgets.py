@@ -36,12 +36,14 @@ class Usage(NamedTuple):
     hosts: int
     """Admitted hosts."""
     urls: int
-    """Admitted URLs."""
+    """Admitted URLs, without sitemaps."""
     depth: int
     """The depth of the URL that is to be admitted."""
     totals: SiteTotals
     has_seed: bool = False
     """Whether a seed of the site was admitted."""
+    sitemaps: float = 0.0
+    """Admitted sitemaps, as `SiteTotals.sitemaps` counts them."""
 
 
 class Budget(NamedTuple):
@@ -108,6 +110,11 @@ BUDGETS: dict[Hazard, Budget] = {
             start, _depth_in_site(at, at.totals.new_depth) + DEPTH_GROWTH
         ),
         lambda totals: 0.0,
+    ),
+    # Sitemaps have an allowance of their own: they earn nothing, so a site whose sitemaps had used
+    # up the budgets of its pages would never get any back.
+    Hazard.TRAP_SITEMAPS: Budget(
+        "sitemaps", "sitemap_budget", lambda at: at.sitemaps, _growing(lambda at: at.totals.new)
     ),
 }
 """Hazard → its budget, in the order of evaluation."""

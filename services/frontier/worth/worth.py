@@ -134,7 +134,7 @@ class SiteTotals(Struct, array_like=True):
     """The totals of a site, which do not decay; its budgets follow from them."""
 
     admitted: int = 0
-    """URLs that were queued."""
+    """URLs that were queued, without sitemaps."""
     visits: int = 0
     """First visits to URLs."""
     new: float = 0.0
@@ -160,6 +160,8 @@ class SiteTotals(Struct, array_like=True):
     """The largest estimated number of other sites that link to one page of the site."""
     address: str = ""
     """The IP address that answered last; "" before the first answer."""
+    sitemaps: float = 0.0
+    """Sitemaps that were queued, and one more for each MiB that was received of them."""
 
     @property
     def earned_share(self) -> float:
