@@ -261,8 +261,8 @@ class Contents(Event, frozen=True, kw_only=True):
     `parser.requisites_limit`. The setting `archive.requisites` decides whether they are visited,
     and whether URLs in styles of the page are included."""
     media: tuple[Url, ...] = ()
-    """URLs of the page's audio and video files: at most `parser.requisites_limit`. They are not
-    visited."""
+    """URLs of the page's audio, video and subtitle files: at most `parser.requisites_limit`. The
+    setting `archive.media` decides whether they are visited."""
     text: str | None = None
     """The text of the page, as `text_kind` describes it. None means that there is no text, or that
     the parser's settings omit it."""

@@ -289,8 +289,9 @@ class FetcherSettings(Section):
     sitemap_limit: BodyBytes = 50 << 20
     """Maximum size of the body of a sitemap (sitemaps.org allows 50 MB)."""
     requisite_limit: BodyBytes = 10 << 20
-    """Maximum size of the body of an image, a style, a script or a font. A longer text is cut, and
-    a longer body of another type is unusable."""
+    """Maximum size of the body of an image, a style, a script or a font, and of an audio or video
+    file with `archive.media`. A longer text is cut, and a longer body of another type is
+    unusable."""
     inline_body: Annotated[Bytes, Field(le=700_000)] = 700_000
     """Maximum size of a body that stays in its record, which has at most 1 MB. A larger body is
     stored in `blobs.volume`, and the record has its name, size, digest and URI."""
@@ -436,7 +437,13 @@ class ArchiveSettings(Section):
     archived: `off`; `same-site`, which means those of the page's own site; or `all`, which means
     those of any site, whatever the scope. They are visited after all pages of their host, and never
     published. `parser.requisites_limit` limits their number for a page, and
-    `frontier.requisite_budget` for a site and day. Audio and video are not fetched."""
+    `frontier.requisite_budget` for a site and day. `media` and `srcset` add further ones."""
+    media: bool = False
+    """Whether the audio, video and subtitle files of pages are requisites, too, up to
+    `fetcher.requisite_limit` bytes each."""
+    srcset: Annotated[Literal["one", "all"], unit("candidates")] = "one"
+    """Candidates of a `srcset` that are requisites: `one`, which a screen with 1280 px shows, or
+    `all`, which makes a replay complete for all screens."""
     requisites_period: Annotated[Seconds, Field(ge=3600)] = 604800.0
     """Period in which a requisite is fetched at most once, whatever the number of pages that need
     it. In a later period it is fetched again only if a page that needs it is fetched then. At least

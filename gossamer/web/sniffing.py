@@ -19,6 +19,7 @@ Differences from the standard:
 """
 
 import re
+from enum import StrEnum
 from typing import NamedTuple
 
 from gossamer.web.coding import decode
@@ -167,6 +168,36 @@ def declared_type(headers: Headers) -> Declared:
     kind = BINARY if kind == "binary/octet-stream" else kind
     by_default = kind == TEXT and all_values(headers, "content-type")[-1] in DEFAULT_CONTENT_TYPES
     return Declared(kind, _nosniff(headers), by_default)
+
+
+class FileKind(StrEnum):
+    """The kind of a file that a page needs."""
+
+    IMAGE = "image"
+    STYLE = "style"
+    SCRIPT = "script"
+    FONT = "font"
+    MEDIUM = "audio or video file"
+    FLASH = "Flash film"
+
+
+_extensions = {
+    FileKind.IMAGE: "apng avif bmp gif ico jfif jpe jpeg jpg jxl png svg svgz tif tiff webp",
+    FileKind.STYLE: "css",
+    FileKind.SCRIPT: "js mjs",
+    FileKind.FONT: "eot otf ttf woff woff2",
+    FileKind.MEDIUM: "aac avi flac m4a m4v mkv mov mp3 mp4 oga ogg ogv opus vtt wav webm",
+    FileKind.FLASH: "swf",
+}
+KIND_BY_EXTENSION = {
+    extension: kind for kind, extensions in _extensions.items() for extension in extensions.split()
+}
+
+
+def file_kind(url: str) -> FileKind | None:
+    """Return the kind that the extension of *url*, absolute or not, has; None for other URLs."""
+    name = url.partition("#")[0].partition("?")[0].rpartition("/")[2]
+    return KIND_BY_EXTENSION.get(name.rpartition(".")[2].lower()) if "." in name else None
 
 
 def media_type(headers: Headers, body: bytes) -> str:

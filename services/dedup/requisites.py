@@ -42,13 +42,17 @@ class Requisites:
 
     def __init__(self, settings: ArchiveSettings, seen: SeenSet, url_limit: int) -> None:
         self._which, self._period = settings.requisites, settings.requisites_period
+        self._with_media = settings.media
         self._not_archived = frozenset[str](settings.not_archived)
         self._seen, self._url_limit = seen, url_limit
 
     def release_of_page(self, page: PageParsed, now: float) -> Iterator[UrlsDiscovered]:
-        """Yield the requisites of *page*, unless it is not archived."""
+        """Yield the requisites of *page*, with its media by `archive.media`, unless it is not
+        archived."""
         if self._which != "off" and self._may_be_archived(page):
-            yield from self._release(page, page.requisites, 0, 0, now)
+            media = page.media if self._with_media else ()
+            urls = tuple(dict.fromkeys((*page.requisites, *media)))
+            yield from self._release(page, urls, 0, 0, now)
 
     def release_of_requisite(self, page: PageParsed, now: float) -> Iterator[UrlsDiscovered]:
         """Yield the requisites of the style *page*, unless it is not archived, or the target of a

@@ -47,3 +47,5 @@ class Options(Struct, frozen=True):
     """The parts (`parts.Part`) that are left out, because reading them has failed."""
     requisites: bool = False
     """Whether requisites are visited. Then the styles in a page are searched for URLs, too."""
+    all_candidates: bool = False
+    """Whether all candidates of each srcset are requisites, and not only the chosen one."""

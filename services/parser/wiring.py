@@ -68,4 +68,5 @@ def options_of(settings: Settings) -> Options:
         script_links=section.script_links,
         requisites_limit=section.requisites_limit,
         requisites=settings.archive.requisites != "off",
+        all_candidates=settings.archive.srcset == "all",
     )

@@ -54,7 +54,7 @@ def response(body: bytes, status: int = 200, kind: str = "text/css", **more: str
         ("<link rel=modulepreload href=/m.js>", ["m.js"]),
         ("<link rel=preload as=font href=/f.woff2>", ["f.woff2"]),
         ("<link rel=preload as=image imagesrcset='/s 640w, /l 2000w' href=/h>", ["h", "l"]),
-        ("<link rel=preload as=fetch href=/data.json>", []),
+        ("<link rel=preload as=fetch href=/data.json>", ["data.json"]),
         ("<link rel=preload as=video href=/v.mp4>", []),
         ("<input type=image src=/go.gif><input type=text src=/no.gif>", ["go.gif"]),
         ("<svg><image href=/a.svg /><use xlink:href=/b.svg#x /><use href='#y'/></svg>",
@@ -65,6 +65,12 @@ def response(body: bytes, status: int = 200, kind: str = "text/css", **more: str
         ("<p style='background: url(\"/s.png\")'>x", ["s.png"]),
         ("<table background=/t.gif>", ["t.gif"]),
         ("<img src='data:image/png;base64,AA'><img src=''><img srcset=','>", []),
+        ("<noscript><link rel=stylesheet href=/n.css><img src=/n.png></noscript>",
+         ["n.css", "n.png"]),
+        ("<img loading=lazy src=/a.png>", ["a.png"]),
+        ("<link rel='preload stylesheet' href=/s.css>", ["s.css"]),
+        ("<embed src=/e.svg><object data=/o.png></object><embed src=/p.php>", ["o.png", "e.svg"]),
+        ("<embed src=/e.mp4>", []),
     ],
 )  # fmt: skip
 def test_elements_with_requisites(html: str, expected: list[str]) -> None:
@@ -79,11 +85,91 @@ def test_styles_in_a_page_are_searched_only_if_requisites_are_visited() -> None:
     assert names(read(html)) == ["a.png", "s.png", "b"]
 
 
+PIXEL = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        # Lazy loaders: lazysizes, vanilla-lazyload, WP Rocket, Lazy Load by Automattic, jQuery
+        # Lazy, Echo, PageSpeed, Mirage by Cloudflare, Flickity, UIkit, lozad, reveal.js.
+        (f"<img class=lazyload src='{PIXEL}' data-src=/a.png>", ["a.png"]),
+        ("<img src=/p.gif data-src=a.png data-srcset='s.png 640w, l.png 2000w'>",
+         ["p.gif", "dir/a.png", "dir/l.png"]),
+        ("<img data-srcset='/b.png 2x, /c.png 3x'>", ["b.png"]),
+        ("<img data-src=/a.png data-srcset='/b.png 2x, /c.png 3x'>", ["a.png"]),
+        ("<img data-lazy-src=/a.png?is-pending-load=1 data-lazy-srcset='/s 8w, /l 9w'>",
+         ["a.png?is-pending-load=1", "l"]),
+        ("<img src=/grey.gif data-original=img/bmw_m1_hood.jpg data-original-set='/h.jpg 3x'>",
+         ["grey.gif", "dir/img/bmw_m1_hood.jpg"]),
+        ("<img data-lazy=//www.example.org/1><img data-echo=/2><img data-cfsrc=/3>"
+         "<img data-pagespeed-lazy-src=/4><img data-flickity-lazyload=/5><img data-full-src=/6>",
+         ["1", "2", "3", "4", "5", "6"]),
+        ("<picture><source data-srcset='/d.webp 1x'><img data-src=/a.png></picture>",
+         ["a.png", "d.webp"]),
+        ("<picture><source data-src=/d.webp><img src=/a.png></picture>", ["a.png", "d.webp"]),
+        ("<video data-poster=/p.jpg></video>", ["p.jpg"]),
+        ("<script type=rocketlazyloadscript data-rocket-src=/s.js></script>", ["s.js"]),
+        ("<script type=litespeed/javascript data-src=/s.js></script>", ["s.js"]),
+        ("<div data-bg=/b.jpg></div><div data-bg='url(/c.jpg)'></div>", ["b.jpg", "c.jpg"]),
+        ("<p data-background=b.jpg data-background-image=http://www.example.org/c></p>",
+         ["dir/b.jpg", "c"]),
+        ("<div data-bg-multi='url(/a.svg), linear-gradient(#fff, #000), url(/b.png)'></div>",
+         ["a.svg", "b.png"]),
+        ("<div data-bgset='/s.jpg 800w, /m.jpg 1500w [(max-width: 766px)] | /l.jpg'></div>",
+         ["m.jpg", "l.jpg"]),
+        ("<div data-src=/b.jpg uk-img></div><section data-srcset='/s 8w, /l 9w'></section>",
+         ["b.jpg", "l"]),
+        ("<a data-src=/zoomed.jpg href=/x>x</a><iframe data-src=/page></iframe>", []),
+    ],
+)  # fmt: skip
+def test_lazy_elements_have_requisites(html: str, expected: list[str]) -> None:
+    assert names(read(html)) == expected
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "", " ", "#", "/", "//", "true", "1", "0.5", "lazy", "lazyload lazyloaded", "A nice view",
+        "16/9", "text/html", "placeholder", "hero-image", "jquery.lazy", "null", "undefined", PIXEL,
+        "javascript:void(0)", "blob:http://www.example.org/1", '{"src": "/a.png"}', '["/a.png"]',
+        "/a_{width}x.jpg", "{{ image.src }}", "${url}", "<%= url %>", "/a_%7Bwidth%7Dx.jpg",
+        "[[image]]", "mailto:a@example.org", "image:12.png", "https://", "a, b", "center / cover",
+        ".hero > .image.png",
+    ],
+)  # fmt: skip
+def test_values_that_are_not_written_as_a_url_are_not_requisites(value: str) -> None:
+    names_of_values = ("data-src", "data-srcset", "data-original", "data-bg", "data-bgset")
+    attributes = " ".join(f"{name}='{value}'" for name in names_of_values)
+    parsed = read(f"<img {attributes}><div {attributes}></div><video {attributes}></video>")
+    assert (parsed.requisites, parsed.media, parsed.hazards) == ((), (), ())
+
+
+def test_spaces_in_the_path_of_a_lazy_image_are_those_of_a_src() -> None:
+    html = "<img data-src='//www.example.org/mobile banner.jpg/jcr:content/5000.jpeg'>"
+    assert names(read(html)) == ["mobile%20banner.jpg/jcr:content/5000.jpeg"]
+
+
+def test_all_candidates_are_requisites_by_the_setting() -> None:
+    html = (
+        "<img src=/a srcset='/s 640w, /l 2000w'><img src=/b srcset='/c 2x, /d 3x'>"
+        "<picture><source data-srcset='/e, /f 2x'></picture><div data-bgset='/g 1x, /h 2x'></div>"
+        "<link rel=preload as=image imagesrcset='/i 640w, /j 2000w'>"
+    )
+    assert names(read(html)) == ["j", "a", "l", "b", "e", "g"]
+    every = replace(VISITED, all_candidates=True)
+    assert names(read(html, every)) == [*"ijaslbcdefgh"]
+
+
 def test_media_are_recorded_apart_from_requisites() -> None:
     parsed = read(
         "<video src=/v.mp4></video><audio><source src=/a.ogg></audio><embed type=video/mp4 src=/e>"
+        "<video data-src=/w.mp4><source data-src=/w.webm><track src=/t.vtt></video>"
+        "<embed src=/f.mp4>"
     )
-    assert [url.removeprefix(f"{ROOT}/") for url in parsed.media] == ["v.mp4", "a.ogg", "e"]
+    assert [url.removeprefix(f"{ROOT}/") for url in parsed.media] == [
+        "v.mp4", "w.mp4", "a.ogg", "w.webm", "t.vtt", "e", "f.mp4"
+    ]  # fmt: skip
     assert parsed.requisites == ()
 
 

@@ -18,10 +18,28 @@ ITEM_PROPERTIES = ("datePublished", "dateCreated", "dateModified", "author", "cr
 """Properties of microdata that are read."""
 SELECTOR = (
     "a, area, base, link, meta, iframe, frame, object, embed, form, img, source, video, audio, "
-    "script, time, template[shadowrootmode], [onclick], [onchange], [onsubmit], [onmousedown], "
-    "[data-nosnippet], title, " + ", ".join(f"[itemprop~={name}]" for name in ITEM_PROPERTIES)
+    "track, script, time, template[shadowrootmode], [onclick], [onchange], [onsubmit], "
+    "[onmousedown], [data-nosnippet], title, "
+    + ", ".join(f"[itemprop~={name}]" for name in ITEM_PROPERTIES)
 )
-STYLED_SELECTOR = f"{SELECTOR}, input[type=image], svg image, use, style, [style], [background]"
+LAZY_BACKGROUNDS = (
+    "data-bg",
+    "data-bg-hidpi",
+    "data-bg-multi",
+    "data-bg-image",
+    "data-background",
+    "data-background-image",
+    "data-lazy-background",
+)
+"""Attributes from which scripts take the URL of a background."""
+STYLED_SELECTOR = ", ".join(
+    (
+        SELECTOR,
+        "input[type=image], svg image, use, amp-img, style, [style], [background]",
+        "[data-src], [data-srcset], [data-bgset]",
+        *(f"[{name}]" for name in LAZY_BACKGROUNDS),
+    )
+)
 """Selects the elements with requisites, too."""
 MAX_SHADOW_DEPTH = 8
 """Most levels of nested shadow trees that are expanded."""

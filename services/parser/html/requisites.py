@@ -10,14 +10,20 @@ one is chosen: the one for a screen with 1 device pixel per CSS pixel and a widt
 is the smallest width of at least 1280 px, or the smallest density of at least 1x; without such a
 candidate, the largest. The `src` is the candidate of 1x, unless another one is. `sizes` and `media`
 are ignored. The `src` of an image is a requisite in any case, and so is one candidate of each
-`source` of a `picture`.
+`source` of a `picture`. `archive.srcset` takes all candidates instead.
+
+**Lazy elements.** A script of the page moves a URL from another attribute to `src`, `srcset`,
+`poster` or `style` when the element is about to be seen. The tables have the attributes of common
+scripts. Such an attribute may also have something else: a word, JSON, or a template whose
+placeholders a script fills. Only a value that is written as a URL is taken (`is_written_url`).
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from services.parser.html.elements import Element, Elements
+from gossamer.web.sniffing import FileKind, file_kind
+from services.parser.html.elements import LAZY_BACKGROUNDS, Element, Elements
 from services.parser.links import Resolver
 from services.parser.options import Options
 from services.parser.styles import find_style_urls, is_external
@@ -29,17 +35,55 @@ DOCUMENT_TYPES = frozenset(
 MEDIA_TYPES = "audio/", "video/"
 """The beginnings of the media types of embedded objects that are media. Other objects are
 requisites."""
+LAZY_SOURCES = (
+    "data-src",
+    "data-lazy-src",
+    "data-lazy",
+    "data-lazysrc",
+    "data-lazyload",
+    "data-lazy-original",
+    "data-original",
+    "data-actualsrc",
+    "data-real-src",
+    "data-full-src",
+    "data-hi-res-src",
+    "data-image-src",
+    "data-ll-src",
+    "data-echo",
+    "data-cfsrc",
+    "data-pagespeed-lazy-src",
+    "data-flickity-lazyload",
+)
+"""Attributes from which scripts take a `src`."""
+LAZY_SETS = {
+    "data-srcset": "data-src",
+    "data-lazy-srcset": "data-lazy-src",
+    "data-original-set": "data-original",
+    "data-ll-srcset": "data-ll-src",
+    "data-pagespeed-lazy-srcset": "data-pagespeed-lazy-src",
+    "data-flickity-lazyload-srcset": "data-flickity-lazyload-src",
+}
+"""Attribute from which scripts take a `srcset` → the one from which they take the `src`."""
 REQUISITE_ATTRIBUTES: dict[str, tuple[str, ...]] = {
-    "img": ("src",),
-    "script": ("src",),
-    "video": ("poster",),
-    "input": ("src",),
+    "img": ("src", *LAZY_SOURCES),
+    "amp-img": ("src",),
+    "script": ("src", "data-src", "data-rocket-src"),
+    "video": ("poster", "data-poster"),
+    "input": ("src", *LAZY_SOURCES),
     "image": ("href", "xlink:href"),
     "use": ("href", "xlink:href"),
 }
 """Tag → the attributes with the URL of a requisite."""
-SOURCE_SETS: dict[str, str] = {"img": "srcset", "source": "srcset", "link": "imagesrcset"}
-"""Tag → the attribute with candidates, of which one is chosen."""
+SOURCE_SETS: dict[str, dict[str, str]] = {
+    "img": {"srcset": "src", **LAZY_SETS},
+    "amp-img": {"srcset": "src"},
+    "source": dict.fromkeys(("srcset", *LAZY_SETS), ""),
+    "link": {"imagesrcset": "href"},
+}
+"""Tag → the attributes with candidates, of which one is chosen → the attribute with the candidate
+of 1x; "" if there is none."""
+TYPE_BY_KIND = {FileKind.IMAGE: "image/", FileKind.MEDIUM: "video/", FileKind.FLASH: "application/"}
+"""Kind of a file → the beginning of its media type, for embedded objects that declare none."""
 REQUISITE_RELATIONS = frozenset(
     (
         "stylesheet",
@@ -53,19 +97,35 @@ REQUISITE_RELATIONS = frozenset(
     )
 )
 """Relations of a link element to a requisite."""
-PRELOADED_KINDS = frozenset(("font", "image", "script", "style"))
+PRELOADED_KINDS = frozenset(("fetch", "font", "image", "script", "style"))
 """Values of `as` with which a link element with the relation `preload` leads to a requisite."""
 MEDIA_ATTRIBUTES: dict[str, tuple[str, ...]] = {
-    "video": ("src",),
-    "audio": ("src",),
-    "source": ("src",),
+    "video": ("src", *LAZY_SOURCES),
+    "audio": ("src", *LAZY_SOURCES),
+    "source": ("src", *LAZY_SOURCES),
+    "track": ("src", "data-src"),
 }
-"""Tag → the attributes with the URL of an audio or video file."""
-ORDER = ("link", "script", "img", "source", "input", "image", "use", "video", "object", "embed")
+"""Tag → the attributes with the URL of an audio, video or subtitle file."""
+ORDER = (
+    "link", "script", "img", "amp-img", "source", "input", "image", "use", "video", "object",
+    "embed",
+)  # fmt: skip
 """The order of elements: what a page cannot do without comes first, because of the limit."""
 SCREEN_WIDTH = 1280.0
 """Pixels of the screen for which a candidate is chosen, with a density of 1x."""
 
+BACKGROUND_ATTRIBUTES = (*LAZY_BACKGROUNDS, "data-src")
+"""Attributes from which scripts take a background: a URL, or a part of a style."""
+BACKGROUND_SETS = "data-bgset", "data-srcset"
+"""Attributes from which scripts take a background: candidates, for one medium or for several."""
+NOT_BACKGROUNDS = frozenset((*ORDER, *MEDIA_ATTRIBUTES, "a", "area", "iframe", "frame"))
+"""Tags of elements whose lazy attributes are not backgrounds."""
+
+_written = re.compile(r"(?:https?:)?//[^/?#]|\.{0,2}/[^/]|[^:/?#\s][^:?#\s]*\.\w+\?", re.IGNORECASE)
+_unwritten = re.compile(r"""[{}<>"\\^`]|%7[bd]|^\[""", re.IGNORECASE)
+"""Parts of a template, of JSON, or of a style."""
+_scheme = re.compile(r"(?!https?:)[\w+.-]+:", re.IGNORECASE)
+_style = re.compile(r"url\(", re.IGNORECASE)
 _candidate = re.compile(r"[ \t\n\f\r,]*([^ \t\n\f\r,][^ \t\n\f\r]*)")
 _descriptors = re.compile(r"(?:[^,(]+|\([^)]*\)?)*")
 _descriptor = re.compile(r"(\d+(?:\.\d+)?)([wx])(?=\s|$)", re.ASCII)
@@ -73,12 +133,12 @@ _descriptor = re.compile(r"(\d+(?:\.\d+)?)([wx])(?=\s|$)", re.ASCII)
 
 def find_requisites(elements: Elements, resolver: Resolver, options: Options) -> tuple[str, ...]:
     """Return the canonical URLs of the page's requisites, each once, up to the limit."""
-    targets = _targets(elements, options.requisites)
-    return _resolve(targets, resolver, options.requisites_limit)
+    return _resolve(_targets(elements, options), resolver, options.requisites_limit)
 
 
 def find_media(elements: Elements, resolver: Resolver, limit: int) -> tuple[str, ...]:
-    """Return the canonical URLs of the page's audio and video files, each once, at most *limit*."""
+    """Return the canonical URLs of the page's audio, video and subtitle files, each once, at most
+    *limit*."""
     return _resolve(_media_targets(elements), resolver, limit)
 
 
@@ -92,35 +152,61 @@ def _resolve(targets: Iterator[str], resolver: Resolver, limit: int) -> tuple[st
     return tuple(urls)
 
 
-def _targets(elements: Elements, in_styles: bool) -> Iterator[str]:
+def is_written_url(value: str) -> bool:
+    """Return whether *value* is written as a URL: absolute, as a path, or as the name of a file
+    with a known extension. A word is none, and neither is a template."""
+    target = value.strip()
+    if not target or _unwritten.search(target) or _scheme.match(target):
+        return False
+    return bool(_written.match(target)) or file_kind(target) is not None
+
+
+def _targets(elements: Elements, options: Options) -> Iterator[str]:
+    takes_all = options.all_candidates
     for element in elements.of(*ORDER):
         match element.tag:
             case "link":
                 if _leads_to_requisite(element):
                     yield element.get("href")
-                    yield choose_candidate(element.get("imagesrcset"), bool(element.get("href")))
+                    yield from _chosen(element, SOURCE_SETS["link"], takes_all)
             case "object" | "embed":
                 target, kind = embedded_target(element), embedded_type(element)
                 if kind not in DOCUMENT_TYPES and not kind.startswith(MEDIA_TYPES):
                     yield target
             case tag:
-                for name in REQUISITE_ATTRIBUTES.get(tag, ()):
-                    yield element.get(name)
-                if candidates := element.get(SOURCE_SETS.get(tag, "")):
-                    yield choose_candidate(candidates, tag == "img" and bool(element.get("src")))
-    if in_styles:
-        yield from _targets_of_styles(elements)
+                yield from _values(element, REQUISITE_ATTRIBUTES.get(tag, ()))
+                if tag == "source" and not _is_of_medium(element):
+                    yield from _values(element, LAZY_SOURCES)
+                yield from _chosen(element, SOURCE_SETS.get(tag, {}), takes_all)
+    if options.requisites:
+        yield from _targets_of_styles(elements, takes_all)
+
+
+def _values(element: Element, names: Iterable[str]) -> Iterator[str]:
+    """Yield the values of the attributes *names*; of a lazy attribute only a written URL."""
+    attributes = element.attributes
+    for name in names:
+        if (value := attributes.get(name)) and (name[:5] != "data-" or is_written_url(value)):
+            yield value
+
+
+def _chosen(element: Element, sets: Mapping[str, str], takes_all: bool) -> Iterator[str]:
+    """Yield the candidates that are taken from the attributes *sets* of *element*."""
+    for name, source in sets.items():
+        if candidates := element.get(name):
+            for url in choose(candidates, takes_all, bool(element.get(source))):
+                if name[:5] != "data-" or is_written_url(url):
+                    yield url
 
 
 def _leads_to_requisite(element: Element) -> bool:
     relations = element.tokens("rel")
-    if "preload" in relations:
-        return element.get("as").strip().lower() in PRELOADED_KINDS
-    return not REQUISITE_RELATIONS.isdisjoint(relations)
+    is_preloaded = "preload" in relations and element.get("as").strip().lower() in PRELOADED_KINDS
+    return is_preloaded or not REQUISITE_RELATIONS.isdisjoint(relations)
 
 
-def _targets_of_styles(elements: Elements) -> Iterator[str]:
-    """Yield the targets in style elements, and in the attributes style and background."""
+def _targets_of_styles(elements: Elements, takes_all: bool) -> Iterator[str]:
+    """Yield the targets in style elements, and in attributes with styles or backgrounds."""
     for element in elements.all:
         if element.tag == "style":
             yield from find_style_urls(element.node.text())
@@ -129,20 +215,40 @@ def _targets_of_styles(elements: Elements) -> Iterator[str]:
             yield background
         if style := attributes.get("style"):
             yield from find_style_urls(style)
+        if element.tag not in NOT_BACKGROUNDS:
+            yield from filter(is_written_url, _lazy_backgrounds(element, takes_all))
+
+
+def _lazy_backgrounds(element: Element, takes_all: bool) -> Iterator[str]:
+    for name in BACKGROUND_ATTRIBUTES:
+        if value := element.get(name):
+            yield from find_style_urls(value) if _style.search(value) else (value,)
+    for name in BACKGROUND_SETS:
+        # lazysizes: the candidates of a medium end with its condition in brackets, and a bar.
+        for part in element.get(name).split("|"):
+            yield from choose(part.partition("[")[0], takes_all)
 
 
 def _media_targets(elements: Elements) -> Iterator[str]:
     for element in elements.of(*MEDIA_ATTRIBUTES):
-        for name in MEDIA_ATTRIBUTES[element.tag]:
-            yield element.get(name)
+        if element.tag != "source" or _is_of_medium(element):
+            yield from _values(element, MEDIA_ATTRIBUTES[element.tag])
     for element in elements.of("object", "embed"):
         if embedded_type(element).startswith(MEDIA_TYPES):
             yield embedded_target(element)
 
 
+def _is_of_medium(element: Element) -> bool:
+    """Return whether a source element has audio or video; one in a picture has an image."""
+    return element.node.parent is None or element.node.parent.tag != "picture"
+
+
 def embedded_type(element: Element) -> str:
-    """Return the media type that an object or embed element declares, or ""."""
-    return element.get("type").lower().strip()
+    """Return the media type of an object or embed element as it is declared, or the beginning of
+    the one that the extension of its target has. "" for documents without a declared type."""
+    if declared := element.get("type").lower().strip():
+        return declared
+    return TYPE_BY_KIND.get(file_kind(embedded_target(element)), "")
 
 
 def embedded_target(element: Element) -> str:
@@ -182,6 +288,13 @@ def parse_srcset(value: str) -> list[Candidate]:
         width = number if unit == "w" else None
         found.append(Candidate(url.rstrip(","), width, 1.0 if unit == "w" else number))
     return found
+
+
+def choose(value: str, takes_all: bool, has_source: bool = False) -> list[str]:
+    """Return the URLs that are taken from a srcset: all, or the chosen one, if there is any."""
+    if takes_all:
+        return [one.url for one in parse_srcset(value)]
+    return [url for url in (choose_candidate(value, has_source),) if url]
 
 
 def choose_candidate(value: str, has_source: bool = False) -> str:
