@@ -11,6 +11,7 @@ from gossamer.crawl import blocklist_of, host_overrides_of, overrides_of, speed_
 from gossamer.erasures import ErasureRow, is_about
 from gossamer.events import DEFAULT_CRAWL, FLEET, CrawlDefined, HostOverridden, SiteOverridden
 from gossamer.events.hazards import Hazard
+from gossamer.events.outcomes import Purpose
 from gossamer.log import partition_of
 from gossamer.speed import Speeds
 from gossamer.store import Store
@@ -44,6 +45,7 @@ from services.frontier.totals.tally import PartitionTallyRow, TallyRow
 
 if TYPE_CHECKING:
     # Imported where it is needed, because the import takes longer than most commands.
+    from gossamer.settings import ArchiveSettings
     from services.frontier.steps.queue_fates import QueueFate, QueueHead
 
 MAX_VISITS = 10
@@ -108,6 +110,10 @@ class UrlFacts:
     """The state of the document in `pages`; None if it was never published."""
     requisite: RequisiteRow | None = None
     """The last visit to the URL as a requisite of a page, or its refusal as one."""
+    archive: "ArchiveSettings | None" = None
+    """The settings of the archive that were given; None if all have their defaults."""
+    has_requisites: bool = False
+    """Whether the crawl has visited requisites, with whatever settings. False in a fleet."""
     captures: tuple[CaptureRow, ...] = ()
     robots: RobotsRow | None = None
     host: HostRow | None = None
@@ -251,6 +257,8 @@ def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
         verdict=store.table(VerdictRow).get((crawl.id, host), url) if visit else None,
         document=store.table(DocumentRow).get((crawl.id, url)),
         requisite=requisite,
+        archive=crawl.settings.archive if crawl.settings else None,
+        has_requisites=not (is_known or crawl.fleet) and _has_requisites(crawl, store),
         captures=tuple(store.table(CaptureRow).scan((crawl.id, url), limit=MAX_VISITS)),
         robots=store.table(RobotsRow).get(host),
         host=row,
@@ -265,6 +273,13 @@ def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
         if is_known or crawl.fleet
         else find_parked(store, crawl.id, url, Hazard.TRAP_DEPTH, MAX_PARKED_ROWS),
     )
+
+
+def _has_requisites(crawl: OpenCrawl, store: Store) -> bool:
+    partitions = crawl.log.partitions
+    keys = [(crawl.id, partition_key(number, partitions)) for number in range(partitions)]
+    rows = store.table(TallyRow).get_all([(key, "") for key in keys])
+    return any(row and row.outcomes.get(Purpose.REQUISITE) for row in rows)
 
 
 def _find_fate(

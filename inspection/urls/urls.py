@@ -21,6 +21,7 @@ from gossamer.events.public import GONE_RULES, Gone
 from gossamer.events.records import TAKEN
 from gossamer.policies import NEVER
 from gossamer.web.scope import parse_scope
+from gossamer.web.sniffing import FileKind, file_kind
 from gossamer.web.soft_404 import NO_PAGE
 from gossamer.web.url import Site, site_of
 from gossamer.web.usage import Judgement, judge
@@ -486,9 +487,12 @@ def _answer(facts: UrlFacts, now: float) -> tuple[UrlState, str]:
         return UrlState.NO_CRAWL, answer
     if rule := facts.blocklist.of_url(facts.url):
         return UrlState.REFUSED, f"Not fetched: the blocklist forbids it, by {rule}."
-    evaluation = parse_scope(facts.definition.scope).evaluate(facts.url, 0)
+    evaluation, as_requisite = parse_scope(facts.definition.scope).evaluate(facts.url, 0), ""
+    if (kind := file_kind(facts.url)) and not facts.is_seen:
+        as_requisite = f" {_requisite_rule(facts, kind)}"
     if not evaluation.inside:
-        return UrlState.REFUSED, f"Not fetched: out of scope, by {evaluation.rule}."
+        answer = f"Not fetched: out of scope, by {evaluation.rule}.{as_requisite}"
+        return UrlState.REFUSED, answer
     if refusals := facts.unlisted_refusals:
         certainty = "Refused" if facts.is_seen and len(refusals) == 1 else "Perhaps refused"
         rules = ", ".join(LABELS.get(rule, rule) for rule in refusals)
@@ -498,8 +502,28 @@ def _answer(facts: UrlFacts, now: float) -> tuple[UrlState, str]:
     if row := facts.too_deep:
         return UrlState.PARKED, _too_deep_answer(row, facts.definition.max_depth)
     if facts.fleet:
-        return UrlState.UNKNOWN, "Not visited or queued."
+        return UrlState.UNKNOWN, f"Not visited or queued.{as_requisite}"
+    if as_requisite:
+        return UrlState.UNKNOWN, f"Not seen as a page.{as_requisite}"
     return UrlState.UNKNOWN, "Not seen: no page, sitemap or list that was read has led to it."
+
+
+def _requisite_rule(facts: UrlFacts, kind: FileKind) -> str:
+    """Return when files of this *kind* are fetched as requisites of pages, as a sentence."""
+    which = facts.archive.requisites if facts.archive else "off"
+    takes_media = facts.archive is not None and facts.archive.media
+    if which == "off" and not facts.has_requisites:
+        return f"{kind.capitalize()}s of pages are not fetched: archive.requisites is off."
+    if kind is FileKind.MEDIUM and which != "off" and not takes_media:
+        return f"{kind.capitalize()}s of pages are not fetched: archive.media is off."
+    article = "An" if kind[0] in "ai" else "A"
+    if which == "same-site":
+        page = "a page of its own site (archive.requisites is same-site)"
+    else:
+        page = "an archived page"
+    of_set = ", and of a srcset those of archive.srcset" if kind is FileKind.IMAGE else ""
+    limit = f"up to parser.requisites_limit of a page{of_set}"
+    return f"{article} {kind} is fetched if {page} needs it: {limit}."
 
 
 def _too_deep_answer(row: ParkedRow, max_depth: int) -> str:

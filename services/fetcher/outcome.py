@@ -224,7 +224,7 @@ def _assess_document(reply: Reply, accepts: Accepts) -> Assessment:
     if not reply.truncated or (reply.body and is_readable_cut(kind)):
         return Assessment(outcome=Outcome.PAGE)
     if reply.truncated == "length":
-        return _unwanted_type("the document is binary and was cut")
+        return _unwanted_type("the document is binary and larger than the size limit")
     reason = f"the body was cut after {len(reply.body)} bytes, which cannot be parsed"
     return Assessment(outcome=Outcome.CUT_BODY, has_page=False, reason=reason)
 

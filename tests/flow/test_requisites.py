@@ -3,13 +3,14 @@
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from console.cli.why import details
 from gossamer.events import DEFAULT_CRAWL, BlocklistChanged, ErasureRequested, Purpose
 from gossamer.log.codec import encode
-from gossamer.settings import ArchiveSettings
+from gossamer.settings import ArchiveSettings, Settings
 from gossamer.web.url import HostKey, Site, host_key
 from inspection.crawls.crawl import OpenCrawl
 from inspection.urls.urls import UrlState, explain_url
@@ -270,6 +271,57 @@ def test_why_says_what_a_requisite_is_and_which_page_needed_it(tmp_path: Path) -
     refused = explain_url(opened, f"{CDN}/lib.js")
     assert refused.state is UrlState.REFUSED
     assert refused.answer.startswith(f"Not fetched, a requisite of {HOST}/: ")
+
+
+IMAGES = """<p>This is home.<img src=/a.png srcset='/s.png 640w, /l.png 2000w'>
+<video src=/v.mp4></video><img src=/huge.png><img src=http://cdn.test/b.png>"""
+
+
+@pytest.mark.parametrize(
+    ("archive", "path", "words"),
+    [
+        ({"requisites": "off"}, "/a.png", "Images of pages are not fetched: archive.requisites"),
+        ({"requisites": "off"}, "/s.css", "Styles of pages are not fetched: archive.requisites"),
+        ({"requisites": "off"}, f"{CDN}/b.png", "archive.requisites is off"),
+        ({"requisites": "same-site"}, f"{CDN}/b.png", "archive.requisites is same-site"),
+        ({"requisites": "all"}, "/v.mp4", "files of pages are not fetched: archive.media is off"),
+        ({"requisites": "all"}, "/s.png", "archive.srcset"),
+        ({"requisites": "all"}, "/huge.png", "binary and larger than the size limit"),
+        ({"requisites": "all", "media": True}, "/w.mp4", "is fetched if an archived page needs it"),
+    ],
+)
+def test_why_says_in_words_why_a_requisite_is_not_fetched(
+    tmp_path: Path, archive: dict[str, Any], path: str, words: str
+) -> None:
+    site = WebSite()
+    site.files[f"{HOST}/"] = (200, "text/html", IMAGES)
+
+    def web(url: str, now: float) -> tuple[float, Reply | Failure]:
+        if "huge" in url:
+            headers = (("Content-Type", "image/png"),)
+            cut = Reply(status=200, headers=headers, truncated="length", started_at=now, took=0.1)
+            return 0.1, cut
+        return site(url, now)
+
+    settings = Settings(archive=ArchiveSettings(**archive))
+    crawl = VirtualCrawl(tmp_path, web, archive=settings.archive)
+    crawl.define(f"{HOST}/", scope="host('a.test')")
+    assert crawl.run()
+    opened = OpenCrawl("test", crawl.log, crawl._store, warc=tmp_path, settings=settings)
+    found = explain_url(opened, path if path.startswith("http") else HOST + path)
+    assert words in found.answer
+    assert "visit" not in found.answer
+
+
+def test_media_and_all_candidates_are_fetched_by_their_settings(tmp_path: Path) -> None:
+    site = WebSite()
+    site.files[f"{HOST}/"] = (200, "text/html", IMAGES)
+    archive = ArchiveSettings(requisites="same-site", media=True, srcset="all")
+    crawl = VirtualCrawl(tmp_path, site, archive=archive)
+    crawl.define(f"{HOST}/", scope="host('a.test')")
+    assert crawl.run()
+    names = ("a.png", "s.png", "l.png", "v.mp4", "huge.png")
+    assert {f"{HOST}/{name}" for name in names} <= {*visited(crawl)}
 
 
 def test_a_forgotten_host_has_no_requisites_until_a_page_is_fetched_again(tmp_path: Path) -> None:

@@ -277,6 +277,7 @@ class VirtualCrawl:
                     links_bytes=2 << 20,
                     entries_limit=50_000,
                     requisites=self.archived.requisites != "off",
+                    all_candidates=self.archived.srcset == "all",
                 )
             ),
         ]
