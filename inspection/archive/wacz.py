@@ -46,7 +46,9 @@ VERSION = "1.1.1"
 INDEX_LINES = 1024
 """Lines in each compressed block of the index."""
 CURVES = ("secp256r1", "secp384r1")
-PAGES, EXTRA_PAGES = "pages/pages.jsonl", "pages/extraPages.jsonl"
+PAGES = "pages/pages.jsonl"
+"""The list of all pages. The optional `pages/extraPages.jsonl` for those that are not seeds is not
+written: ReplayWeb.page would search the texts of that list alone."""
 
 
 class Wacz:
@@ -165,22 +167,20 @@ class Wacz:
         return split_lines(chunks)
 
     def add_pages(self, pages: Iterable[Page]) -> None:
-        """Add the *pages* that have a capture here: seeds, and the rest as extra pages."""
-        with TemporaryFile() as main, TemporaryFile() as extra:
-            with_text = set[IO[bytes]]()
+        """Add the *pages* that have a capture here, all in one list."""
+        has_text = False
+        with TemporaryFile() as listed:
             for page in pages:
                 if not self._is_captured(page):
                     continue
                 self.pages += 1
-                file = extra if page.depth else main
-                file.write(_page_line(page))
-                if page.text:
-                    with_text.add(file)
+                listed.write(_page_line(page))
+                has_text = has_text or bool(page.text)
                 if not page.depth and not self._main:
                     self._main = {"mainPageUrl": page.url, "mainPageDate": _iso(page.fetched_at)}
-            self._add_file(PAGES, main, _header("pages", "Pages", main in with_text))
-            header = _header("extra-pages", "Extra Pages", extra in with_text)
-            self._add_file(EXTRA_PAGES, extra, header)
+            header = {"format": "json-pages-1.0", "id": "pages", "title": "Pages"}
+            header_line = json.dumps({**header, "hasText": has_text}).encode() + b"\n"
+            self._add_file(PAGES, listed, header_line)
 
     def _is_captured(self, page: Page) -> bool:
         query = "SELECT 1 FROM captured WHERE url = ? AND at = ?"
@@ -268,11 +268,6 @@ def _read_ranges(
 ) -> Iterator[bytes]:
     for start, end in ranges:
         yield from warcs.read(file, start, end)
-
-
-def _header(name: str, title: str, has_text: bool) -> bytes:
-    header = {"format": "json-pages-1.0", "id": name, "title": title, "hasText": has_text}
-    return json.dumps(header).encode() + b"\n"
 
 
 def _page_line(page: Page) -> bytes:

@@ -191,10 +191,9 @@ def captures_of(entries: dict[str, bytes], tmp_path: Path) -> list[tuple[str, st
 
 
 def page_lines(entries: dict[str, bytes]) -> Iterator[dict[str, Any]]:
-    for name in ("pages/pages.jsonl", "pages/extraPages.jsonl"):
-        header, *lines = entries[name].splitlines()
-        assert json.loads(header)["format"] == "json-pages-1.0"
-        yield from map(json.loads, lines)
+    header, *lines = entries["pages/pages.jsonl"].splitlines()
+    assert json.loads(header)["format"] == "json-pages-1.0"
+    yield from map(json.loads, lines)
 
 
 def read_as_wabac_does(data: bytes) -> dict[str, bytes]:
@@ -259,20 +258,21 @@ def test_files_in_a_wacz_begin_where_its_directory_says(
         assert {name: file.read(name) for name in file.namelist()} == found
 
 
-def test_page_list_has_text_only_if_pages_have_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("texts", [(), (None, "words"), (None, None)])
+def test_page_list_has_text_only_if_pages_have_it(
+    tmp_path: Path, texts: tuple[str | None, ...]
+) -> None:
     folder = archived_folder(tmp_path / "data", pages())
     command = ["export", "--data", str(folder.path), "--wacz"]
-    with_text = document(pages()[0])
     opened = Opened(folder)
-    opened.log.append([encode(replace(with_text, text=None, depth=0)), encode(with_text)])
+    listed = [replace(document(one), text=text) for one, text in zip(pages(), texts, strict=False)]
+    opened.log.append([encode(one) for one in listed])
     opened.database.close()
     assert main([*command, str(tmp_path / "site.wacz")]) == 0
     with ZipFile(tmp_path / "site.wacz") as file:
-        headers = [
-            json.loads(file.read(f"pages/{name}.jsonl").splitlines()[0])
-            for name in ("pages", "extraPages")
-        ]
-    assert [header["hasText"] for header in headers] == [False, True]
+        header, *lines = map(json.loads, file.read("pages/pages.jsonl").splitlines())
+    assert header["hasText"] == any(texts)
+    assert [line.get("text") for line in lines] == [*texts]
 
 
 def test_title_and_description_are_those_of_the_options(tmp_path: Path) -> None:

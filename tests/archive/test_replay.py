@@ -16,6 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from struct import pack
 from threading import Thread
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import brotli  # type: ignore[import-untyped]
@@ -31,6 +32,7 @@ from gossamer.log.codec import encode
 from inspection.basics.folder import Folder, Opened
 from tests.archive.crawled import archived_folder, document
 from tests.archive.harness import page
+from tests.suites import data_folder
 from tests.support.commands import clean_environment
 from tests.support.waiting import HANG_TIMEOUT
 
@@ -107,13 +109,25 @@ SITE = {
 
 @contextmanager
 def serving(site: Mapping[str, tuple[str, bytes]]) -> Iterator[str]:
-    """Serve *site*, path → type and body, in the block; yield its origin."""
+    """Serve *site*, path → type and body, in the block; yield its origin.
+
+    A path without its query is tried, too. Ranges are those of ReplayWeb.page.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            kind, body = site.get(self.path, ("text/plain", b""))
-            self.send_response(200 if self.path in site else 404)
+            path = self.path if self.path in site else self.path.partition("?")[0]
+            kind, body = site.get(path, ("text/plain", b""))
+            first, last = 0, len(body) - 1
+            if asked := re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", "")):
+                first = int(asked[1]) if asked[1] else len(body) - int(asked[2])
+                last = min(int(asked[2]), last) if asked[1] and asked[2] else last
+            self.send_response(404 if path not in site else 206 if asked else 200)
             self.send_header("Content-Type", kind)
+            self.send_header("Accept-Ranges", "bytes")
+            if asked:
+                self.send_header("Content-Range", f"bytes {first}-{last}/{len(body)}")
+                body = body[first : last + 1]
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -290,6 +304,112 @@ def test_first_page_is_bounded(number: int) -> None:
     assert shown.count("<tr>") == min(number, MAX_LISTED)
     assert ("2 more documents" in shown) == (number > MAX_LISTED)
     assert ("No page" in shown) == (number == 0)
+
+
+LOADER = b"""document.querySelectorAll(".lazyload").forEach(one => { one.src = one.dataset.src })"""
+GALLERY = b"""<!doctype html><meta charset=utf-8><title>Gallery</title><h1>Gallery</h1>
+<p>Engravings of the quetzal and of other birds, with a catalogue. <a href=/second>Next</a>
+<p><img src=/plain.png srcset="/small.png 320w, /large.png 1280w" width=60 height=60>
+<img class=lazyload src="data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAA"
+data-src=/lazy.png width=60 height=60><noscript><img src=/noscript.png></noscript>
+<p><video preload=none poster=/poster.png width=90 height=60 controls><source src=/film.mp4></video>
+<script src=/loader.js></script>"""
+CRAWLED: dict[str, tuple[str, bytes]] = {
+    "/": ("text/html", GALLERY),
+    "/second": (
+        "text/html",
+        b"<!doctype html><title>Second</title><p>Nothing but a colophon",
+    ),
+    "/loader.js": ("text/javascript", LOADER),
+    **{
+        f"/{name}.png": ("image/png", png(40 * number, 200 - 40 * number, 120))
+        for number, name in enumerate(("plain", "large", "lazy", "noscript", "poster"))
+    },
+}
+LEFT_OUT = {
+    "/small.png": ("image/png", png(1, 2, 3)),
+    "/film.mp4": ("video/mp4", b"\0\0\0\x18ftypmp42" + bytes(200)),
+}
+"""Files that are requisites only by `archive.srcset` and `archive.media`."""
+
+
+def crawl(data: Path, seed: str, **settings: str) -> Folder:
+    """Run `gossamer crawl` for the purpose `archive`; return its folder."""
+    command = [sys.executable, "-m", "console.cli.main", "crawl", "--purposes", "archive"]
+    command += ["--contact", "me@example.org", "--delay", "0.01", "--revisit", "none"]
+    command += ["--allow-network", "127.0.0.0/8", "--data", str(data), seed]
+    environment = clean_environment(GOSSAMER_ARCHIVE__REQUISITES="all", **settings)
+    done = subprocess.run(command, env=environment, capture_output=True, timeout=HANG_TIMEOUT)
+    assert done.returncode == 0, done.stderr.decode()
+    return Folder(data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("settings", "archived"),
+    [
+        ({}, {*CRAWLED}),
+        ({"GOSSAMER_ARCHIVE__MEDIA": "true", "GOSSAMER_ARCHIVE__SRCSET": "all"},
+         {*CRAWLED, *LEFT_OUT}),
+    ],
+    ids=["usual", "complete"],
+)  # fmt: skip
+def test_crawled_site_is_replayed_with_its_requisites(
+    tmp_path: Path, settings: dict[str, str], archived: set[str]
+) -> None:
+    """webrecorder/browsertrix-crawler#165, internetarchive/heritrix3#604, Y2Z/monolith#16."""
+    site = {**CRAWLED, **LEFT_OUT}
+    with serving(site) as origin:
+        folder = crawl(tmp_path / "data", f"{origin}/", **settings)
+    with replayed(folder) as address:
+        for path in site:
+            try:
+                with urlopen(f"{address}/id_/{origin}{path}", timeout=HANG_TIMEOUT) as response:
+                    assert response.read() == site[path][1], path
+            except HTTPError as error:
+                assert (path, error.code) == (path, 404) and path not in archived
+            else:
+                assert path in archived
+
+
+VIEWER = data_folder() / "replaywebpage"
+"""ReplayWeb.page, which `scripts/suites` fetches."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not CHROMIUM, reason="Chromium is not installed")
+@pytest.mark.skipif(not VIEWER.is_dir(), reason="ReplayWeb.page is not here: scripts/suites")
+def test_wacz_is_searched_and_shown_in_replayweb_page(tmp_path: Path) -> None:
+    playwright = pytest.importorskip("playwright.sync_api")
+    with serving(CRAWLED) as origin:
+        folder = crawl(tmp_path / "data", f"{origin}/")
+    wacz = tmp_path / "site.wacz"
+    assert main(["export", "--wacz", str(wacz), "--data", str(folder.path)]) == 0
+    viewer = {
+        "/": ("text/html", (VIEWER / "index.html").read_bytes()),
+        "/ui.js": ("text/javascript; charset=utf-8", (VIEWER / "ui.js").read_bytes()),
+        "/sw.js": ("text/javascript; charset=utf-8", (VIEWER / "sw.js").read_bytes()),
+        "/site.wacz": ("application/wacz", wacz.read_bytes()),
+    }
+    with serving(viewer) as address, playwright.sync_playwright() as running:
+        browser = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        context = browser.new_context()
+        context.set_default_timeout(1000 * HANG_TIMEOUT)
+        for word, title in (("quetzal", "Gallery"), ("colophon", "Second")):
+            tab = context.new_page()
+            tab.goto(f"{address}/?source={address}/site.wacz#view=pages&query={word}")
+            # The viewer has the words that it marks in a shadow tree.
+            found = tab.locator("wr-page-entry").locator(".page-title [title]")
+            found.first.wait_for(state="attached")
+            assert [one.get_attribute("title") for one in found.all()] == [title]
+        tab = context.new_page()
+        tab.goto(f"{address}/?source={address}/site.wacz#view=pages&url={origin}/")
+        shown = tab.frame_locator("replay-app-main iframe")
+        shown.get_by_text("Engravings of the quetzal").wait_for()
+        shown.locator("img.lazyload[src$='/lazy.png']").wait_for()
+        for image in shown.locator("img").all():
+            assert image.evaluate("one => one.decode().then(() => one.naturalWidth)") > 0
+        browser.close()
 
 
 @pytest.mark.slow

@@ -82,7 +82,11 @@ SOURCE_SETS: dict[str, dict[str, str]] = {
 }
 """Tag → the attributes with candidates, of which one is chosen → the attribute with the candidate
 of 1x; "" if there is none."""
-TYPE_BY_KIND = {FileKind.IMAGE: "image/", FileKind.MEDIUM: "video/", FileKind.FLASH: "application/"}
+TYPE_BY_KIND: dict[FileKind | None, str] = {
+    FileKind.IMAGE: "image/",
+    FileKind.MEDIUM: "video/",
+    FileKind.FLASH: "application/",
+}
 """Kind of a file → the beginning of its media type, for embedded objects that declare none."""
 REQUISITE_RELATIONS = frozenset(
     (
