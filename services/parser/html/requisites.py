@@ -132,7 +132,14 @@ _scheme = re.compile(r"(?!https?:)[\w+.-]+:", re.IGNORECASE)
 _style = re.compile(r"url\(", re.IGNORECASE)
 _candidate = re.compile(r"[ \t\n\f\r,]*([^ \t\n\f\r,][^ \t\n\f\r]*)")
 _descriptors = re.compile(r"(?:[^,(]+|\([^)]*\)?)*")
-_descriptor = re.compile(r"(\d+(?:\.\d+)?)([wx])(?=\s|$)", re.ASCII)
+_number = {
+    "w": re.compile(r"0*[1-9]\d*", re.ASCII),
+    "h": re.compile(r"0*[1-9]\d*", re.ASCII),
+    "x": re.compile(r"(?:\d+|\d*\.\d+)(?:[eE][+-]?\d+)?", re.ASCII),
+}
+"""Unit of a descriptor → its numbers."""
+VALID_UNITS: tuple[set[str], ...] = (set(), {"w"}, {"w", "h"}, {"x"})
+"""The units of the descriptors of a candidate."""
 
 
 def find_requisites(elements: Elements, resolver: Resolver, options: Options) -> tuple[str, ...]:
@@ -279,18 +286,19 @@ def parse_srcset(value: str) -> list[Candidate]:
     """Return the candidates of a srcset attribute (HTML standard, 4.8.4.3.10, "parse a srcset").
 
     URLs may contain commas. A comma ends a candidate only at the end of its URL, or after white
-    space and descriptors.
+    space and descriptors. A candidate with an invalid descriptor is dropped: what is before the
+    blank in `a view.jpg` is not a URL.
     """
     found, at = [], 0
     while candidate := _candidate.match(value, at):
         url, at, stated = candidate[1], candidate.end(), ""
         if not url.endswith(",") and (descriptors := _descriptors.match(value, at)):
             at, stated = descriptors.end(), descriptors[0]
-        number, unit = 1.0, "x"
-        if descriptor := _descriptor.search(stated):
-            number, unit = float(descriptor[1]), descriptor[2]
-        width = number if unit == "w" else None
-        found.append(Candidate(url.rstrip(","), width, 1.0 if unit == "w" else number))
+        units = {one[-1]: one[:-1] for one in stated.split()}
+        is_valid = len(units) == len(stated.split()) and {*units} in VALID_UNITS
+        if is_valid and all(_number[unit].fullmatch(number) for unit, number in units.items()):
+            width = float(units["w"]) if "w" in units else None
+            found.append(Candidate(url.rstrip(","), width, float(units.get("x", 1.0))))
     return found
 
 
