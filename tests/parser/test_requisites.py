@@ -120,7 +120,12 @@ PIXEL = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAA
          ["m.jpg", "l.jpg"]),
         ("<div data-src=/b.jpg uk-img></div><section data-srcset='/s 8w, /l 9w'></section>",
          ["b.jpg", "l"]),
+        ("<span data-original=/b.jpg></span>", ["b.jpg"]),
+        ("<script data-main=/main.js></script><script data-main=app/main></script>", ["main.js"]),
         ("<a data-src=/zoomed.jpg href=/x>x</a><iframe data-src=/page></iframe>", []),
+        # Outbrain, and frames of Jetpack: such an attribute has the URL of a document.
+        ("<div class=OUTBRAIN data-src=https://a.test/story/1></div><div data-src=/likes/></div>",
+         []),
     ],
 )  # fmt: skip
 def test_lazy_elements_have_requisites(html: str, expected: list[str]) -> None:

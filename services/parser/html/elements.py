@@ -36,7 +36,7 @@ STYLED_SELECTOR = ", ".join(
     (
         SELECTOR,
         "input[type=image], svg image, use, amp-img, style, [style], [background]",
-        "[data-src], [data-srcset], [data-bgset]",
+        "[data-src], [data-original], [data-srcset], [data-bgset]",
         *(f"[{name}]" for name in LAZY_BACKGROUNDS),
     )
 )

@@ -67,7 +67,7 @@ LAZY_SETS = {
 REQUISITE_ATTRIBUTES: dict[str, tuple[str, ...]] = {
     "img": ("src", *LAZY_SOURCES),
     "amp-img": ("src",),
-    "script": ("src", "data-src", "data-rocket-src"),
+    "script": ("src", "data-src", "data-rocket-src", "data-main"),
     "video": ("poster", "data-poster"),
     "input": ("src", *LAZY_SOURCES),
     "image": ("href", "xlink:href"),
@@ -118,8 +118,6 @@ ORDER = (
 SCREEN_WIDTH = 1280.0
 """Pixels of the screen for which a candidate is chosen, with a density of 1x."""
 
-BACKGROUND_ATTRIBUTES = (*LAZY_BACKGROUNDS, "data-src")
-"""Attributes from which scripts take a background: a URL, or a part of a style."""
 BACKGROUND_SETS = "data-bgset", "data-srcset"
 """Attributes from which scripts take a background: candidates, for one medium or for several."""
 NOT_BACKGROUNDS = frozenset((*ORDER, *MEDIA_ATTRIBUTES, "a", "area", "iframe", "frame"))
@@ -231,9 +229,13 @@ def _targets_of_styles(elements: Elements, takes_all: bool) -> Iterator[str]:
 
 
 def _lazy_backgrounds(element: Element, takes_all: bool) -> Iterator[str]:
-    for name in BACKGROUND_ATTRIBUTES:
+    for name in LAZY_BACKGROUNDS:
         if value := element.get(name):
             yield from find_style_urls(value) if _style.search(value) else (value,)
+    for name in ("data-src", "data-original"):
+        # Scripts of widgets read the URL of a document from it.
+        if file_kind(value := element.get(name)) is FileKind.IMAGE:
+            yield value
     for name in BACKGROUND_SETS:
         # lazysizes: the candidates of a medium end with its condition in brackets, and a bar.
         for part in element.get(name).split("|"):
