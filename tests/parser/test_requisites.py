@@ -254,6 +254,13 @@ def test_any_srcset_yields_parts_without_white_space(value: str) -> None:
         ("a::before { content: 'url(x)' } b { c: url(d) }", ["d"]),
         ("@namespace svg url(http://www.w3.org/2000/svg); b { c: url(d) }", ["d"]),
         ("a { b: my-url(x) }", []),
+        ("a { b: image-set('a.avif' type('image/avif') 1x, \"b.png\" 2x); c: url(d) }",
+         ["a.avif", "b.png", "d"]),
+        ("a { b: -webkit-image-set(url(a.png) 1x, url('b).png') 2x); c: url(d) }",
+         ["a.png", "b).png", "d"]),
+        ("a { b: image-set(linear-gradient(red, blue) 1x, 'c' 2x) } d { e: my-image-set('f') }",
+         ["c"]),
+        ("a { b: image-set( 'c' 1x", ["c"]),
         (r"a { b: url(a\(1\).png); c: url('\66 oo'); d: url(\0) }", ["a(1).png", "foo", "\ufffd"]),
         ("a { b: url('x\n) } e { c: url(d) }", ["d"]),
         ("a { b: url( ) }", []),
@@ -270,7 +277,22 @@ def test_any_style_is_scanned(style: str) -> None:
         assert url
 
 
-@pytest.mark.parametrize("part", ["/*", "url(", "@import ", "'", "\\", "@import/**/", "url('\\"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        "/*",
+        "url(",
+        "image-set(",
+        "image-set((",
+        "image-set('",
+        "image-set(a(' ",
+        "@import ",
+        "'",
+        "\\",
+        "@import/**/",
+        "url('\\",
+    ],
+)
 def test_hostile_styles_are_scanned_in_linear_time(part: str) -> None:
     # The scan of a quadratic pattern over a megabyte would not end within the test's time limit.
     assert not [url for url in find_style_urls(part * (1_000_000 // len(part))) if "(" not in url]
