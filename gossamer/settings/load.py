@@ -107,11 +107,14 @@ def load_settings(file: Path | None = None, overrides: Nested | None = None) -> 
     except ValidationError as error:
         found = "; ".join(_describe_error(one) for one in error.errors())
         raise BadSettings(f"settings: {found}") from error
-    if settings.archive.requisites != "off" and not settings.parser.requisites_limit:
+    archive = settings.archive
+    if archive.requisites != "off" and not settings.parser.requisites_limit:
         raise BadSettings(
-            f"archive.requisites: {settings.archive.requisites} needs parser.requisites_limit, "
-            "which is 0"
+            f"archive.requisites: {archive.requisites} needs parser.requisites_limit, which is 0"
         )
+    more = {"archive.media": archive.media, "archive.srcset": archive.srcset == "all"}
+    for name in (name for name, is_set in more.items() if is_set and archive.requisites == "off"):
+        raise BadSettings(f"{name}: needs archive.requisites, which is off")
     return settings
 
 

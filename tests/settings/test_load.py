@@ -203,6 +203,13 @@ def test_requisites_without_a_number_for_each_page_are_refused() -> None:
     assert load_settings(overrides={"archive": {"requisites": "all"}}).archive.requisites == "all"
 
 
+@pytest.mark.parametrize(("name", "value"), [("media", True), ("srcset", "all")])
+def test_more_requisites_without_requisites_are_refused(name: str, value: object) -> None:
+    with pytest.raises(BadSettings, match=rf"^archive\.{name}: needs archive\.requisites"):
+        load_settings(overrides={"archive": {name: value}})
+    load_settings(overrides={"archive": {name: value, "requisites": "same-site"}})
+
+
 def test_zero_retention_means_no_expiry() -> None:
     ages = {"frontier": {"history_age": 0}, "archive": {"captures_age": 0}}
     assert load_settings(overrides=ages).frontier.history_age == 0
