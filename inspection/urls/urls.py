@@ -521,9 +521,10 @@ def _requisite_rule(facts: UrlFacts, kind: FileKind) -> str:
         page = "a page of its own site (archive.requisites is same-site)"
     else:
         page = "an archived page"
+    by_setting = " with archive.media" if kind is FileKind.MEDIUM else ""
     of_set = ", and of a srcset those of archive.srcset" if kind is FileKind.IMAGE else ""
     limit = f"up to parser.requisites_limit of a page{of_set}"
-    return f"{article} {kind} is fetched if {page} needs it: {limit}."
+    return f"{article} {kind} is fetched{by_setting} if {page} needs it: {limit}."
 
 
 def _too_deep_answer(row: ParkedRow, max_depth: int) -> str:

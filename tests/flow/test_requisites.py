@@ -287,7 +287,7 @@ IMAGES = """<p>This is home.<img src=/a.png srcset='/s.png 640w, /l.png 2000w'>
         ({"requisites": "all"}, "/v.mp4", "files of pages are not fetched: archive.media is off"),
         ({"requisites": "all"}, "/s.png", "archive.srcset"),
         ({"requisites": "all"}, "/huge.png", "binary and larger than the size limit"),
-        ({"requisites": "all", "media": True}, "/w.mp4", "is fetched if an archived page needs it"),
+        ({"requisites": "all", "media": True}, "/w.mp4", "with archive.media if an archived page"),
     ],
 )
 def test_why_says_in_words_why_a_requisite_is_not_fetched(
