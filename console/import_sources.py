@@ -4,6 +4,7 @@ The bytes of a file say what it is: names of downloaded files are changed too of
 something else is a source with a problem, so that the other files are imported.
 """
 
+import gzip
 import os
 import re
 import struct
@@ -11,13 +12,15 @@ import weakref
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from io import SEEK_CUR, SEEK_END, SEEK_SET, BufferedReader, RawIOBase
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, BinaryIO, NamedTuple, cast
 from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+from backports import zstd
 
 from gossamer.captures import (
     DICTIONARY_MAGIC,
@@ -34,6 +37,8 @@ from services.archive.arc import START as ARC_START
 from services.archive.arc import arc_length, as_warc
 from services.archive.reading import (
     CHUNK_BYTES,
+    LINE_ENDS,
+    MAX_LINE_END_BYTES,
     RECORD_START,
     PlainRecordReader,
     RecordHead,
@@ -46,6 +51,8 @@ START_BYTES = 64 << 10
 """Bytes of a file that say what it is. Some writers fill the header of the first gzip member."""
 DAMAGED_ZIP = (BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error)
 """Errors of a ZIP file or a member of it that is damaged, encrypted or of an unknown kind."""
+DAMAGED = (*DAMAGED_ZIP, gzip.BadGzipFile, zstd.ZstdError)
+"""Errors of a file that cannot be unpacked."""
 WARC_START = b"WARC/"
 ZIP_MAGIC = b"PK\x03\x04"
 LOCAL_HEADER = struct.Struct("<4s22xHH")
@@ -53,6 +60,7 @@ LOCAL_HEADER = struct.Struct("<4s22xHH")
 ENCRYPTED = 1
 """The flag of an encrypted member."""
 NOT_A_WARC = "it is not a WARC, ARC or WACZ file"
+PACKED_TOGETHER = "records are not compressed one by one"
 
 
 MAX_RESTARTS = 1000
@@ -63,6 +71,10 @@ GZIP_MEMBER = GZIP_MAGIC + b"\x08"
 """The first bytes of a gzip member with deflate."""
 
 
+class PackedTogether(BadCapture):
+    """Records are compressed together: they have no positions in the file."""
+
+
 class Damage(NamedTuple):
     """A part of a file that cannot be read."""
 
@@ -71,6 +83,8 @@ class Damage(NamedTuple):
     """None at the end of the file."""
 
     def __str__(self) -> str:
+        if self.end == self.start:
+            return f"is damaged before byte {self.end}"
         end = "on" if self.end is None else f"to {self.end}"
         return f"is damaged from byte {self.start} {end}"
 
@@ -151,7 +165,7 @@ def _opener_of(path: Path, member: ZipInfo) -> Callable[[], AbstractContextManag
     """Return the function that opens *member*. Each capture is read by its position, to which the
     reader of `zipfile` would read all bytes before it."""
     if member.compress_type != ZIP_STORED or member.flag_bits & ENCRYPTED:
-        return _Unpacked(path, member).open
+        return _Unpacked(partial(_open_member, path, member)).open
     with path.open("rb") as file:
         file.seek(member.header_offset)
         header = file.read(LOCAL_HEADER.size)
@@ -192,17 +206,37 @@ class _Part(RawIOBase):
         return len(found)
 
 
-class _Unpacked:
-    """A compressed member, which is unpacked into a temporary file when it is first opened."""
+@contextmanager
+def _open_member(path: Path, member: ZipInfo) -> Iterator[BufferedReader]:
+    with ZipFile(path) as packed, packed.open(member) as opened:
+        yield cast(BufferedReader, opened)
 
-    def __init__(self, path: Path, member: ZipInfo) -> None:
-        self._path, self._member = path, member
+
+def unpacked(source: Source) -> Source:
+    """Return *source*, whose records are compressed together, as a plain file."""
+    return replace(source, open=_Unpacked(partial(_open_packed, source)).open)
+
+
+@contextmanager
+def _open_packed(source: Source) -> Iterator[BufferedReader]:
+    with source.open() as file:
+        is_gzip = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+        file.seek(0)
+        with gzip.open(file) if is_gzip else zstd.open(file) as opened:
+            yield cast(BufferedReader, opened)
+
+
+class _Unpacked:
+    """A compressed file, which is unpacked into a temporary file when it is first opened."""
+
+    def __init__(self, packed: Callable[[], AbstractContextManager[BufferedReader]]) -> None:
+        self._packed = packed
         self._file: IO[bytes] | None = None
         self._size = 0
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """Open the unpacked member."""
+        """Open the unpacked file."""
         if self._file is None:
             self._file = TemporaryFile()  # noqa: SIM115  # Closed with this object.
             weakref.finalize(self, self._file.close)
@@ -211,10 +245,10 @@ class _Unpacked:
 
     def _unpack(self, file: IO[bytes]) -> None:
         try:
-            with ZipFile(self._path) as packed, packed.open(self._member) as member:
-                for chunk in iter(partial(member.read, START_BYTES), b""):
+            with self._packed() as packed:
+                for chunk in iter(partial(packed.read1, START_BYTES), b""):
                     file.write(chunk)
-        except DAMAGED_ZIP:
+        except DAMAGED:
             if not file.tell():
                 raise
             file.write(b"\0")  # No record begins with it, so that the damage is reported.
@@ -225,7 +259,7 @@ class _Unpacked:
 def records_of(file: BinaryIO) -> Iterator[RecordHead | Damage]:
     """Yield the records of *file*, as records of WARC, and the damaged parts between them.
 
-    Raise BadCapture if it is not an archive.
+    Raise BadCapture if it is not an archive, and PackedTogether if records are compressed together.
     """
     start = file.read(START_BYTES)
     dictionary = read_dictionary(partial(read_range, file)) if _has_dictionary(start) else None
@@ -236,15 +270,23 @@ def records_of(file: BinaryIO) -> Iterator[RecordHead | Damage]:
         base = at if isinstance(reader, RecordReader) else 0
         for head in reader:
             if damaged_at >= 0:
-                yield Damage(damaged_at, at)
+                yield Damage(min(damaged_at, at), at)
                 damaged_at = -1
+            _check_packing(head)
             found = as_warc(head.head)
             yield RecordHead(base + head.offset, head.length, found or head.head)
         if not reader.is_damaged:
             return
+        if behind := _mark_at(file, base + reader.position, mark):
+            at, mark = base + reader.position, behind
+            continue
+        if isinstance(reader, RecordReader):
+            _check_packing(RecordHead(damaged_at, 0, bytes(reader.begun)))
         if damaged_at < 0:
             damaged_at = base + reader.position
-        next_at = _find(file, mark, max(at, base + reader.position) + 1)
+        # A record whose Content-Length is too large has the beginning of the next one.
+        behind_at = base + reader.position - (MARK_BYTES if mark == WARC_START else 0)
+        next_at = _find(file, mark, max(at, behind_at) + 1)
         if next_at is None:
             break
         at = next_at
@@ -266,6 +308,33 @@ def _mark_of(start: bytes) -> bytes:
         if start.lstrip().startswith(mark):
             return mark
     raise BadCapture(NOT_A_WARC)
+
+
+def _mark_at(file: BinaryIO, at: int, mark: bytes) -> bytes:
+    """Return the mark of the records from *at* on, if they are compressed and those with *mark*
+    are not, or the other way round; "" if they are not. Two files were joined there."""
+    start = read_range(file, at, at + START_BYTES)
+    is_plain = RECORD_START.match(start) is not None
+    is_packed = start.startswith((GZIP_MEMBER, ZSTD_MAGIC)) and is_archive(start)
+    if mark == ARC_START or not (is_packed if mark == WARC_START else is_plain):
+        return b""
+    return _mark_of(start)
+
+
+def _check_packing(head: RecordHead) -> None:
+    """Raise PackedTogether if the gzip member or zstd frame of *head* has more than one record.
+
+    Of bytes behind a long record it is not known whether they are one.
+    """
+    length = record_length(head.head) or arc_length(head.head) or 0
+    rest = head.head[length:].lstrip(LINE_ENDS)
+    is_unknown = length >= len(head.head) and head.unpacked - length > MAX_LINE_END_BYTES
+    if length and (_begins_record(rest) or is_unknown):
+        raise PackedTogether(PACKED_TOGETHER)
+
+
+def _begins_record(data: bytes) -> bool:
+    return RECORD_START.match(data) is not None or arc_length(data) is not None
 
 
 def _reader_at(

@@ -24,7 +24,16 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from console.import_sources import DAMAGED_ZIP, Damage, Source, read_capture_at, records_of
+from console.import_sources import (
+    DAMAGED,
+    PACKED_TOGETHER,
+    Damage,
+    PackedTogether,
+    Source,
+    read_capture_at,
+    records_of,
+    unpacked,
+)
 from gossamer.captures import (
     RECORD_TYPES,
     REVISIT,
@@ -52,13 +61,13 @@ from gossamer.web.sniffing import whole_type
 from gossamer.web.url import BadUrl, canonicalize, fingerprint, host_key, site_of
 from gossamer.web.usage import read_headers
 from gossamer.web.validators import NO_VALIDATORS, Validators
-from services.archive.reading import LINE_ENDS, RecordHead, record_length
+from services.archive.reading import RecordHead
 from services.fetcher.outcome import Accepts
 from services.parser.dates import WEB_BEGAN_AT
 
 MAX_PROBLEMS = 20
 """Maximum number of problems whose text is kept."""
-PARTIAL_CONTENT, SWITCHING_PROTOCOLS = 206, 101
+OK, PARTIAL_CONTENT, SWITCHING_PROTOCOLS = 200, 206, 101
 REQUEST, GET = "request", "GET"
 REQUEST_BYTES = 4 << 10
 """Bytes of a record that are searched for its type."""
@@ -76,12 +85,21 @@ ANOTHER_SCHEME = "record of a URL that is not http or https"
 SEGMENT = "segment of a record"
 CONVERSION = "conversion record"
 OTHER_TYPE = "record of an unknown type"
+ABOUT_CRAWL = "record about a crawl"
+CRAWLERS_SCHEMES = frozenset(
+    {"dns", "whois", "metadata", "urn", "file", "screenshot", "thumbnail", "youtube-dl"}
+)
+"""Schemes of records that crawlers write about their work: Heritrix, wget, Browsertrix and wpull
+(urn), Scoop and Perma (file), brozzler. No server has a document at such a URL."""
 
 _protocol = re.compile(rb"(?im)^warc-protocol: *([^\r\n]+)")
 _concurrent = re.compile(rb"(?im)^warc-concurrent-to:[ \t]*([^\r\n]+)")
 _is_request = re.compile(rb"(?im)^warc-type:[ \t]*request\b")
 _method = re.compile(r"[A-Z]{3,30}")
 _status = re.compile(rb"HTTP/\S+ +(\d{3})")
+_content_range = re.compile(
+    rb"(?im)^content-range:[ \t]*bytes[ \t]+0-(\d{1,15})/(\d{1,15})[ \t]*\r*$"
+)
 
 
 class MissingBody(BadCapture):
@@ -157,10 +175,12 @@ class Importer:
     """Where and why the first records cannot be used."""
     left_out: Counter[str] = field(default_factory=Counter)
     """Kind of records that are not documents → number of records."""
+    skipped: Counter[str] = field(default_factory=Counter)
+    """Kind of records that no server has sent as a document → number of records."""
     doubts: Counter[str] = field(default_factory=Counter)
-    """Wrong statement of records that were imported → number of records."""
+    """Wrong statement of records or files that were imported → their number."""
     examples: dict[str, str] = field(default_factory=dict)
-    """Kind or wrong statement → the URL of the first record."""
+    """Kind or wrong statement → the URL of the first record, or the first file."""
     _places: dict[str, Place] = field(default_factory=dict)
     """Key of a payload digest → the first response with it."""
     _versions: dict[str, dict[float, Place]] = field(default_factory=dict)
@@ -177,20 +197,21 @@ class Importer:
             self._add_problem(f"{source.name}: {source.problem}")
             return
         try:
+            try:
+                requests = _requests_of(source)
+            except PackedTogether:
+                self._count(self.doubts, PACKED_TOGETHER, source.name)
+                source = unpacked(source)
+                requests = _requests_of(source)
             with source.open() as file:
-                requests = Requests(
-                    head for head in records_of(file) if isinstance(head, RecordHead)
-                )
-                file.seek(0)
                 for head in records_of(file):
                     if isinstance(head, Damage):
                         self._add_problem(f"{source.name} {head}")
                         continue
-                    _check_framing(head)
                     yield from self._events_of_record(source, head, requests, now)
         except BadCapture as error:
             self._add_problem(f"{source.name}: {error}")
-        except DAMAGED_ZIP as error:
+        except DAMAGED as error:
             self._add_problem(f"{source.name} is damaged: {error}")
         except OSError as error:
             raise GossamerError(f"{source.name} cannot be read: {error}") from error
@@ -208,10 +229,13 @@ class Importer:
         self, source: Source, head: RecordHead, requests: Requests, now: float
     ) -> Iterator[Event]:
         kind = head.kind.lower()
-        if head.is_filler or kind in SILENT_TYPES or head.url.startswith("dns:"):
+        if head.is_filler or kind in SILENT_TYPES:
+            return
+        if head.url.partition(":")[0].lower() in CRAWLERS_SCHEMES:
+            self._count(self.skipped, ABOUT_CRAWL, head.url)
             return
         if reason := _reason_to_leave_out(kind, head, requests):
-            self._leave_out(reason, head.url)
+            self._count(self.left_out, reason, head.url)
             return
         yield from self._events_of_capture(source, head, now)
 
@@ -221,7 +245,7 @@ class Importer:
             if head.kind.lower() != REVISIT:
                 self._remember(source, head, url)
             page = self._page_of(source, head, url, now)
-        except DAMAGED_ZIP as error:
+        except DAMAGED as error:
             self._add_problem(f"{source.name} at byte {head.offset}: {error}")
             return
         except MissingBody as error:
@@ -246,7 +270,7 @@ class Importer:
     def _remember(self, source: Source, head: RecordHead, url: str) -> None:
         """Remember the place of a response, whose body revisit records may need."""
         status = _status.match(head.block)
-        if status and int(status[1]) in (PARTIAL_CONTENT, NOT_MODIFIED):
+        if status and (int(status[1]) == NOT_MODIFIED or _is_part(int(status[1]), head.block)):
             return
         place = Place(source, head.offset, head.length)
         if head.digest:
@@ -262,11 +286,11 @@ class Importer:
             self.counts["erased"] += 1
             return None
         capture = read_capture_at(source, head.offset, head.length)
-        if capture.status == PARTIAL_CONTENT:
-            self._leave_out(PART_OF_DOCUMENT, head.url)
+        if _is_part(capture.status, capture.block):
+            self._count(self.left_out, PART_OF_DOCUMENT, head.url)
             return None
         if is_interim(capture.status) or capture.status == SWITCHING_PROTOCOLS:
-            self._leave_out(NOT_FINAL, head.url)
+            self._count(self.left_out, NOT_FINAL, head.url)
             return None
         at = _possible_time(capture.fetched_at, source, now)
         if self.is_archived(url, at):
@@ -282,9 +306,13 @@ class Importer:
             capture = replace(capture, has_head=has_head).with_body_of(earlier)
         elif capture.status == NOT_MODIFIED and validators == NO_VALIDATORS:
             raise BadCapture("the 304 has neither an ETag nor a Last-Modified")
+        if capture.status == PARTIAL_CONTENT:
+            if len(capture.body) != _whole_length(capture.block):
+                self._count(self.left_out, PART_OF_DOCUMENT, head.url)
+                return None
+            capture = _as_whole(capture)
         for doubt in capture.doubts:
-            self.doubts[doubt] += 1
-            self.examples.setdefault(doubt, head.url)
+            self._count(self.doubts, doubt, head.url)
         return self._make_page(source, head, capture, validators, url, at, now)
 
     def _read_earlier(self, capture: Capture, head: RecordHead, url: str) -> Capture:
@@ -358,14 +386,19 @@ class Importer:
         kind = whole_type(capture.headers, capture.body)
         return Purpose.PAGE if self.accepts(capture.status, kind) else Purpose.REQUISITE
 
-    def _leave_out(self, kind: str, url: str) -> None:
-        self.left_out[kind] += 1
-        self.examples.setdefault(kind, url)
+    def _count(self, counter: Counter[str], kind: str, example: str) -> None:
+        counter[kind] += 1
+        self.examples.setdefault(kind, example)
 
     def _add_problem(self, problem: str) -> None:
         self.counts["problem"] += 1
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(problem)
+
+
+def _requests_of(source: Source) -> Requests:
+    with source.open() as file:
+        return Requests(head for head in records_of(file) if isinstance(head, RecordHead))
 
 
 def _reason_to_leave_out(kind: str, head: RecordHead, requests: Requests) -> str:
@@ -404,13 +437,24 @@ def _possible_time(at: float, source: Source, now: float) -> float:
     return max(WEB_BEGAN_AT, at if at <= now else min(source.written_at, now))
 
 
-def _check_framing(head: RecordHead) -> None:
-    """Raise BadCapture if *head* has more than one record: the file was compressed as a whole."""
-    length = record_length(head.head)
-    if length is not None and head.head[length:].strip(LINE_ENDS):
-        raise BadCapture(
-            "its records are not compressed one by one: write it again with warcio recompress"
-        )
+def _is_part(status: int, block: bytes) -> bool:
+    return status == PARTIAL_CONTENT and _whole_length(block) is None
+
+
+def _whole_length(block: bytes) -> int | None:
+    """Return the length of the document, if *block* has a response with all bytes of it in its
+    Content-Range (RFC 9110, 14.4); else None."""
+    ranges = _content_range.findall(split_head(block)[0])
+    if len(ranges) != 1:
+        return None
+    last, length = map(int, ranges[0])
+    return length if length == last + 1 else None
+
+
+def _as_whole(capture: Capture) -> Capture:
+    """Return a 206 with all bytes of its document as a 200 (RFC 9110, 15.3.7.3)."""
+    headers = tuple(one for one in capture.headers if one[0].lower() != "content-range")
+    return replace(capture, status=OK, reason="OK", headers=headers)
 
 
 def _validators_of(capture: Capture, head: RecordHead) -> Validators:

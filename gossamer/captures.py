@@ -56,6 +56,7 @@ DICTIONARY_HEAD_BYTES = 8
 """The signature of a skippable frame, and its length in four bytes, the lowest first."""
 WRONG_BLOCK_DIGEST = "the block digest is wrong, and the payload digest is right"
 WRONG_PAYLOAD_DIGEST = "the payload digest is wrong, and the block digest is right"
+WRONG_LENGTH = "the Content-Length is too small: more bytes are behind the content"
 WRONG_DATE = "the WARC-Date is invalid: the time is that of the Date header"
 VOLUME_CACHE_SIZE = 16
 
@@ -260,6 +261,8 @@ def parse_record(record: bytes) -> Capture:
     body = _without_transfer_coding(reply.body, reply.headers)
     digest = fields.get("warc-payload-digest", "")
     doubts = _wrong_digests(kind, fields, block, (body, *reply.sent))
+    if rest[len(block) :].strip(b"\r\n"):
+        doubts.append(WRONG_LENGTH)
     at = parse_time(fields.get("warc-date", ""))
     if at is None:
         at = _date_header(reply.headers)

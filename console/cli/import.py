@@ -26,7 +26,7 @@ from services.fetcher.outcome import accept_types
 BATCH_BYTES = 4 << 20
 """Bytes of messages that are appended at once."""
 LEFT_OUT = 3
-"""The exit status if all records can be used, and some of them are not documents."""
+"""The exit status if all records can be used, and some responses are not documents."""
 ARCHIVE = "archive"
 """The service whose list of erasures names every erased URL."""
 
@@ -115,7 +115,11 @@ def _print_result(importer: Importer, files: int, name: str) -> None:
     ]
     say(f"{plural(files, 'WARC file')}: {', '.join(purposes) or 'no capture'} added to {name}.")
     _say_left_out(counts)
-    for found, verb in ((importer.left_out, "Left out"), (importer.doubts, "Doubtful")):
+    for found, verb in (
+        (importer.left_out, "Left out"),
+        (importer.skipped, "Skipped"),
+        (importer.doubts, "Doubtful"),
+    ):
         for kind, number in found.most_common():
             say(f"{verb}: {kind}: {number}, such as {importer.examples[kind]}.")
     for problem in importer.problems:

@@ -53,6 +53,8 @@ class RecordHead:
     """Compressed length, in bytes."""
     head: bytes
     """The first 64 KiB of the record."""
+    unpacked: int = 0
+    """Bytes of its gzip member or zstd frame, without compression; 0 in a plain file."""
 
     @cached_property
     def fields(self) -> Fields:
@@ -130,6 +132,8 @@ class RecordReader:
         """The end of the last whole record."""
         self.is_damaged = False
         """Whether there are other bytes behind `position`. It is known after the last record."""
+        self.begun = bytearray()
+        """The beginning of the damaged or partial record at `position`."""
 
     def __iter__(self) -> Iterator[RecordHead]:
         """Yield each whole record, up to the first one that is damaged or partial."""
@@ -146,20 +150,22 @@ class RecordReader:
                 )
 
     def _records(self) -> Iterator[RecordHead]:
-        member, is_gzip, head, end = None, False, bytearray(), 0
+        member, size, end = None, 0, 0
+        head = self.begun
         for rest in self._pieces():
-            is_gzip = is_gzip if end else rest[0] == GZIP_MAGIC[0]
             end += len(rest)
             while rest or (member and not member.needs_input):
-                member = member or self._decompressor(is_gzip)
+                member = member or self._decompressor(rest[0] == GZIP_MAGIC[0])
                 out = member.decompress(rest, CHUNK_BYTES)
                 head += out[: MAX_HEAD_BYTES - len(head)]
+                size += len(out)
                 rest = b""
                 if member.eof:
                     rest, member = member.unused_data, None
                     offset, self.position = self.position, end - len(rest)
-                    yield RecordHead(offset, self.position - offset, bytes(head))
+                    yield RecordHead(offset, self.position - offset, bytes(head), size)
                     head.clear()
+                    size = 0
         if self.position < end:
             raise EOFError("a partial record")
 

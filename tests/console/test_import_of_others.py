@@ -5,6 +5,7 @@ import gzip
 import hashlib
 from base64 import b32encode
 from collections.abc import Callable
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,12 @@ from tests.support.transcripts import Transcript
 DATE, LATER = "2019-05-06T07:08:09Z", "2020-05-06T07:08:09Z"
 AT, LATER_AT = 1557126489.0, 1588748889.0
 OTHER_TEXT = b"<title>Sent</title><p>Your message was sent."
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "plain": bytes,
+    "gzip": gzip.compress,
+    "zstd": zstd.compress,
+}
 
 
 def http(body: bytes = TEXT, status: str = "200 OK", *headers: str, end: str = "\r\n") -> bytes:
@@ -114,6 +121,52 @@ def test_part_of_a_document_is_not_a_page(tmp_path: Path) -> None:
     result = Result(tmp_path, record("response", part), again)
     assert (result.pages, result.problems) == ([], [])
     assert result.left_out == {"part of a document (206)": 2}
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\n"])
+@pytest.mark.parametrize(
+    "block", [b"", http(b"", "206 Partial Content", "Content-Range: {}")], ids=["no block", "head"]
+)
+def test_206_with_the_whole_document_is_the_document(
+    tmp_path: Path, end: str, block: bytes
+) -> None:
+    """RFC 9110, 15.3.7.3: browsers ask for videos and PDF files with `Range: bytes=0-`."""
+    whole = f"content-range: bytes 0-{len(TEXT) - 1}/{len(TEXT)}"
+    part = http(TEXT, "206 Partial Content", whole, end=end)
+    again = block.replace(b"Content-Range: {}", whole.encode())
+    result = Result(
+        tmp_path,
+        record("response", part, DIGEST),
+        record("revisit", again, IDENTICAL, DIGEST, url=HOME, date=LATER),
+    )
+    assert (result.left_out, result.problems) == ({}, [])
+    found = [(page.visit.url, page.status, page.body, page.headers) for page in result.pages]
+    headers = (("Content-Type", "text/html"),)
+    assert found == [(OLD, 200, TEXT, headers), (HOME, 200, TEXT, headers)]
+    assert [page.visit.purpose for page in result.pages] == [Purpose.PAGE] * 2
+
+
+@pytest.mark.parametrize(
+    "ranges",
+    [
+        (f"bytes 0-{len(TEXT) - 1}/*",),
+        (f"bytes 0-{len(TEXT) - 1}/{len(TEXT) + 1}",),
+        (f"bytes 1-{len(TEXT)}/{len(TEXT) + 1}",),
+        (f"bytes 0-{len(TEXT)}/{len(TEXT) + 1}",),
+        (f"lines 0-{len(TEXT) - 1}/{len(TEXT)}",),
+        (f"bytes 0-{len(TEXT) - 1}/{len(TEXT)}", "bytes 0-9/10"),
+        (),
+    ],
+)
+def test_206_that_does_not_prove_to_be_whole_is_a_part(
+    tmp_path: Path, ranges: tuple[str, ...]
+) -> None:
+    """RFC 9110, 14.4: an unknown length, another unit, or fewer bytes than it says."""
+    fields = (f"Content-Range: {one}" for one in ranges)
+    part = http(TEXT, "206 Partial Content", *fields)
+    result = Result(tmp_path, record("response", part))
+    assert (result.pages, result.problems) == ([], [])
+    assert result.left_out == {"part of a document (206)": 1}
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\n"])
@@ -258,15 +311,10 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("container", ["plain", "gzip", "zstd"])
+@pytest.mark.parametrize("container", PACKERS)
 def test_records_behind_a_damaged_one_are_read(tmp_path: Path, damage: str, container: str) -> None:
     """The kind of iipc/jwarc#26: one record that cannot be read hides the others."""
-    packers: dict[str, Callable[[bytes], bytes]] = {
-        "plain": bytes,
-        "gzip": gzip.compress,
-        "zstd": zstd.compress,
-    }
-    pack = packers[container]
+    pack = PACKERS[container]
     urls = [f"{HOME}{number}" for number in range(5)]
     records = [pack(record("response", http(url.encode() * 9), url=url)) for url in urls]
     for number in (1, 3):
@@ -276,6 +324,91 @@ def test_records_behind_a_damaged_one_are_read(tmp_path: Path, damage: str, cont
     found = [page.visit.url for page in read(importer, tmp_path / "a")]
     assert {urls[0], urls[2], urls[4]} <= {*found}
     assert len(importer.problems) in (1, 2)
+
+
+@pytest.mark.parametrize("container", PACKERS)
+@pytest.mark.parametrize("kept", [1, 9, 60, -1])
+def test_records_before_a_cut_end_are_read(tmp_path: Path, container: str, kept: int) -> None:
+    """The writer was killed within its last record."""
+    pack = PACKERS[container]
+    urls = [f"{HOME}{number}" for number in range(3)]
+    *whole, last = [pack(record("response", http(), url=url).rstrip()) for url in urls]
+    (tmp_path / "a").write_bytes(b"".join(one + b"\r\n" * (pack is bytes) for one in whole))
+    start = (tmp_path / "a").stat().st_size
+    with (tmp_path / "a").open("ab") as file:
+        file.write(last[:kept])
+    importer = make_importer()
+    assert [page.visit.url for page in read(importer, tmp_path / "a")] == urls[:2]
+    assert importer.problems == [f"a is damaged from byte {start} on"]
+
+
+@pytest.mark.parametrize("size", [10, 100_000])
+@pytest.mark.parametrize("kind", ["warc", "arc"])
+@pytest.mark.parametrize("packer", ["gzip", "zstd"])
+def test_file_that_is_compressed_as_a_whole_is_read(
+    tmp_path: Path, packer: str, kind: str, size: int
+) -> None:
+    """webrecorder/warcio: `example-bad-non-chunked.warc.gz`. All records were lost."""
+    pages = [(OLD, http(b"a" * size)), (HOME, http(b"b" * size))]
+    plain = b"".join(record("response", block, url=url) for url, block in pages)
+    if kind == "arc":
+        plain = arc(1, *pages, packed=False)
+    (tmp_path / "a").write_bytes(PACKERS[packer](plain))
+    importer = make_importer()
+    found = [(page.visit.url, page.body) for page in read(importer, tmp_path / "a")]
+    assert found == [(OLD, b"a" * size), (HOME, b"b" * size)]
+    assert (importer.problems, importer.examples) == (
+        [],
+        {"records are not compressed one by one": "a"},
+    )
+    assert importer.doubts == {"records are not compressed one by one": 1}
+
+
+def test_end_of_a_file_that_is_compressed_as_a_whole_is_cut(tmp_path: Path) -> None:
+    """The kind of `example-bad-non-chunked.warc.gz`: the records before the cut are there."""
+    bodies = [hashlib.sha512(bytes([number])).digest() * 900 for number in range(9)]
+    plain = b"".join(record("response", http(one), url=HOME + one[:4].hex()) for one in bodies)
+    packed = gzip.compress(plain)
+    (tmp_path / "a").write_bytes(packed[: len(packed) * 2 // 3])
+    importer = make_importer()
+    found = [page.body for page in read(importer, tmp_path / "a")]
+    assert found and found == bodies[: len(found)]
+    assert "is damaged from byte" in importer.problems[0]
+
+
+@pytest.mark.parametrize("container", PACKERS)
+@pytest.mark.parametrize("more", [-210, -1, 1, 2, 4, 5, 7, 9])
+def test_wrong_content_length_hides_no_other_record(
+    tmp_path: Path, container: str, more: int
+) -> None:
+    """iipc/jwarc#29 (wget), webrecorder/warcio.js#18 and N0taN3rd/Squidwarc#32 (node-warc),
+    machawk1/warcreate#122, internetarchive/archive-commons#2: it is a few bytes too small, counts
+    characters, or counts the lines behind the content."""
+    block = http(b"x" * 999)
+    wrong = record("response", block, url=HOME)
+    said = f"Content-Length: {len(block)}".encode()
+    wrong = wrong.replace(said, f"Content-Length: {len(block) + more}".encode())
+    made = [record("response", http(), url=OLD), wrong, record("response", http(), date=LATER)]
+    (tmp_path / "a").write_bytes(b"".join(PACKERS[container](one) for one in made))
+    importer = make_importer()
+    found = [page.visit.url for page in read(importer, tmp_path / "a")]
+    assert found.count(OLD) == 2
+    assert "records are not compressed one by one" not in importer.doubts
+    # The lines behind the content may be counted; their number is not certain.
+    assert (importer.problems or importer.doubts) or 0 < more <= 4
+
+
+def test_plain_and_compressed_files_may_be_joined(tmp_path: Path) -> None:
+    """`cat a.warc b.warc.gz c.warc.zst`, in every order."""
+    urls = [f"{HOME}{number}" for number in range(6)]
+    made = [record("response", http(url.encode()), url=url) for url in urls]
+    pack = (bytes, gzip.compress, zstd.compress)
+    for order in permutations((0, 0, 1, 1, 2, 2)):
+        packed = [pack[kind](one) for kind, one in zip(order, made, strict=True)]
+        (tmp_path / "a").write_bytes(b"".join(packed))
+        importer = make_importer()
+        assert [page.visit.url for page in read(importer, tmp_path / "a")] == urls
+        assert (importer.problems, importer.doubts) == ([], {})
 
 
 @pytest.mark.parametrize("block", [http(b"", "304 Not Modified"), b""])
@@ -348,13 +481,12 @@ def test_records_that_are_not_documents_are_counted_by_kind(tmp_path: Path) -> N
     result = Result(
         tmp_path,
         record("conversion", TEXT, "Content-Type: text/plain"),
-        record("resource", TEXT, url="file:///screenshot.html"),
-        record("response", TEXT, url="whois://whois.test/a"),
+        record("resource", TEXT, url="ftp://a.test/old"),
+        record("response", TEXT, url="gemini://a.test/old"),
         record("response", http(), "WARC-Segment-Number: 1"),
         record("continuation", TEXT, "WARC-Segment-Number: 2"),
         record("screenshot", TEXT),
         record("metadata", TEXT),
-        record("response", TEXT, url="dns:a.test"),
     )
     assert (result.pages, result.problems) == ([], [])
     assert result.left_out == {
@@ -363,7 +495,26 @@ def test_records_that_are_not_documents_are_counted_by_kind(tmp_path: Path) -> N
         "segment of a record": 2,
         "record of an unknown type": 1,
     }
-    assert result.importer.examples["record of a URL that is not http or https"].startswith("file:")
+    assert result.importer.examples["record of a URL that is not http or https"].startswith("ftp:")
+
+
+def test_records_about_a_crawl_are_counted_apart(tmp_path: Path) -> None:
+    """wget (its log), Heritrix (whois), Scoop (screenshots), Browsertrix and wpull (urn), brozzler:
+    no server has such a document, so that nothing is left out."""
+    log = "metadata://gnu.org/software/wget/warc/wget.log"
+    result = Result(
+        tmp_path,
+        record("resource", TEXT, url=log),
+        record("resource", TEXT, url=f"<{log}>"),
+        record("response", TEXT, url="whois://whois.test/a"),
+        record("response", TEXT, url="dns:a.test"),
+        record("resource", TEXT, url="file:///screenshot.html"),
+        record("resource", TEXT, url="urn:pageinfo:http://a.test/"),
+        record("resource", TEXT, url="screenshot:http://a.test/"),
+    )
+    assert (result.pages, result.problems, result.left_out) == ([], [], {})
+    assert result.importer.skipped == {"record about a crawl": 7}
+    assert result.importer.examples["record about a crawl"] == log
 
 
 @pytest.mark.parametrize(
@@ -445,6 +596,7 @@ def test_command_names_what_it_leaves_out_and_its_status_says_so(
             (
                 record("response", http(), f"WARC-Block-Digest: {sha1(b'')}", DIGEST),
                 record("conversion", TEXT),
+                record("resource", TEXT, url="metadata://gnu.org/software/wget/warc/wget.log"),
                 request("POST", "WARC-Concurrent-To: <urn:a>"),
                 response_id(),
             )
@@ -452,5 +604,18 @@ def test_command_names_what_it_leaves_out_and_its_status_says_so(
     )
     transcript("seed", "--data", data, HOME)
     transcript("import", "--data", data, file, status=3)
+    with open_crawl(None, data) as crawl:
+        assert crawl.definition() is not None
+
+
+def test_command_succeeds_if_only_records_about_a_crawl_are_skipped(
+    tmp_path: Path, transcript: Transcript
+) -> None:
+    """Each WARC file of wget has its log, and the status was 3."""
+    data, file = tmp_path / "data", tmp_path / "wget.warc"
+    log = record("resource", TEXT, url="metadata://gnu.org/software/wget/warc/wget.log")
+    file.write_bytes(record("response", http()) + log)
+    transcript("seed", "--data", data, HOME)
+    transcript("import", "--data", data, file)
     with open_crawl(None, data) as crawl:
         assert crawl.definition() is not None
