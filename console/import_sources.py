@@ -38,6 +38,7 @@ from services.archive.arc import arc_length, as_warc
 from services.archive.reading import (
     CHUNK_BYTES,
     LINE_ENDS,
+    MAX_HEAD_BYTES,
     MAX_LINE_END_BYTES,
     RECORD_START,
     PlainRecordReader,
@@ -61,6 +62,7 @@ ENCRYPTED = 1
 """The flag of an encrypted member."""
 NOT_A_WARC = "it is not a WARC, ARC or WACZ file"
 PACKED_TOGETHER = "records are not compressed one by one"
+NO_DICTIONARY = "its records need a dictionary, which is not in the file"
 
 
 MAX_RESTARTS = 1000
@@ -72,7 +74,8 @@ GZIP_MEMBER = GZIP_MAGIC + b"\x08"
 
 
 class PackedTogether(BadCapture):
-    """Records are compressed together: they have no positions in the file."""
+    """A gzip member or zstd frame has several records, or a part of one: they have no positions in
+    the file."""
 
 
 class Damage(NamedTuple):
@@ -259,29 +262,38 @@ class _Unpacked:
 def records_of(file: BinaryIO) -> Iterator[RecordHead | Damage]:
     """Yield the records of *file*, as records of WARC, and the damaged parts between them.
 
-    Raise BadCapture if it is not an archive, and PackedTogether if records are compressed together.
+    Raise BadCapture if it is not an archive, and PackedTogether if its records are not compressed
+    one by one.
     """
     start = file.read(START_BYTES)
     dictionary = read_dictionary(partial(read_range, file)) if _has_dictionary(start) else None
     mark = _mark_of(start)
+    if dictionary is None and _needs_dictionary(start):
+        raise BadCapture(NO_DICTIONARY)
     at, damaged_at = 0, -1
     for _ in range(MAX_RESTARTS):
         reader = _reader_at(file, at, mark, dictionary)
         base = at if isinstance(reader, RecordReader) else 0
+        is_cut = False
         for head in reader:
             if damaged_at >= 0:
                 yield Damage(min(damaged_at, at), at)
                 damaged_at = -1
-            _check_packing(head)
-            found = as_warc(head.head)
-            yield RecordHead(base + head.offset, head.length, found or head.head)
+            offset = base + head.offset
+            if head.unpacked:
+                _check_packing(head, is_cut)
+                is_cut = _is_cut(head)
+            if head.unpacked and _content_end(head.head) is None and _has_whole_head(head):
+                yield Damage(offset, offset + head.length)
+                continue
+            yield RecordHead(offset, head.length, as_warc(head.head) or head.head)
         if not reader.is_damaged:
             return
         if behind := _mark_at(file, base + reader.position, mark):
             at, mark = base + reader.position, behind
             continue
         if isinstance(reader, RecordReader):
-            _check_packing(RecordHead(damaged_at, 0, bytes(reader.begun)))
+            _check_packing(RecordHead(base + reader.position, 0, bytes(reader.begun)), is_cut)
         if damaged_at < 0:
             damaged_at = base + reader.position
         # A record whose Content-Length is too large has the beginning of the next one.
@@ -321,12 +333,15 @@ def _mark_at(file: BinaryIO, at: int, mark: bytes) -> bytes:
     return _mark_of(start)
 
 
-def _check_packing(head: RecordHead) -> None:
-    """Raise PackedTogether if the gzip member or zstd frame of *head* has more than one record.
+def _check_packing(head: RecordHead, is_behind_cut: bool) -> None:
+    """Raise PackedTogether if the gzip member or zstd frame of *head* has more than one record, or
+    the rest of the one before, *is_behind_cut*.
 
     Of bytes behind a long record it is not known whether they are one.
     """
-    length = record_length(head.head) or arc_length(head.head) or 0
+    if is_behind_cut and head.head and not _begins_record(head.head):
+        raise PackedTogether(PACKED_TOGETHER)
+    length = _content_end(head.head) or 0
     rest = head.head[length:].lstrip(LINE_ENDS)
     is_unknown = length >= len(head.head) and head.unpacked - length > MAX_LINE_END_BYTES
     if length and (_begins_record(rest) or is_unknown):
@@ -334,7 +349,29 @@ def _check_packing(head: RecordHead) -> None:
 
 
 def _begins_record(data: bytes) -> bool:
-    return RECORD_START.match(data) is not None or arc_length(data) is not None
+    return data.startswith(WARC_START) or arc_length(data) is not None
+
+
+def _content_end(data: bytes) -> int | None:
+    """Return the length of the record that *data* begins with; None without one."""
+    return record_length(data) or arc_length(data)
+
+
+def _has_whole_head(head: RecordHead) -> bool:
+    return head.unpacked < MAX_HEAD_BYTES or not _begins_record(head.head)
+
+
+def _is_cut(head: RecordHead) -> bool:
+    """Return whether the end of a record is not in its member or frame."""
+    length = _content_end(head.head)
+    return head.unpacked < length if length else _begins_record(head.head)
+
+
+def _needs_dictionary(start: bytes) -> bool:
+    try:
+        return start.startswith(ZSTD_MAGIC) and zstd.get_frame_info(start).dictionary_id != 0
+    except zstd.ZstdError:
+        return False
 
 
 def _reader_at(

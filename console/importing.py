@@ -71,7 +71,7 @@ OK, PARTIAL_CONTENT, SWITCHING_PROTOCOLS = 200, 206, 101
 REQUEST, GET = "request", "GET"
 REQUEST_BYTES = 4 << 10
 """Bytes of a record that are searched for its type."""
-SILENT_TYPES = ("", "warcinfo", REQUEST, "metadata")
+SILENT_TYPES = ("warcinfo", REQUEST, "metadata")
 """Types of records that are about captures."""
 SERVER_NOT_MODIFIED = "server-not-modified"
 """The end of the WARC-Profile of a 304."""
@@ -96,7 +96,7 @@ _protocol = re.compile(rb"(?im)^warc-protocol: *([^\r\n]+)")
 _concurrent = re.compile(rb"(?im)^warc-concurrent-to:[ \t]*([^\r\n]+)")
 _is_request = re.compile(rb"(?im)^warc-type:[ \t]*request\b")
 _method = re.compile(r"[A-Z]{3,30}")
-_status = re.compile(rb"HTTP/\S+ +(\d{3})")
+_status = re.compile(rb"(?i)HTTP/\S+ +(\d{3})")
 _content_range = re.compile(
     rb"(?im)^content-range:[ \t]*bytes[ \t]+0-(\d{1,15})/(\d{1,15})[ \t]*\r*$"
 )

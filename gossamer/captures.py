@@ -38,7 +38,13 @@ from msgspec.structs import replace
 from gossamer.errors import GossamerError
 from gossamer.volumes import Volume
 from gossamer.web.coding import GZIP, GZIP_MAGIC, ZSTD_MAGIC, decode
-from gossamer.web.http import NOT_MODIFIED, Headers, first_value, joined_values
+from gossamer.web.http import (
+    NOT_MODIFIED,
+    Headers,
+    decode_urls,
+    first_value,
+    joined_values,
+)
 
 MAX_RECORD_BYTES = 128 << 20
 """Bytes of a record, as stored and as decompressed. A larger record is not read."""
@@ -65,7 +71,7 @@ _head_end = re.compile(rb"\r{0,2}\n\r{0,2}\n")
 _line_end = re.compile(rb"\r{0,2}\n")
 _fold = re.compile(rb"\r{0,2}\n[ \t]+")
 _chunk_size = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r\n")
-_status_line = re.compile(r"HTTP/(\d(?:\.\d)?) +(\d{3})(?: (.*))?")
+_status_line = re.compile(r"HTTP/(\d(?:\.\d)?) +(\d{3})(?!\d) *(.*)", re.IGNORECASE)
 
 
 class BadCapture(GossamerError):
@@ -270,7 +276,7 @@ def parse_record(record: bytes) -> Capture:
     return Capture(
         record_type=kind,
         record_id=fields.get("warc-record-id", ""),
-        url=fields.get("warc-target-uri", "").strip("<>"),
+        url=_url(fields, "warc-target-uri"),
         fetched_at=at,
         status=reply.status,
         reason=reply.reason,
@@ -334,7 +340,7 @@ def _parse_response(block: bytes) -> _Reply:
         if not (is_interim(int(status[2])) and body.startswith(b"HTTP/")):
             return _Reply(
                 status=int(status[2]),
-                reason=status[3] or "",
+                reason=status[3],
                 version=status[1],
                 headers=tuple(_lines(head)),
                 block=block,
@@ -440,10 +446,14 @@ def _algorithm(digest: str) -> str | None:
 
 def _reference(fields: dict[str, str]) -> Reference:
     return Reference(
-        url=fields.get("warc-refers-to-target-uri", "").strip("<>"),
+        url=_url(fields, "warc-refers-to-target-uri"),
         fetched_at=parse_time(fields.get("warc-refers-to-date", "")),
         record_id=fields.get("warc-refers-to", ""),
     )
+
+
+def _url(fields: dict[str, str], name: str) -> str:
+    return decode_urls(fields.get(name, "").strip("<>").encode("latin-1"))
 
 
 def parse_time(date: str) -> float | None:

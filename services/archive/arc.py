@@ -3,7 +3,8 @@
     http://a.example/ 192.0.2.7 20040501120000 text/html 4217
 
 A record begins with such a line: URL, address, time, type and length, in version 2 with more fields
-before the length. Its content is an HTTP response. The record of a WARC file says the same.
+before the length. Its content is an HTTP response, or a body alone: a server of HTTP/0.9 sends no
+head (RFC 1945, 6). The record of a WARC file says the same.
 """
 
 import re
@@ -11,6 +12,8 @@ import re
 START = b"filedesc:"
 """The first bytes of an ARC file: its first record describes it."""
 MAX_LINE_BYTES = 8 << 10
+HTTP_START = b"HTTP/"
+NO_TYPE = b"no-type"
 
 _line = re.compile(rb"\s*([A-Za-z][\w+.-]*:\S[^\r\n]*?) (\S+) (\d{14}) ([^\r\n]*?)(\d{1,15})\r?\n")
 
@@ -29,15 +32,21 @@ def as_warc(data: bytes) -> bytes | None:
     found = _line.match(data, 0, MAX_LINE_BYTES)
     if found is None:
         return None
-    url, address, date, _, length = found.groups()
-    kind = b"warcinfo" if url.startswith(START) else b"response"
-    head = (
+    url, address, date, about, length = found.groups()
+    content = data[found.end() : found.end() + int(length)]
+    kind, content_type = b"response", b"application/http; msgtype=response"
+    if url.startswith(START):
+        kind = b"warcinfo"
+    elif url.lower().startswith(b"http") and content and content[:5].upper() != HTTP_START:
+        kind, content_type = b"resource", about.split(b" ")[0].rstrip(b",")
+    head = [
         b"WARC/1.0",
         b"WARC-Type: " + kind,
         b"WARC-Target-URI: " + url,
         b"WARC-Date: " + date,
         b"WARC-IP-Address: " + address,
-        b"Content-Type: application/http; msgtype=response",
         b"Content-Length: " + length,
-    )
-    return b"\r\n".join(head) + b"\r\n\r\n" + data[found.end() : found.end() + int(length)]
+    ]
+    if content_type != NO_TYPE:
+        head.append(b"Content-Type: " + content_type)
+    return b"\r\n".join(head) + b"\r\n\r\n" + content

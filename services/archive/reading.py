@@ -38,6 +38,8 @@ DAMAGE = (igzip_lib.IsalError, zstd.ZstdError, EOFError)
 ERASED_FIELD = "X-Crawler-Erased"
 """Field of a filler, which takes the place of an erased record (`fillers`)."""
 
+_first_line = re.compile(rb"WARC/\d+\.\d+\r{0,2}\n")
+
 Fields = dict[str, str]
 """Headers by name in lower case; of several headers with one name, the first."""
 
@@ -59,7 +61,7 @@ class RecordHead:
     @cached_property
     def fields(self) -> Fields:
         """The WARC headers."""
-        return parse_fields(split_head(self.head)[0])[1]
+        return parse_fields(split_head(self.head)[0], "percent")[1]
 
     @property
     def block(self) -> bytes:
@@ -97,9 +99,13 @@ class RecordHead:
         return parse_fields(b"\r\n" + self.block)[1].get("ispartof", "")
 
 
-def parse_fields(data: bytes) -> tuple[str, Fields]:
-    """Return the first line of *data*, and the headers after it."""
-    first, *lines = data.decode("utf-8", "replace").split("\n")
+def parse_fields(data: bytes, errors: str = "replace") -> tuple[str, Fields]:
+    """Return the first line of *data*, and the headers after it.
+
+    *errors*: how octets that are not UTF-8 are decoded. In a URL they are percent-encoded
+    (`gossamer.web.http.decode_urls`), else it would be another URL.
+    """
+    first, *lines = data.decode("utf-8", errors).split("\n")
     found = Fields()
     for line in lines:
         name, colon, value = line.partition(":")
@@ -231,7 +237,7 @@ def record_length(head: bytes) -> int | None:
     fields, rest = split_head(head)
     length = parse_fields(fields)[1].get("content-length", "")
     is_valid = length.isascii() and length.isdecimal() and len(length) < MAX_DIGITS
-    if not (head.startswith(b"WARC/") and rest is not None and is_valid):
+    if not (_first_line.match(head) and rest is not None and is_valid):
         return None
     return len(head) - len(rest) + int(length)
 

@@ -55,7 +55,9 @@ DIFFERENCES = {
     "netpreserve-twitter.warc": Difference(2, 0, 0, FORMS),
     "clipped.warc.gz": Difference(1, 0, 0, CUT),
     "example-space-in-url.arc": Difference(1, 0, 0, CUT),
-    "example-wrong-chunks.warc.gz": Difference(1, 0, 0, CUT),
+    "example-wrong-chunks.warc.gz": Difference(
+        0, 0, 1, "one record in two gzip members: warcio reads the first, the digest is of both"
+    ),
     "transfer_compression_none_truncated.warc.gz": Difference(1, 0, 0, CUT),
     "Evil-Warc-Headers.warc": Difference(1, 0, 0, f"{CUT}: its Content-Length is too large"),
     "missing-status-text.warc": Difference(1, 0, 0, "the HTTP head has no end"),

@@ -398,6 +398,154 @@ def test_wrong_content_length_hides_no_other_record(
     assert (importer.problems or importer.doubts) or 0 < more <= 4
 
 
+@pytest.mark.parametrize("size", [100, 700, 66_000])
+@pytest.mark.parametrize("packer", ["gzip", "zstd"])
+def test_record_in_several_members_is_read(tmp_path: Path, packer: str, size: int) -> None:
+    """iipc/warc-specifications#118 (frames of one record), and bgzip (members of equal size)."""
+    bodies = [hashlib.sha512(bytes([number])).digest() * 2000 for number in range(3)]
+    plain = b"".join(record("response", http(one), url=HOME + one[:4].hex()) for one in bodies)
+    pack = PACKERS[packer]
+    parts = [pack(plain[at : at + size]) for at in range(0, len(plain), size)]
+    skippable = b"\x5e\x2a\x4d\x18\4\0\0\0abcd" if packer == "zstd" else b""
+    (tmp_path / "a").write_bytes(skippable.join(parts))
+    importer = make_importer()
+    assert [page.body for page in read(importer, tmp_path / "a")] == bodies
+    assert importer.problems == []
+    assert importer.doubts == {"records are not compressed one by one": 1}
+
+
+BROKEN = {
+    "version": b"WARC/1.0",
+    "no fields": b"WARC/1.0\r\n",
+    "cut in a field": b"WARC/1.0\r\nWARC-Record-ID: <urn:uuid:51",
+    "cut behind a field": b"WARC/1.0\r\nWARC-Type: response\r\nContent-Length: 3\r\n",
+    "cut before its content": record("response", b"abc")[:-7],
+    "cut in its content": record("response", b"abc")[:-5],
+    "no length": record("response", b"abc").replace(b"Content-Length", b"X-Length"),
+    "no type": record("response", http()).replace(b"WARC-Type", b"X-Type"),
+    "no url": record("response", http()).replace(b"WARC-Target-URI", b"X-Target-URI"),
+    "text": b"hello",
+    "invalid ARC date": f"{OLD} 192.0.2.7 201309081810480000 text/html 4\nabcd".encode(),
+}
+
+
+@pytest.mark.parametrize("container", PACKERS)
+@pytest.mark.parametrize("name", BROKEN)
+def test_no_broken_record_is_lost_silently(tmp_path: Path, name: str, container: str) -> None:
+    """webrecorder/warcio#127, #138, #203; internetarchive/warctools#17: each tool skipped some of
+    these without a word."""
+    pack = PACKERS[container]
+    broken = pack(BROKEN[name])
+    whole = [pack(record("response", http(), url=url)) for url in (OLD, HOME)]
+    result = Result(tmp_path, whole[0], broken, whole[1], packed=False)
+    assert [page.visit.url for page in result.pages] == [OLD, HOME]
+    # In a plain file, these are lines before the next record.
+    is_nothing = container == "plain" and name in ("no fields", "cut in a field")
+    assert result.problems or result.left_out or is_nothing
+
+
+def test_zstd_file_whose_dictionary_is_elsewhere_is_refused_with_the_reason(tmp_path: Path) -> None:
+    """iipc/warc-specifications#53: a dictionary outside of the file is lost easily."""
+    made = [record("response", http(), url=f"{HOME}{number}") for number in range(300)]
+    dictionary = zstd.train_dict(made, 2000)
+    (tmp_path / "a").write_bytes(b"".join(zstd.compress(one, zstd_dict=dictionary) for one in made))
+    importer = make_importer()
+    assert read(importer, tmp_path / "a") == []
+    assert importer.problems == ["a: its records need a dictionary, which is not in the file"]
+
+
+@pytest.mark.parametrize(
+    ("written", "url"),
+    [
+        (b"http://a.test/tag/\xc0\xa4\xb8", "http://a.test/tag/%C0%A4%B8"),
+        (b"http://a.test/caf\xe9?q=\xfc", "http://a.test/caf%E9?q=%FC"),
+        ("http://a.test/é/日".encode(), "http://a.test/%C3%A9/%E6%97%A5"),
+        (b"http://a.test/a b", "http://a.test/a%20b"),
+        (b"http://a.test/?a=,,,;b", "http://a.test/?a=,,,;b"),
+    ],
+)
+def test_octets_of_a_url_are_kept(tmp_path: Path, written: bytes, url: str) -> None:
+    """iipc/jwarc#84, #86 (ClueWeb09), webrecorder/warcio.js#105: octets that are not UTF-8 became
+    U+FFFD, which is another URL. A reference to a URL in UTF-8 was not found."""
+    first = record("response", http()).replace(OLD.encode(), written)
+    reference = b"WARC-Refers-To-Target-URI: " + written
+    again = record("revisit", b"", IDENTICAL, "X: 1", f"WARC-Refers-To-Date: {DATE}", url=HOME)
+    result = Result(tmp_path, first, again.replace(b"X: 1", reference).replace(b"2019", b"2020", 1))
+    assert result.problems == []
+    assert [page.visit.url for page in result.pages] == [url, HOME]
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "reason"),
+    [
+        ("HTTP/1.1 302 ", 302, ""),
+        ("HTTP/1.1 302", 302, ""),
+        ("HTTP/1.1 200OK", 200, "OK"),
+        ("http/1.0  404  Not Found here", 404, "Not Found here"),
+        ("HTTP/2 200 ", 200, ""),
+    ],
+)
+def test_status_line_is_read_as_the_fetcher_reads_it(
+    tmp_path: Path, line: str, status: int, reason: str
+) -> None:
+    """webrecorder/pywb#533, chfoo/warcat#19, chatnoir-eu/chatnoir-resiliparse#3,
+    apache/stormcrawler#828."""
+    (page,) = Result(tmp_path, record("response", f"{line}\r\nA: b\r\n\r\n".encode() + TEXT)).pages
+    assert (page.status, page.reason, page.body) == (status, reason, TEXT)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    ["P3P : CP=x", "X-A: a\x01b", "garbage line", "Power by: x", "X-A: a\r\n b", ": x", "X-Ä: ö"],
+)
+def test_malformed_header_hides_nothing(tmp_path: Path, lines: str) -> None:
+    """iipc/jwarc#25, #50; webrecorder/warcio#104."""
+    (page,) = Result(tmp_path, record("response", http(TEXT, "200 OK", lines, "X-B: c"))).pages
+    assert page.body == TEXT
+    assert {("Content-Type", "text/html"), ("X-B", "c")} <= {*page.headers}
+
+
+def test_body_is_not_cut_by_the_length_of_a_coding_that_was_removed(tmp_path: Path) -> None:
+    """internetarchive/warctools#15: Common Crawl removes the coding and keeps the headers."""
+    fields = ("Content-Encoding: gzip", "Content-Length: 10")
+    assert Result(tmp_path, record("response", http(TEXT, "200 OK", *fields))).bodies == [TEXT]
+
+
+def test_head_of_a_revisit_record_is_its_own(tmp_path: Path) -> None:
+    """webrecorder/pywb#751: a redirect with an equal body leads elsewhere."""
+    moved = http(TEXT, "301 Moved Permanently", "Location: /a")
+    again = http(b"", "302 Found", "Location: /b")
+    result = Result(
+        tmp_path, record("response", moved, DIGEST), record("revisit", again, DIGEST, date=LATER)
+    )
+    assert [(page.status, page.headers[-1][1], page.body) for page in result.pages] == [
+        (301, "/a", TEXT),
+        (302, "/b", TEXT),
+    ]
+
+
+def test_revisit_record_of_a_form_is_left_out(tmp_path: Path) -> None:
+    """webrecorder/pywb#762: the request of a revisit record is a POST."""
+    again = record("revisit", http(b""), DIGEST, "WARC-Record-ID: <urn:2>", date=LATER)
+    posted = request("POST", "WARC-Concurrent-To: <urn:2>", date=LATER)
+    result = Result(tmp_path, record("response", http(), DIGEST), again, posted)
+    assert (result.bodies, result.problems) == ([TEXT], [])
+    assert result.left_out == {"response to a request that is not a GET": 1}
+
+
+def test_resource_record_without_a_type_is_sniffed(tmp_path: Path) -> None:
+    """webrecorder/warcio.js#22: WARC 1.1, 5.6, does not require Content-Type."""
+    (page,) = Result(tmp_path, record("resource", TEXT)).pages
+    assert (page.headers, page.visit.purpose) == ((), Purpose.PAGE)
+
+
+def test_answer_of_a_proxy_to_connect_is_left_out(tmp_path: Path) -> None:
+    """webrecorder/cdxj-indexer#20: the URL of the record is a host and a port."""
+    result = Result(tmp_path, record("response", http(b""), url="a.test:443"))
+    assert (result.pages, result.problems) == ([], [])
+    assert result.left_out == {"record of a URL that is not http or https": 1}
+
+
 def test_plain_and_compressed_files_may_be_joined(tmp_path: Path) -> None:
     """`cat a.warc b.warc.gz c.warc.zst`, in every order."""
     urls = [f"{HOME}{number}" for number in range(6)]
@@ -574,6 +722,32 @@ def test_arc_files_are_read(tmp_path: Path, version: int, packed: bool) -> None:
         ("http://a.test/a%20b", OTHER_TEXT),
     ]
     assert (found[0].started_at, found[0].address) == (AT, "192.0.2.7")
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_arc_record_without_a_head_is_the_document(tmp_path: Path, packed: bool) -> None:
+    """iipc/jwarc#96: responses of 2001 that are no more than their body (RFC 1945, 6)."""
+    data = arc(1, (OLD, TEXT), (HOME, b""), packed=packed).replace(b"text/html", b"no-type")
+    if packed:
+        data = arc(1, (OLD, TEXT), (HOME, b""), packed=True)
+    (tmp_path / "a").write_bytes(data)
+    importer = make_importer()
+    (page,) = read(importer, tmp_path / "a")
+    assert (page.visit.url, page.status, page.body) == (OLD, 200, TEXT)
+    assert page.headers == ((("Content-Type", "text/html"),) if packed else ())
+    assert ["no HTTP response" in problem for problem in importer.problems] == [True]
+
+
+def test_arc_record_with_blanks_in_its_line_is_read(tmp_path: Path) -> None:
+    """internetarchive/liveweb#41, internetarchive/warctools#3, webrecorder/warcio#61: blanks in the
+    URL or the type."""
+    data = arc(1, ("http://a.test/a b?c=WEL 802.02(B)", http()), packed=True)
+    line = f"{OLD} 192.0.2.7 20130908181048 08Sep2013 18:10-1:47GMT, text/html {len(http())}\n"
+    data += gzip.compress(line.encode() + http())
+    (tmp_path / "a").write_bytes(data)
+    importer = make_importer()
+    found = [page.visit.url for page in read(importer, tmp_path / "a")]
+    assert (found, importer.problems) == (["http://a.test/a%20b?c=WEL%20802.02(B)", OLD], [])
 
 
 @pytest.mark.parametrize(
