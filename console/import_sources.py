@@ -281,11 +281,14 @@ def records_of(file: BinaryIO) -> Iterator[RecordHead | Damage]:
                 damaged_at = -1
             offset = base + head.offset
             if head.unpacked:
-                _check_packing(head, is_cut)
-                is_cut = _is_cut(head)
-            if head.unpacked and _content_end(head.head) is None and _has_whole_head(head):
-                yield Damage(offset, offset + head.length)
-                continue
+                length = _content_end(head.head)
+                _check_packing(head, length, is_cut)
+                begins = _begins_record(head.head)
+                is_cut = head.unpacked < length if length else begins
+                has_whole_head = head.unpacked < MAX_HEAD_BYTES or not begins
+                if length is None and has_whole_head:
+                    yield Damage(offset, offset + head.length)
+                    continue
             yield RecordHead(offset, head.length, as_warc(head.head) or head.head)
         if not reader.is_damaged:
             return
@@ -293,7 +296,8 @@ def records_of(file: BinaryIO) -> Iterator[RecordHead | Damage]:
             at, mark = base + reader.position, behind
             continue
         if isinstance(reader, RecordReader):
-            _check_packing(RecordHead(base + reader.position, 0, bytes(reader.begun)), is_cut)
+            begun = RecordHead(base + reader.position, 0, bytes(reader.begun))
+            _check_packing(begun, _content_end(begun.head), is_cut)
         if damaged_at < 0:
             damaged_at = base + reader.position
         # A record whose Content-Length is too large has the beginning of the next one.
@@ -333,18 +337,19 @@ def _mark_at(file: BinaryIO, at: int, mark: bytes) -> bytes:
     return _mark_of(start)
 
 
-def _check_packing(head: RecordHead, is_behind_cut: bool) -> None:
-    """Raise PackedTogether if the gzip member or zstd frame of *head* has more than one record, or
-    the rest of the one before, *is_behind_cut*.
+def _check_packing(head: RecordHead, length: int | None, is_behind_cut: bool) -> None:
+    """Raise PackedTogether if the gzip member or zstd frame of *head* has more than its record of
+    *length* bytes, or the rest of the record before, which *is_behind_cut*.
 
     Of bytes behind a long record it is not known whether they are one.
     """
     if is_behind_cut and head.head and not _begins_record(head.head):
         raise PackedTogether(PACKED_TOGETHER)
-    length = _content_end(head.head) or 0
+    if length is None:
+        return
     rest = head.head[length:].lstrip(LINE_ENDS)
     is_unknown = length >= len(head.head) and head.unpacked - length > MAX_LINE_END_BYTES
-    if length and (_begins_record(rest) or is_unknown):
+    if _begins_record(rest) or is_unknown:
         raise PackedTogether(PACKED_TOGETHER)
 
 
@@ -355,16 +360,6 @@ def _begins_record(data: bytes) -> bool:
 def _content_end(data: bytes) -> int | None:
     """Return the length of the record that *data* begins with; None without one."""
     return record_length(data) or arc_length(data)
-
-
-def _has_whole_head(head: RecordHead) -> bool:
-    return head.unpacked < MAX_HEAD_BYTES or not _begins_record(head.head)
-
-
-def _is_cut(head: RecordHead) -> bool:
-    """Return whether the end of a record is not in its member or frame."""
-    length = _content_end(head.head)
-    return head.unpacked < length if length else _begins_record(head.head)
 
 
 def _needs_dictionary(start: bytes) -> bool:

@@ -15,6 +15,7 @@ problem, with its position and the reason. Records that are something else than 
 URL, such as the response to a POST, are counted by their kind.
 """
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -35,6 +36,7 @@ from console.import_sources import (
     unpacked,
 )
 from gossamer.captures import (
+    DIGEST_SIZES,
     RECORD_TYPES,
     REVISIT,
     WRONG_DATE,
@@ -75,6 +77,8 @@ SILENT_TYPES = ("warcinfo", REQUEST, "metadata")
 """Types of records that are about captures."""
 SERVER_NOT_MODIFIED = "server-not-modified"
 """The end of the WARC-Profile of a 304."""
+EMPTY_DIGESTS = {f"{name}:{hashlib.new(name).hexdigest()}" for name in DIGEST_SIZES}
+"""Keys of the digests of an empty body, which many redirects have."""
 REFERRED_WITHIN = 1.0
 """Seconds by which WARC-Refers-To-Date may differ: some writers omit the fraction."""
 
@@ -300,6 +304,9 @@ class Importer:
         if _is_304(capture, head):
             validators = _validators_of(capture, head)
         if capture.refers_to is not None and validators == NO_VALIDATORS:
+            if _is_304(capture, head) and _has_empty_digest(capture):
+                # Some writers digest the 304, which is empty, in place of the body before.
+                capture = replace(capture, digest="")
             earlier = self._read_earlier(capture, head, url)
             # The head of a 304 without validators says nothing about the page.
             has_head = capture.has_head and capture.status != NOT_MODIFIED
@@ -318,7 +325,9 @@ class Importer:
     def _read_earlier(self, capture: Capture, head: RecordHead, url: str) -> Capture:
         """Return the response that has the body of a revisit record: the one with its digest, or
         with the URL and the date that it refers to. After a 304, it may be the version before."""
-        place = self._places.get(digest_key(capture.digest)) if capture.digest else None
+        place = None
+        if capture.digest and (capture.has_head or not _has_empty_digest(capture)):
+            place = self._places.get(digest_key(capture.digest))
         reference = capture.refers_to
         if place is None and reference is not None and reference.url:
             versions = self._versions.get(canonicalize(reference.url), {})
@@ -422,6 +431,10 @@ def _place_at(versions: dict[float, Place], at: float | None) -> Place | None:
     if nearest is None or abs(nearest - at) > REFERRED_WITHIN:
         return None
     return versions[nearest]
+
+
+def _has_empty_digest(capture: Capture) -> bool:
+    return digest_key(capture.digest) in EMPTY_DIGESTS
 
 
 def _is_304(capture: Capture, head: RecordHead) -> bool:

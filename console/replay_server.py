@@ -8,14 +8,17 @@ that has started it.
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from types import ModuleType
+from typing import Any
 
 import gevent
 from warcio.bufferedreaders import BufferedReader
 
 from gossamer.web.coding import INFLATERS, Inflater
+from gossamer.web.url import BadUrl, canonicalize
 
 READ_BY_WARCIO = {"gzip", "deflate"}
 
@@ -49,6 +52,37 @@ def add_decompressors() -> None:
             BufferedReader.DECOMPRESSORS[coding] = partial(Decompressor, make)
 
 
+def prefer_exact_urls() -> None:
+    """Let pywb show the captures of the requested URL before those of other URLs with the same key.
+
+    A SURT key has no scheme, no `www2.`, no capitals and no last slash. The other captures stay
+    behind, since pywb skips a redirect to a URL with the same key.
+    """
+    from pywb.warcserver.index import aggregator
+
+    process: Callable[[Iterator[Any], Any], Iterator[Any]] = aggregator.process_cdx
+
+    def process_exact_first(lines: Iterator[Any], query: Any) -> Iterator[Any]:
+        if not query.params.get("closest"):
+            return process(lines, query)
+        found, url = [*lines], _canonical(query.url)
+        is_exact = [_canonical(line.get("url", "")) == url for line in found]
+        parts = [
+            [line for line, exact in zip(found, is_exact, strict=True) if exact is wanted]
+            for wanted in (True, False)
+        ]
+        return chain.from_iterable(process(iter(part), query) for part in parts)
+
+    aggregator.process_cdx = process_exact_first
+
+
+def _canonical(url: str) -> str:
+    try:
+        return canonicalize(url)
+    except BadUrl:
+        return url
+
+
 def main() -> None:
     """Run pywb until standard input ends."""
     package, proxy = ModuleType("wsgiprox"), ModuleType("wsgiprox.wsgiprox")
@@ -57,6 +91,7 @@ def main() -> None:
     from pywb.apps.cli import wayback  # It lets gevent replace threads and locks.
 
     add_decompressors()
+    prefer_exact_urls()
     gevent.spawn(_exit_at_end_of_input)
     wayback()
 

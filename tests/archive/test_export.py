@@ -171,6 +171,18 @@ def export(folder: Path, target: Path, *options: str) -> dict[str, bytes]:
         return {name: file.read(name) for name in file.namelist()}
 
 
+@pytest.mark.slow
+def test_pywb_unpacks_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """webrecorder/browsertrix#2814: "does not contain any indices", though it had one."""
+    folder = archived_folder(tmp_path / "data", [page(number) for number in range(1, 9)])
+    export(folder.path, tmp_path / "a.wacz")
+    monkeypatch.chdir(tmp_path)
+    run_tool("wb-manager", "init", "c")
+    run_tool("wb-manager", "add", "--unpack-wacz", "c", "a.wacz")
+    indexes = (tmp_path / "collections" / "c" / "indexes").iterdir()
+    assert sum(len(path.read_text().splitlines()) for path in indexes) == 8
+
+
 def captures_of(entries: dict[str, bytes], tmp_path: Path) -> list[tuple[str, str]]:
     """Return type and URL of each record in the index, read at its position by FastWARC."""
     found = []

@@ -1,10 +1,14 @@
 """Which records are written, by setting, and what they say."""
 
+import gzip
+import zlib
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import brotli  # type: ignore[import-untyped]
 import pytest
+from backports import zstd
 from fastwarc.warc import WarcRecordType
 from msgspec.structs import replace
 
@@ -13,7 +17,16 @@ from gossamer.events import CrawlDefined, PageFetched, Purpose, Visit
 from gossamer.log.codec import encode
 from gossamer.settings import ArchiveSettings, load_settings
 from gossamer.web.validators import Validators
-from tests.archive.harness import NOW, Crawl, archive_pages, check, files, page, records
+from tests.archive.harness import (
+    NOW,
+    Crawl,
+    archive_pages,
+    check,
+    files,
+    page,
+    records,
+    run_tool,
+)
 
 ALL = ArchiveSettings().records
 
@@ -180,3 +193,45 @@ def test_next_file_has_its_own_dns_record(tmp_path: Path) -> None:
         archive_pages(tmp_path, page(number, host="http://site1.example"), records=("dns",))
     found = [len(records(file, WarcRecordType.resource)) for file in files(tmp_path / "warc")]
     assert found == [1, 1]
+
+
+LONG = b"<p>" + b"word " * 1000
+
+
+def coded(
+    number: int, coding: str, body: bytes, *more: tuple[str, str], **fields: Any
+) -> PageFetched:
+    headers = (("Content-Type", "text/html"), ("Content-Encoding", coding), *more)
+    return page(number, body, headers=headers, **fields)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("coding", ["br", ""])
+def test_records_of_every_kind_are_read_by_other_tools(tmp_path: Path, coding: str) -> None:
+    """webrecorder/warcio#38, #74, #95; internetarchive/heritrix3#769; apache/stormcrawler#828:
+    digests with transfer and content codings, octets in heads, HTTP/2. warcio fails at Brotli."""
+    fetched = [
+        coded(1, "gzip", gzip.compress(LONG), ("Transfer-Encoding", "gzip, chunked")),
+        coded(2, "gzip", gzip.compress(LONG)[:50], truncated="length"),
+        coded(3, "gzip", b"plain"),
+        coded(4, "gzip", b""),
+        coded(5, "deflate", zlib.compress(LONG)),
+        coded(6, "deflate", zlib.compress(LONG)[2:-4]),
+        coded(7, "zstd", zstd.compress(LONG)),
+        coded(8, "gzip, gzip", gzip.compress(gzip.compress(LONG))),
+        page(9, headers=(("Set-Cookie", "a=Ω"), ("X-A", "\xe9\xff"), ("Location", "/日"))),
+        page(10, reason="Artículo no encontrado", status=404),
+        page(11, headers=(("X A", "b"), ("", "x"), ("X-B", ""), ("X-C", "a\r\nb: c"))),
+        page(12, http_version="2", reason="", status=999),
+        page(13, http_version="1.0", headers=(("Transfer-Encoding", "chunked"),)),
+    ]
+    if coding == "br":
+        fetched.append(coded(14, "br", brotli.compress(LONG)))
+    archive_pages(tmp_path, *fetched)
+    paths = [str(path) for path in files(tmp_path / "warc")]
+    run_tool("fastwarc", "check", *paths)
+    assert len(run_tool("cdxj-indexer", *paths).splitlines()) == len(fetched)
+    index = run_tool("warcio", "index", "-f", "warc-type,http:status", *paths)
+    assert index.count('"response"') == len(fetched)
+    if coding != "br":
+        check(paths)

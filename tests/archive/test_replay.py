@@ -13,11 +13,13 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from pathlib import Path
 from struct import pack
 from threading import Thread
+from typing import Any
 from urllib.error import HTTPError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import brotli  # type: ignore[import-untyped]
 import pytest
@@ -265,6 +267,55 @@ def test_each_content_coding_is_replayed(tmp_path: Path) -> None:
         if not found[url].endswith(body)
     ]
     assert wrong == []
+
+
+@pytest.mark.slow
+def test_urls_with_one_key_in_the_index_are_told_apart(tmp_path: Path) -> None:
+    """webrecorder/pywb#943: a page of another host was shown. webrecorder/pywb#18, #73: redirects
+    to a URL with the same key are not a loop."""
+    urls = [
+        "https://www.b.example/",
+        "https://www2.b.example/",
+        "https://h.example/Case",
+        "https://h.example/case",
+        "https://j.example/a/",
+        "https://j.example/a",
+        "https://k.example/?b=1&a=2",
+        "https://k.example/?a=2&b=1",
+    ]
+    chain = ("http://a.example/", "https://a.example/", "https://www.a.example/")
+    fetched = [capture(number, url, body=url.encode()) for number, url in enumerate(urls)]
+    for number, (url, to) in enumerate(pairwise(chain)):
+        fetched.append(capture(20 + number, url, status=301, headers=(("Location", to),), body=b""))
+    fetched.append(capture(30, chain[-1], body=b"the page itself"))
+    folder = archived_folder(tmp_path / "data", fetched)
+    expected = {url: url for url in urls} | dict.fromkeys(chain, "the page itself")
+    found = {}
+    with replayed(folder) as address:
+        for url in expected:
+            with urlopen(f"{address}/mp_/{url}", timeout=HANG_TIMEOUT) as response:
+                found[url] = response.read().decode().rpartition("-->\n")[2]
+    assert found == expected
+
+
+def capture(number: int, url: str, **fields: Any) -> PageFetched:
+    """Return the fetch of *url* as page *number*."""
+    found = page(number, **fields)
+    return replace(found, visit=replace(found.visit, id=f"1.{number}.0@{url}", url=url))
+
+
+@pytest.mark.slow
+def test_range_of_a_video_is_replayed(tmp_path: Path) -> None:
+    """internetarchive/wayback#78, iipc/openwayback#179: browsers probe the end of a video."""
+    video = bytes(range(250)) * 4
+    one = page(1, video, headers=(("Content-Type", "video/mp4"), ("Content-Length", "1000")))
+    folder = archived_folder(tmp_path / "data", [one])
+    with replayed(folder) as address:
+        asked = Request(f"{address}/mp_/{one.visit.url}", headers={"Range": "bytes=990-999"})
+        with urlopen(asked, timeout=HANG_TIMEOUT) as response:
+            assert response.status == 206
+            assert response.headers["Content-Range"] == "bytes 990-999/1000"
+            assert response.read() == video[990:]
 
 
 HOSTILE = "</a><script>alert(1)</script>{{ 7 * 7 }}{% for %}{# \n%> # '\""

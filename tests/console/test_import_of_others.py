@@ -287,6 +287,38 @@ def test_304_without_validators_is_the_version_before(
     assert not page.visit.conditional
 
 
+EMPTY_DIGEST = f"WARC-Payload-Digest: {sha1(b'')}"
+
+
+@pytest.mark.parametrize("block", [b"", http(b"", "304 Not Modified")], ids=["no block", "head"])
+@pytest.mark.parametrize("fields", [(), REFERENCE])
+def test_unchanged_page_does_not_become_an_empty_redirect(
+    tmp_path: Path, block: bytes, fields: tuple[str, ...]
+) -> None:
+    """iipc/openwayback#224, internetarchive/heritrix3#118: the digest is that of the empty 304, and
+    a redirect of another URL has it, too."""
+    moved = http(b"", "302 Found", "Location: /elsewhere")
+    elsewhere = record("response", moved, EMPTY_DIGEST, url=HOME, date="2018-01-01T00:00:00Z")
+    again = record("revisit", block, NOT_MODIFIED, EMPTY_DIGEST, *fields, date=LATER)
+    result = Result(tmp_path, elsewhere, record("response", http(), DIGEST), again)
+    assert result.problems == []
+    assert (result.pages[-1].status, result.pages[-1].body) == (200, TEXT)
+
+
+def test_empty_revisit_record_does_not_get_the_head_of_another_url(tmp_path: Path) -> None:
+    """The kind of iipc/openwayback#224: two redirects without a body, and no block."""
+    records = [
+        record("response", http(b"", "302 Found", f"Location: {to}"), EMPTY_DIGEST, url=url)
+        for url, to in ((HOME, "/elsewhere"), (OLD, "/new"))
+    ]
+    again = record("revisit", b"", IDENTICAL, EMPTY_DIGEST, *REFERENCE, date=LATER)
+    unknown = record("revisit", b"", IDENTICAL, EMPTY_DIGEST, date=LATER)
+    result = Result(tmp_path, *records, again, unknown)
+    assert result.pages[-1].headers[-1] == ("Location", "/new")
+    assert len(result.pages) == 3
+    assert "in none of the files" in result.problems[0]
+
+
 @pytest.mark.parametrize("fields", [(IDENTICAL, DIGEST), (IDENTICAL, *REFERENCE)])
 def test_revisit_record_may_be_before_its_response(tmp_path: Path, fields: tuple[str, ...]) -> None:
     """`netpreserve-twitter.warc` of webrecorder/replayweb.page: records in the order in which they
@@ -483,23 +515,34 @@ def test_octets_of_a_url_are_kept(tmp_path: Path, written: bytes, url: str) -> N
         ("HTTP/1.1 200OK", 200, "OK"),
         ("http/1.0  404  Not Found here", 404, "Not Found here"),
         ("HTTP/2 200 ", 200, ""),
+        ("HTTP/1.1 404 Artículo no encontrado", 404, "Artículo no encontrado"),
     ],
 )
 def test_status_line_is_read_as_the_fetcher_reads_it(
     tmp_path: Path, line: str, status: int, reason: str
 ) -> None:
     """webrecorder/pywb#533, chfoo/warcat#19, chatnoir-eu/chatnoir-resiliparse#3,
-    apache/stormcrawler#828."""
-    (page,) = Result(tmp_path, record("response", f"{line}\r\nA: b\r\n\r\n".encode() + TEXT)).pages
+    apache/stormcrawler#828, webrecorder/warcio#95."""
+    head = f"{line}\r\nA: b\r\n\r\n".encode("latin-1")
+    (page,) = Result(tmp_path, record("response", head + TEXT)).pages
     assert (page.status, page.reason, page.body) == (status, reason, TEXT)
 
 
 @pytest.mark.parametrize(
     "lines",
-    ["P3P : CP=x", "X-A: a\x01b", "garbage line", "Power by: x", "X-A: a\r\n b", ": x", "X-Ä: ö"],
+    [
+        "P3P : CP=x",
+        "X-A: a\x01b",
+        "Set-Cookie: ³ÒÚÍ=%96; path=/",
+        "garbage line",
+        "Power by: x",
+        "X-A: a\r\n b",
+        ": x",
+        "X-Ä: ö",
+    ],
 )
 def test_malformed_header_hides_nothing(tmp_path: Path, lines: str) -> None:
-    """iipc/jwarc#25, #50; webrecorder/warcio#104."""
+    """iipc/jwarc#25, #50; webrecorder/warcio#104, #128."""
     (page,) = Result(tmp_path, record("response", http(TEXT, "200 OK", lines, "X-B: c"))).pages
     assert page.body == TEXT
     assert {("Content-Type", "text/html"), ("X-B", "c")} <= {*page.headers}
@@ -544,6 +587,16 @@ def test_answer_of_a_proxy_to_connect_is_left_out(tmp_path: Path) -> None:
     result = Result(tmp_path, record("response", http(b""), url="a.test:443"))
     assert (result.pages, result.problems) == ([], [])
     assert result.left_out == {"record of a URL that is not http or https": 1}
+
+
+def test_byte_behind_a_compressed_record_is_counted(tmp_path: Path) -> None:
+    """apache/stormcrawler#652: the file could be read up to the first record."""
+    first = gzip.compress(record("response", http()) + b"\0")
+    other = gzip.compress(record("response", http(OTHER_TEXT), url=HOME))
+    result = Result(tmp_path, first, other, packed=False)
+    assert (result.bodies, result.problems) == ([TEXT, OTHER_TEXT], [])
+    (doubt,) = result.importer.doubts
+    assert doubt.startswith("the Content-Length is too small")
 
 
 def test_plain_and_compressed_files_may_be_joined(tmp_path: Path) -> None:
