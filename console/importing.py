@@ -91,10 +91,13 @@ CONVERSION = "conversion record"
 OTHER_TYPE = "record of an unknown type"
 ABOUT_CRAWL = "record about a crawl"
 CRAWLERS_SCHEMES = frozenset(
-    {"dns", "whois", "metadata", "urn", "file", "screenshot", "thumbnail", "youtube-dl"}
+    (
+        *("dns", "whois", "metadata", "urn", "file"),
+        *("screenshot", "thumbnail", "onreadydom", "youtube-dl"),
+    )
 )
 """Schemes of records that crawlers write about their work: Heritrix, wget, Browsertrix and wpull
-(urn), Scoop and Perma (file), brozzler. No server has a document at such a URL."""
+(urn), Scoop and Perma (file), brozzler and UKWA. No server has a document at such a URL."""
 
 _protocol = re.compile(rb"(?im)^warc-protocol: *([^\r\n]+)")
 _concurrent = re.compile(rb"(?im)^warc-concurrent-to:[ \t]*([^\r\n]+)")

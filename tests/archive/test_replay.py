@@ -305,6 +305,31 @@ def capture(number: int, url: str, **fields: Any) -> PageFetched:
 
 
 @pytest.mark.slow
+def test_pages_with_odd_headers_are_replayed(tmp_path: Path) -> None:
+    """webrecorder/pywb#402, #536: octets that are not Latin-1. harvard-lil/perma#1216: an unknown
+    encoding. webrecorder/pywb#372: names of content codings."""
+    odd = {
+        "Server": ("Microsoft™".encode().decode("latin-1"), "X\xe9", "a\x01\x7fb"),
+        "Content-Disposition": ("inline; filename=中文".encode("gbk").decode("latin-1"),),
+        "Content-Type": ("text/html; charset=x-sjis", "text/html; charset=none", "text/html;;;"),
+        "Content-Encoding": ("GZIP", "x-gzip", "utf-8", "identity", ""),
+        "Content-Security-Policy": ("default-src 'none'",),
+        "X:Y": ("z",),
+    }
+    fetched = list[PageFetched]()
+    for name, value in ((name, value) for name, values in odd.items() for value in values):
+        is_coded = name == "Content-Encoding" and "gzip" in value.lower()
+        headers = (("Content-Type", "text/html"),) if name != "Content-Type" else ()
+        body = gzip.compress(b"<p>shown") if is_coded else b"<p>shown"
+        fetched.append(page(len(fetched), body, headers=(*headers, (name, value))))
+    folder = archived_folder(tmp_path / "data", fetched)
+    with replayed(folder) as address:
+        for one in fetched:
+            with urlopen(f"{address}/mp_/{one.visit.url}", timeout=HANG_TIMEOUT) as response:
+                assert response.read().endswith(b"<p>shown"), one.headers
+
+
+@pytest.mark.slow
 def test_range_of_a_video_is_replayed(tmp_path: Path) -> None:
     """internetarchive/wayback#78, iipc/openwayback#179: browsers probe the end of a video."""
     video = bytes(range(250)) * 4

@@ -3,6 +3,7 @@ that is not the document at its URL."""
 
 import gzip
 import hashlib
+import zlib
 from base64 import b32encode
 from collections.abc import Callable
 from itertools import permutations
@@ -18,6 +19,7 @@ from tests.console.test_import import HOME, OLD, TEXT, make_importer, read, writ
 from tests.console.test_import import Record as Written
 from tests.support.transcripts import Transcript
 
+GZIP_WITH_EXTRA = b"\x1f\x8b\x08\x04" + bytes(6)
 DATE, LATER = "2019-05-06T07:08:09Z", "2020-05-06T07:08:09Z"
 AT, LATER_AT = 1557126489.0, 1588748889.0
 OTHER_TEXT = b"<title>Sent</title><p>Your message was sent."
@@ -589,6 +591,17 @@ def test_answer_of_a_proxy_to_connect_is_left_out(tmp_path: Path) -> None:
     assert result.left_out == {"record of a URL that is not http or https": 1}
 
 
+def test_signature_behind_the_records_is_not_damage(tmp_path: Path) -> None:
+    """ikreymer/pywb-webrecorder#11: an empty gzip member, whose extra field is the signature."""
+    extra = b"sg\x04\0abcd"
+    head = GZIP_WITH_EXTRA + len(extra).to_bytes(2, "little") + extra
+    empty = head + zlib.compress(b"", wbits=-15) + bytes(8)
+    first = gzip.compress(record("response", http()))
+    result = Result(tmp_path, first, empty, packed=False)
+    assert (result.bodies, result.problems) == ([TEXT], [])
+    assert result.importer.doubts == {}
+
+
 def test_byte_behind_a_compressed_record_is_counted(tmp_path: Path) -> None:
     """apache/stormcrawler#652: the file could be read up to the first record."""
     first = gzip.compress(record("response", http()) + b"\0")
@@ -700,8 +713,9 @@ def test_records_that_are_not_documents_are_counted_by_kind(tmp_path: Path) -> N
 
 
 def test_records_about_a_crawl_are_counted_apart(tmp_path: Path) -> None:
-    """wget (its log), Heritrix (whois), Scoop (screenshots), Browsertrix and wpull (urn), brozzler:
-    no server has such a document, so that nothing is left out."""
+    """wget (its log), Heritrix (whois), Scoop (screenshots), Browsertrix and wpull (urn;
+    webrecorder/pywb#91), brozzler and UKWA (screenshots and DOM; webrecorder/pywb#42): no server
+    has such a document, so that nothing is left out."""
     log = "metadata://gnu.org/software/wget/warc/wget.log"
     result = Result(
         tmp_path,
@@ -712,9 +726,11 @@ def test_records_about_a_crawl_are_counted_apart(tmp_path: Path) -> None:
         record("resource", TEXT, url="file:///screenshot.html"),
         record("resource", TEXT, url="urn:pageinfo:http://a.test/"),
         record("resource", TEXT, url="screenshot:http://a.test/"),
+        record("resource", TEXT, url="onreadydom:http://a.test/"),
+        record("resource", TEXT, url="urn:X-wpull:log"),
     )
     assert (result.pages, result.problems, result.left_out) == ([], [], {})
-    assert result.importer.skipped == {"record about a crawl": 7}
+    assert result.importer.skipped == {"record about a crawl": 9}
     assert result.importer.examples["record about a crawl"] == log
 
 
