@@ -215,7 +215,7 @@ def _open_member(path: Path, member: ZipInfo) -> Iterator[BufferedReader]:
         yield cast(BufferedReader, opened)
 
 
-def unpacked(source: Source) -> Source:
+def unpack(source: Source) -> Source:
     """Return *source*, whose records are compressed together, as a plain file."""
     return replace(source, open=_Unpacked(partial(_open_packed, source)).open)
 
@@ -280,12 +280,12 @@ def records_of(file: BinaryIO) -> Iterator[RecordHead | Damage]:
                 yield Damage(min(damaged_at, at), at)
                 damaged_at = -1
             offset = base + head.offset
-            if head.unpacked:
+            if head.unpacked_length:
                 length = _content_end(head.head)
                 _check_packing(head, length, is_cut)
                 begins = _begins_record(head.head)
-                is_cut = head.unpacked < length if length else begins
-                has_whole_head = head.unpacked < MAX_HEAD_BYTES or not begins
+                is_cut = head.unpacked_length < length if length else begins
+                has_whole_head = head.unpacked_length < MAX_HEAD_BYTES or not begins
                 if length is None and has_whole_head:
                     yield Damage(offset, offset + head.length)
                     continue
@@ -297,7 +297,7 @@ def records_of(file: BinaryIO) -> Iterator[RecordHead | Damage]:
             continue
         if isinstance(reader, RecordReader):
             begun = RecordHead(base + reader.position, 0, bytes(reader.begun))
-            _check_packing(begun, _content_end(begun.head), is_cut)
+            _check_packing(begun, _content_end(begun.head), is_behind_cut=False)
         if damaged_at < 0:
             damaged_at = base + reader.position
         # A record whose Content-Length is too large has the beginning of the next one.
@@ -348,7 +348,7 @@ def _check_packing(head: RecordHead, length: int | None, is_behind_cut: bool) ->
     if length is None:
         return
     rest = head.head[length:].lstrip(LINE_ENDS)
-    is_unknown = length >= len(head.head) and head.unpacked - length > MAX_LINE_END_BYTES
+    is_unknown = length >= len(head.head) and head.unpacked_length - length > MAX_LINE_END_BYTES
     if _begins_record(rest) or is_unknown:
         raise PackedTogether(PACKED_TOGETHER)
 

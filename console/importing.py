@@ -33,7 +33,7 @@ from console.import_sources import (
     Source,
     read_capture_at,
     records_of,
-    unpacked,
+    unpack,
 )
 from gossamer.captures import (
     DIGEST_SIZES,
@@ -208,7 +208,7 @@ class Importer:
                 requests = _requests_of(source)
             except PackedTogether:
                 self._count(self.doubts, PACKED_TOGETHER, source.name)
-                source = unpacked(source)
+                source = unpack(source)
                 requests = _requests_of(source)
             with source.open() as file:
                 for head in records_of(file):

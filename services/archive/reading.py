@@ -55,7 +55,7 @@ class RecordHead:
     """Compressed length, in bytes."""
     head: bytes
     """The first 64 KiB of the record."""
-    unpacked: int = 0
+    unpacked_length: int = 0
     """Bytes of its gzip member or zstd frame, without compression; 0 in a plain file."""
 
     @cached_property
