@@ -299,8 +299,8 @@ class FetcherSettings(Section):
     """Whether requests have a Range header with the size limit. If the server answers 416, the
     document is requested once more without it (hazard range_error)."""
     bodies_limit: Bytes = 256 << 20
-    """Memory budget for all bodies that are being received. When it is used up, further bodies
-    wait."""
+    """Memory budget for all bodies that are being received. Half of it is divided by `concurrency`,
+    and each body has one of these parts. When the other half is used up, larger bodies wait."""
     slow_rate: Annotated[Natural, unit("bytes/s")] = 100
     """Minimum transfer rate of a body. A slower body is cut (hazard slow_transfer). 0 turns it
     off."""

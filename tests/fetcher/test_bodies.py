@@ -1,12 +1,14 @@
 """Limits of bodies: size, rate, and the memory of all bodies together."""
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.events import Outcome, Purpose
+from gossamer.web.url import Site
 from services.fetcher.http.bodies import MemoryBudget, Reservation, TransferRate
 from tests.fetcher.orders import Emitted, fetcher, order, run_order
 from tests.fetcher.servers import Answer, Server, endless, page, raw, serving
@@ -132,13 +134,65 @@ async def test_body_that_waits_too_long_is_retried_as_internal_error() -> None:
     assert emitted.one.started_at and emitted.pages == []
 
 
-@given(st.lists(st.integers(1, 40), min_size=1, max_size=12), st.integers(1, 100))
-def test_all_bodies_finish_within_the_memory_budget(sizes: list[int], limit: int) -> None:
+A, B = Site("a.test"), Site("b.test")
+
+
+async def test_usual_body_never_waits_for_large_ones() -> None:
+    budget = MemoryBudget(1000, bodies=10)
+    with budget.reserve(A) as first, budget.reserve(B) as usual:
+        await budget.grow(first, 2000)
+        assert not await budget.grow(usual, 50)
+
+
+async def test_large_bodies_of_a_site_leave_memory_to_others() -> None:
+    budget = MemoryBudget(1000, bodies=10)
+    with (
+        budget.reserve(A) as first,
+        budget.reserve(A) as second,
+        budget.reserve(B) as other,
+    ):
+        await budget.grow(first, 200)
+        waits = asyncio.create_task(budget.grow(second, 200))
+        await asyncio.sleep(0)
+        assert not await budget.grow(other, 200)
+        assert second.waits
+        waits.cancel()
+
+
+async def test_much_larger_body_yields_to_one_that_waits() -> None:
+    budget, ended = MemoryBudget(1000, bodies=10), asyncio.Event()
+
+    async def transfer() -> None:
+        with budget.reserve(A) as large, suppress(TimeoutError):
+            async with asyncio.timeout(None) as large.time:
+                await budget.grow(large, 600)
+                began.set()
+                await asyncio.Event().wait()
+        assert large.waits, "its visit is an internal error"
+        ended.set()
+
+    began = asyncio.Event()
+    hostile = asyncio.create_task(transfer())
+    await began.wait()
+    with budget.reserve(B) as body:
+        assert await budget.grow(body, 200)
+        assert ended.is_set()
+    await hostile
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([A, B]), st.integers(1, 40)), min_size=1, max_size=12),
+    st.integers(1, 100),
+    st.integers(1, 12),
+)
+def test_all_bodies_finish_within_the_memory_budget(
+    sizes: list[tuple[Site, int]], limit: int, bodies: int
+) -> None:
     most = 0
 
-    async def read_body(budget: MemoryBudget, size: int) -> None:
+    async def read_body(budget: MemoryBudget, site: Site, size: int) -> None:
         nonlocal most
-        with budget.reserve() as reservation:
+        with budget.reserve(site) as reservation:
             await grow(budget, reservation, size)
 
     async def grow(budget: MemoryBudget, reservation: Reservation, size: int) -> None:
@@ -149,9 +203,11 @@ def test_all_bodies_finish_within_the_memory_budget(sizes: list[int], limit: int
             await asyncio.sleep(0)
 
     async def all_of_them() -> int:
-        budget = MemoryBudget(limit)
-        await asyncio.gather(*(read_body(budget, size) for size in sizes))
+        budget = MemoryBudget(limit, bodies)
+        await asyncio.gather(*(read_body(budget, site, size) for site, size in sizes))
         return budget.used
 
     assert asyncio.run(all_of_them()) == 0
-    assert most <= limit + max(sizes) + len(sizes)
+    largest = max(size for _, size in sizes)
+    # Each site goes on with the body that it began first.
+    assert most <= limit + 2 * largest + len(sizes) * (1 + limit // (2 * bodies))

@@ -2,13 +2,18 @@
 
 If the budget is used up, a body waits until another is finished. TCP's flow control stops the
 server meanwhile. A lack of memory is our fault: the wait does not count as a slow transfer, and a
-wait until the end of the visit's time is an internal error, not a cut page. The body that was begun
-first never waits; otherwise bodies could wait for each other forever. Memory stays within the
-budget, plus one body, plus the buffers of the sockets.
+wait until the end of the visit's time is an internal error, not a cut page.
+
+Half of the budget is divided among the bodies that may be read at once, so a body of usual size
+never waits, whatever other servers send. Larger ones share the other half. One site has at most a
+quarter of it, besides the body that it began first, and when it is used up, a much larger body
+yields to one that waits: its visit is an internal error, too. The body that became large first
+never waits; otherwise bodies could wait for each other forever. Memory stays within the budget,
+plus one body, plus the buffers of the sockets.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import aiohttp
@@ -16,9 +21,15 @@ import aiohttp
 from gossamer.settings import FetcherSettings
 from gossamer.web.http import Headers, joined_values
 from gossamer.web.sniffing import DECIDING_BYTES, declared_type
+from gossamer.web.url import Site
 from services.fetcher.http.connections import RawResponse, read_rest
 from services.fetcher.outcome import decide_type
 from services.fetcher.steps import Fetch
+
+NO_SITE = Site("")
+LARGER = 2
+"""A body yields to one that waits if it is larger by more than this factor."""
+MEMORY_USED_UP = "the memory for bodies was used up: this one waited too long, or was the largest"
 
 
 class BodyBuffer:
@@ -85,34 +96,45 @@ class TransferRate:
 
 
 class BodyMemoryTimeout(Exception):
-    """The time of the visit ended while its body waited for the memory budget."""
+    """The time of the visit ended while its body waited for the memory budget, or it yielded."""
 
 
 class Reservation:
-    """The part of the memory budget that one body uses."""
+    """The part of the memory budget that one body of *site* uses."""
 
-    def __init__(self) -> None:
-        self.size = 0
+    def __init__(self, site: Site) -> None:
+        self.site, self.size = site, 0
         self.waits = False
+        """Whether the body waits for memory, or yields."""
+        self.time: asyncio.Timeout | None = None
+        """The time of the visit that is left to the body."""
+
+    def end(self) -> None:
+        """End the body in favour of others."""
+        if self.time and not self.time.expired():
+            self.waits = True
+            self.time.reschedule(0.0)
 
 
 class MemoryBudget:
-    """A budget of *limit* bytes for all bodies."""
+    """A budget of *limit* bytes for all bodies, of which *bodies* are read at once at most."""
 
-    def __init__(self, limit: int) -> None:
-        self._limit, self.used = limit, 0
-        self._reservations: dict[Reservation, None] = {}
+    def __init__(self, limit: int, bodies: int = 256) -> None:
+        self._own, self._common = limit // (2 * bodies), limit // 2
+        self._of_site = self._common // 4
+        self.used = 0
+        self._large = dict[Reservation, None]()
+        """The bodies beyond their own part, in the order in which they became large."""
         self._released = asyncio.Event()
 
     @contextmanager
-    def reserve(self) -> Iterator[Reservation]:
-        """Begin a body; its reservation is released at the end of the block."""
-        reservation = Reservation()
-        self._reservations[reservation] = None
+    def reserve(self, site: Site = NO_SITE) -> Iterator[Reservation]:
+        """Begin a body of *site*; its reservation is released at the end of the block."""
+        reservation = Reservation(site)
         try:
             yield reservation
         finally:
-            del self._reservations[reservation]
+            self._large.pop(reservation, None)
             self.used -= reservation.size
             self._released.set()
 
@@ -120,12 +142,31 @@ class MemoryBudget:
         """Add *size* bytes to *reservation*; return whether the body had to wait."""
         reservation.size += size
         self.used += size
-        while self.used > self._limit and next(iter(self._reservations)) is not reservation:
+        if reservation.size <= self._own:
+            return False
+        self._large.setdefault(reservation)
+        while not self._has_memory(reservation):
             reservation.waits = True
             self._released.clear()
             await self._released.wait()
         waited, reservation.waits = reservation.waits, False
         return waited
+
+    def _has_memory(self, reservation: Reservation) -> bool:
+        """Return whether a large body may go on. If all memory is used, end a much larger one."""
+        of_site = [one for one in self._large if one.site == reservation.site]
+        if of_site[0] is not reservation and self._used_by(of_site) > self._of_site:
+            return False
+        if self._used_by(self._large) <= self._common or next(iter(self._large)) is reservation:
+            return True
+        largest = max(self._large, key=lambda one: one.size)
+        if largest.size > LARGER * reservation.size:
+            largest.end()
+        return False
+
+    def _used_by(self, bodies: Iterable[Reservation]) -> int:
+        """Return the bytes that *bodies* use beyond their own parts."""
+        return sum(one.size - self._own for one in bodies)
 
 
 class BodyReader:
@@ -133,12 +174,14 @@ class BodyReader:
 
     def __init__(self, settings: FetcherSettings, time: Callable[[], float]) -> None:
         self._settings, self._time = settings, time
-        self.budget = MemoryBudget(settings.bodies_limit)
+        self.budget = MemoryBudget(settings.bodies_limit, settings.concurrency)
 
-    async def read(self, response: RawResponse, buffer: BodyBuffer, deadline: float) -> str:
-        """Read a body; return why it is cut, as a key of `CUT_HAZARDS`, or "".
+    async def read(
+        self, response: RawResponse, buffer: BodyBuffer, site: Site, deadline: float
+    ) -> str:
+        """Read a body of *site*; return why it is cut, as a key of `CUT_HAZARDS`, or "".
 
-        Raise BodyMemoryTimeout if it waits for memory until *deadline*.
+        Raise BodyMemoryTimeout if it waits for memory until *deadline*, or yields to others.
         """
         if response.content.is_eof():
             # Most bodies came whole with the head: no timer is needed.
@@ -146,7 +189,7 @@ class BodyReader:
                 buffer.append(response.content.read_nowait())
             return buffer.truncated
         _set_read_timeout(response, self._settings.between_bytes_limit)
-        with self.budget.reserve() as reservation:
+        with self.budget.reserve(site) as reservation:
             cut = await self._read_until(response, buffer, reservation, deadline)
         if cut:
             buffer.append(read_rest(response))
@@ -156,15 +199,13 @@ class BodyReader:
         self, response: RawResponse, buffer: BodyBuffer, reservation: Reservation, deadline: float
     ) -> str:
         try:
-            async with asyncio.timeout_at(deadline):
+            async with asyncio.timeout_at(deadline) as reservation.time:
                 return "" if await self._read_all(response, buffer, reservation) else "slow"
         except aiohttp.SocketTimeoutError:
             return "slow"
         except TimeoutError as error:
             if reservation.waits:
-                raise BodyMemoryTimeout(
-                    "the memory for bodies was used up until the visit's time was over"
-                ) from error
+                raise BodyMemoryTimeout(MEMORY_USED_UP) from error
             return "time"
         except (aiohttp.ClientError, OSError):
             return "disconnect"

@@ -282,7 +282,7 @@ class HostClient:
             raise SilentServer("the visit's time was over before the head came") from error
         try:
             buffer = BodyBuffer(step, response.head.status, response.head.headers)
-            truncated = await self._web.bodies.read(response, buffer, deadline)
+            truncated = await self._web.bodies.read(response, buffer, site_of(step.url), deadline)
             return _reply(response, buffer, truncated, access)
         finally:
             # Does nothing if the body was read to its end: the connection is idle then.
