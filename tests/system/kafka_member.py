@@ -4,7 +4,8 @@ It reports JSON lines on standard output: `partitions` whenever they change; `re
 partition and offset of each record) with `moved` for every batch; `peak`, its memory, at the end. A
 member is `eager` and commits all that it reads; or `full`, and only sends heartbeats; or `late`: it
 reports what it `holds`, and commits it after SIGUSR1; or `brief`: it ends, as if killed, when it is
-asked to give up partitions. A named one reports when it has made the group divide its partitions
+asked to give up partitions; or `passing`: it stops itself (SIGSTOP) as soon as its passing member
+waits for the group. A named one reports when it has made the group divide its partitions
 again (`is_complete`).
 """
 
@@ -18,6 +19,9 @@ from contextlib import closing
 from pathlib import Path
 from threading import Thread
 from typing import Any
+
+from confluent_kafka import ConsumerGroupState
+from confluent_kafka.admin import AdminClient
 
 from gossamer.errors import Unavailable
 from gossamer.log import MAX_POLL_RECORDS, Reader
@@ -129,6 +133,9 @@ def be_member(reader: Reader, how: str, running: list[bool]) -> None:
     polls, is_complete = 0, False
     while running:
         records = reader.poll(0.1, 0 if how == "full" else MAX_POLL_RECORDS)
+        if how == "passing" and isinstance(reader, KafkaReader) and reader._passing.is_inside:
+            stop_while_joining(reader)
+            how = "eager"
         if reader.partitions != partitions:
             partitions = reader.partitions
             say(partitions=sorted(partitions))
@@ -146,6 +153,20 @@ def be_member(reader: Reader, how: str, running: list[bool]) -> None:
             if polls == MAX_FULL_POLLS:
                 say(polls=polls)
             time.sleep(0.002)
+
+
+def stop_while_joining(reader: KafkaReader) -> None:
+    """Stop this process when its passing member has joined, and the group waits for the others."""
+    settings, passing = reader._settings, reader._passing._consumer
+    name = reader._gaps._group
+    admin = AdminClient({"bootstrap.servers": settings.servers})
+    while True:
+        found = admin.describe_consumer_groups([name])[name].result()
+        members = [member.member_id for member in found.members]
+        is_waiting = found.state is ConsumerGroupState.PREPARING_REBALANCING
+        if is_waiting and passing.memberid() in members:
+            break
+    os.kill(os.getpid(), signal.SIGSTOP)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -215,6 +216,26 @@ def test_frozen_member_is_evicted_and_rejoins(
     sleeper.send(signal.SIGUSR1)
     until(lambda: bool(sleeper.moved), "the member commits again")
     assert not {*sleeper.moved} & {*other.moved}
+
+
+@pytest.mark.slow
+def test_member_that_is_frozen_while_it_joins_shares_the_partitions_soon_afterwards(
+    join: Join,
+) -> None:
+    """Its passing member stays in the group, which would wait for it for five minutes."""
+    other = join("two")
+    until(lambda: other.partitions == ALL and other.is_complete, "one has everything")
+    sleeper = join("one", "passing")
+    until(lambda: is_stopped(sleeper), "it is stopped")
+    until(lambda: other.partitions == ALL, "the other has everything")
+    sleeper.send(signal.SIGCONT)
+    until(lambda: share(sleeper, other), "two share", 60)
+
+
+def is_stopped(member: Member) -> bool:
+    """Return whether the process of *member* is stopped by a signal."""
+    status = Path(f"/proc/{member.process.pid}/stat").read_text()
+    return status.rpartition(")")[2].split()[0] == "T"
 
 
 def test_records_held_during_a_rebalance_are_read_by_the_next_owner(

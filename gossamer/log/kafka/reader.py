@@ -96,6 +96,11 @@ class PassingMember:
         self._consumer: Any = None
         self._has_joined = False
 
+    @property
+    def is_inside(self) -> bool:
+        """Whether it has begun to join, and has not left."""
+        return self._consumer is not None
+
     def pass_through(self) -> bool:
         """Continue to join or leave; return whether that is done."""
         if self._consumer is None:
@@ -196,7 +201,9 @@ class KafkaReader:
 
         Raise Gap if records that the group has not consumed are missing.
         """
-        if not self._is_complete and self._consumer.memberid():
+        # Once it has begun to join, the passing member is served until it has left. If this member
+        # was evicted meanwhile, it waits for the group, which waits for the passing member.
+        if not self._is_complete and (self._passing.is_inside or self._consumer.memberid()):
             self._is_complete = self._passing.pass_through()
         if self._unchecked:
             self._check_committed()
