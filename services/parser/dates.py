@@ -2,8 +2,9 @@
 
 Dates follow a standard (W3C's profile of ISO 8601, RFC 822), the habit of a programming language,
 or are written for people. `parse_date` reads all of these, and only unambiguous ones: `3/4/2024` is
-a day in March or in April. A date without a zone is in UTC. `parse_web_date` leaves out implausible
-dates: a page, a PDF or an office file is not from the future, and not older than the Web.
+a day in March or in April, unless its weekday is named. A date without a zone is in UTC.
+`parse_web_date` leaves out implausible dates: a page, a PDF or an office file is not from the
+future, and not older than the Web.
 """
 
 import re
@@ -22,6 +23,7 @@ MAX_CLOCK_SKEW = 86400.0
 """Seconds by which a clock or a time zone may be ahead of ours."""
 DAY = 86400.0
 MONTHS = "janfebmaraprmayjunjulaugsepoctnovdec"
+WEEKDAYS = "montuewedthufrisatsun"
 LAST_MONTH = 12
 LAST_SHORT_YEAR_OF_2000S = 68
 """Years of two digits up to this one are after 2000 (POSIX, strptime)."""
@@ -76,6 +78,7 @@ _other_dates = tuple(
     )
 )
 """The forms of a day in other languages than English."""
+_weekday = re.compile(r"\b(mon|tue|wed|thu|fri|sat|sun)[a-z]*[.,]?\s*$", re.IGNORECASE)
 _afternoon = re.compile("午後|下午|오후")
 """Words before a time of the afternoon, in Japanese, Chinese and Korean."""
 _time = re.compile(
@@ -130,9 +133,25 @@ def _day_of(found: re.Match[str]) -> float:
     if month is None or day is None:
         first, second = int(parts["first"]), int(parts["second"])
         if first <= LAST_MONTH and second <= LAST_MONTH and first != second:
-            return 0.0
+            return _day_by_weekday(found, int(year), first, second)
         day, month = map(str, (first, second) if second <= LAST_MONTH else (second, first))
     return _day_start(int(year), month, int(day))
+
+
+def _day_by_weekday(found: re.Match[str], year: int, *numbers: int) -> float:
+    """Return the only day and month of *numbers* that have the weekday before *found*; 0 if none.
+
+    Drupal writes `Wed, 03/08/2023`.
+    """
+    named = _weekday.search(found.string, 0, found.start())
+    starts = (_day_start(year, str(month), day) for day, month in (numbers, numbers[::-1]))
+    days = [
+        start
+        for start in starts
+        if named
+        and WEEKDAYS.find(named[1].lower()) == 3 * datetime.fromtimestamp(start, UTC).weekday()
+    ]
+    return days[0] if len(days) == 1 else 0.0
 
 
 def _time_of_day(text: str, day: re.Match[str]) -> float:

@@ -12,6 +12,7 @@ too: the dates and authors of comments, reviews and pictures are not those of th
 
 import re
 from collections.abc import Iterable, Iterator
+from html import unescape
 from itertools import islice, product
 from typing import Any, NamedTuple
 
@@ -74,13 +75,14 @@ MODIFIED_NAMES = (
 AUTHOR_NAMES = (
     "author", "article:author", "og:article:author", "citation_author", "dc.creator",
     "dcterms.creator", "parsely-author", "sailthru.author", "article_author", "content-creator",
+    "authors", "dc.creator.personalname",
 )
 IMAGE_NAMES = (
     "og:image:secure_url", "og:image", "og:image:url", "twitter:image", "twitter:image:src",
 )
 # fmt: on
 _script_wrapping = re.compile(
-    r"^\s*(?:<!--|//\s*<!\[CDATA\[|<!\[CDATA\[)|(?:-->|(?://\s*)?\]\]>)\s*;?\s*$"
+    r"^\s*(?:<!--[^{}\[\]]*-->|<!--|//\s*<!\[CDATA\[|<!\[CDATA\[)|(?:-->|(?://\s*)?\]\]>)\s*;?\s*$"
 )
 _page_types = re.compile(
     "WebPage$|^(?:Recipe|Product|Event|VideoObject|Book|Movie|JobPosting|Course)$"
@@ -305,10 +307,8 @@ class LinkedData:
     def names(self, value: Any) -> str:
         """Return the names of people or organisations, separated by commas."""
         items = map(self._resolve, value[:MAX_PEOPLE] if isinstance(value, list) else [value])
-        names = (
-            linked_text(item.get("name") if isinstance(item, dict) else item) for item in items
-        )
-        return ", ".join(dict.fromkeys(name.strip() for name in names if name.strip()))
+        names = (unescape(unescape(_name_of(item))).strip() for item in items)
+        return ", ".join(dict.fromkeys(filter(None, names)))
 
     def url(self, value: Any) -> str:
         """Return the URL of an image or another thing."""
@@ -328,6 +328,17 @@ class LinkedData:
                 if isinstance(at := thing.get("@id"), str) and len(thing) > 2:
                     self._by_id.setdefault(at, thing)
         return self._by_id.get(name, value)
+
+
+def _name_of(item: Any) -> str:
+    """Return the name of a person or an organisation, or the parts of the name of a person."""
+    if not isinstance(item, dict):
+        return linked_text(item)
+    name = item.get("name")
+    if isinstance(name, dict) and "@value" not in name:
+        name = name.get("name")
+    parts = (item.get(part) for part in ("givenName", "additionalName", "familyName"))
+    return linked_text(name) or " ".join(filter(None, map(linked_text, parts)))
 
 
 def _decode(text: str) -> Any:

@@ -13,6 +13,7 @@ from gossamer.text.blocks import fold_whitespace
 from services.parser.html.blocks import Block, BlockKind, Container
 from services.parser.html.code import code_of_table, language_of, preformatted_text
 from services.parser.html.markdown import Inline, format_table, make_heading
+from services.parser.html.rendering import TEX
 from services.parser.links import Resolver
 
 MAX_NODES = 100_000
@@ -62,10 +63,23 @@ APART_ELEMENTS = frozenset(("aside", "dialog", "footer", "menu", "nav"))
 """Elements beside the text."""
 STRONG_ELEMENTS = frozenset(("dt", "summary", "caption", "legend"))
 """Elements whose lines are titles of what follows."""
-CALLOUTS = frozenset(("admonition", "callout", "markdown-alert", "theme-admonition"))
+CALLOUTS = frozenset(
+    ("admonition", "callout", "markdown-alert", "theme-admonition", "starlight-aside")
+)
 """Classes of boxes with a note, in documentation."""
+NOTES = re.compile(
+    r"(?:^|[\s_-])(?:note|tip|hint|info|warning|caution|danger|important|quote|footnotes?)(?:$|[\s_-])",
+    re.IGNORECASE,
+)
+"""Classes and roles of asides that are notes to the text, or quotations in it."""
 CALLOUT_TITLES = frozenset(
-    ("admonition-title", "callout-title", "markdown-alert-title", "admonition-heading")
+    (
+        "admonition-title",
+        "callout-title",
+        "markdown-alert-title",
+        "admonition-heading",
+        "starlight-aside__title",
+    )
 )
 _apart = re.compile(
     r"(?:^|[\s_-])(?:share|sharing|shar\w*-?bar|social\w*|related|newsletter|breadcrumbs?|sidebar|"
@@ -76,6 +90,7 @@ _apart = re.compile(
     re.IGNORECASE,
 )
 """Names of classes of elements beside the text."""
+_invisible_operators = re.compile("[\u2061-\u2064]")
 
 
 def read_blocks(body: LexborNode, resolver: Resolver, rich: bool) -> list[Block]:
@@ -119,6 +134,8 @@ class _Reader:
                 self._read_block(child, tag, depth + 1)
             elif tag == "br":
                 self._add_break()
+            elif tag == "math":
+                self._read_formula(child)
             elif tag == "img":
                 if self._inline:
                     self._add_text("")
@@ -140,6 +157,21 @@ class _Reader:
         else:
             self.read(node, depth)
 
+    def _read_formula(self, node: LexborNode) -> None:
+        """Read a formula; one that is displayed on a line of its own is a paragraph."""
+        attributes, tag = node.attributes, self._tag
+        is_display = attributes.get("display") == "block"
+        if is_display:
+            self.end_block()
+            self._tag = "math"
+        text = _invisible_operators.sub("", fold_whitespace(node.text()))
+        self._text.append(text)
+        if self._inline:
+            self._inline.add_formula(text, attributes.get(TEX) or "", is_display)
+        if is_display:
+            self.end_block()
+            self._tag = tag
+
     def _add_text(self, text: str) -> None:
         self._text.append(text)
         if self._links:
@@ -160,6 +192,8 @@ class _Reader:
             # The id of a section or of a heading is made of its title.
             names = f"{names} {attributes.get('id') or ''}"
         is_callout = bool(names) and not CALLOUTS.isdisjoint(names.split())
+        if tag == "aside" and NOTES.search(f"{names} {attributes.get('role') or ''}"):
+            is_callout = True
         apart = (tag in APART_ELEMENTS or bool(_apart.search(names))) and not is_callout
         before = self._containers, self._parents, self._tag, self._apart
         self._tag = tag
@@ -192,14 +226,14 @@ class _Reader:
     def _read_list(self, node: LexborNode, tag: str, depth: int) -> None:
         self._count += 1
         parent, outer = self._count, self._containers
-        number = _start_of(node) if tag == "ol" else 0
+        number, step = _numbers_of(node) if tag == "ol" else (0, 0)
         child = node.child
         while child is not None:
             if child.tag == "li":
                 if tag == "ol":
                     number = _number(child.attributes.get("value"), number)
                 marker = f"{number}." if tag == "ol" else "-"
-                number += 1
+                number += step
                 self._containers = (*outer, self._container(marker, parent))
                 self._read_block(child, "li", depth)
             elif child.tag == "-text":
@@ -392,8 +426,12 @@ def _number(text: str | None, default: int) -> int:
     return int(match[1]) if match else default
 
 
-def _start_of(node: LexborNode) -> int:
-    return _number(node.attributes.get("start"), 1)
+def _numbers_of(node: LexborNode) -> tuple[int, int]:
+    """Return the first number of an ordered list, and the step to the next one."""
+    attributes = node.attributes
+    if "reversed" not in attributes:
+        return _number(attributes.get("start"), 1), 1
+    return _number(attributes.get("start"), sum(child.tag == "li" for child in node.iter())), -1
 
 
 def _fence(lines: list[str], language: str) -> str:

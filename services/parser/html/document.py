@@ -29,6 +29,7 @@ from services.parser.html.elements import Elements
 from services.parser.html.headings import find_headings, remove_permalinks
 from services.parser.html.hidden import has_concealed_text, remove_hidden
 from services.parser.html.links import collect_links
+from services.parser.html.rendering import expand_shadow_trees, write_as_displayed
 from services.parser.html.text import (
     INVISIBLE_ELEMENTS,
     NON_MAIN_ELEMENTS,
@@ -162,6 +163,7 @@ def read_document(
 ) -> Document:
     """Read *text*, a document at the canonical *url* in *charset*; ignore times after *now*."""
     tree = LexborHTMLParser(text)
+    expand_shadow_trees(tree)
     elements = Elements(tree, options.requisites)
     meta = collect_meta(elements)
     robots = [value for name in meta_names(options.product) for value in meta.get(name, [])]
@@ -180,6 +182,7 @@ def read_document(
     description = _first_words(*meta.get("description", ()), *meta.get("og:description", ()))
     # Linked data sometimes contains the whole article.
     linked_data = "" if options.text == "off" else _linked_data_markup(tree)
+    write_as_displayed(tree)
     tree.strip_tags(INVISIBLE_ELEMENTS, recursive=True)
     remove_hidden(tree)
     is_manual = remove_permalinks(tree)

@@ -1,8 +1,4 @@
-"""The elements of a document with links or metadata, found in one pass.
-
-A declarative shadow tree is displayed in place of its host's content, so its template is replaced
-by its content. Other templates are not displayed.
-"""
+"""The elements of a document with links or metadata, found in one pass."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -18,9 +14,8 @@ ITEM_PROPERTIES = ("datePublished", "dateCreated", "dateModified", "author", "cr
 """Properties of microdata that are read."""
 SELECTOR = (
     "a, area, base, link, meta, iframe, frame, object, embed, form, img, source, video, audio, "
-    "track, script, time, template[shadowrootmode], [onclick], [onchange], [onsubmit], "
-    "[onmousedown], [data-nosnippet], title, "
-    + ", ".join(f"[itemprop~={name}]" for name in ITEM_PROPERTIES)
+    "track, script, time, [onclick], [onchange], [onsubmit], [onmousedown], "
+    "[data-nosnippet], title, " + ", ".join(f"[itemprop~={name}]" for name in ITEM_PROPERTIES)
 )
 LAZY_BACKGROUNDS = (
     "data-bg",
@@ -41,8 +36,6 @@ STYLED_SELECTOR = ", ".join(
     )
 )
 """Selects the elements with requisites, too."""
-MAX_SHADOW_DEPTH = 8
-"""Most levels of nested shadow trees that are expanded."""
 POSITION_BY_PART = {
     "main": LinkPosition.MAIN,
     "article": LinkPosition.MAIN,
@@ -83,10 +76,6 @@ class Elements:
         """*requisites*: whether elements with requisites only are included."""
         selector = STYLED_SELECTOR if requisites else SELECTOR
         elements = _find_elements(tree, selector)
-        for _ in range(MAX_SHADOW_DEPTH):
-            if not _expand_shadow_trees(elements):
-                break
-            elements = _find_elements(tree, selector)
         self.all = elements
         self.items = [element for element in elements if "itemprop" in element.attributes]
         """The elements with a property of microdata."""
@@ -107,17 +96,6 @@ class Elements:
 
 def _find_elements(tree: LexborHTMLParser, selector: str) -> list[Element]:
     return [Element(node.tag or "", node.attributes, node) for node in tree.css(selector)]
-
-
-def _expand_shadow_trees(elements: list[Element]) -> bool:
-    """Replace each template by its shadow tree; return whether there was any."""
-    templates = [element.node for element in elements if element.tag == "template"]
-    for template in templates:
-        for fragment in template.template_fragments()[:1]:
-            for child in list(fragment.iter(include_text=True)):
-                template.insert_before(child, move=True)
-        template.decompose()
-    return bool(templates)
 
 
 def find_positions(tree: LexborHTMLParser) -> dict[int, str]:

@@ -181,7 +181,8 @@ def _weigh_parents(blocks: Sequence[Block], kept: Sequence[bool]) -> dict[int, f
 
 def _is_text(block: Block) -> bool:
     """Return whether *block* is not a label, a button or a name. It may be an image."""
-    if block.tag not in LABEL_ELEMENTS or not block.lines:
+    is_quoted = any(container.kind == "quote" for container in block.containers)
+    if is_quoted or block.tag not in LABEL_ELEMENTS or not block.lines:
         return True
     text = max(block.lines, key=len, default="")
     return len(text) >= MIN_TEXT or (len(text) >= MIN_SENTENCE and bool(_sentence.search(text)))

@@ -10,6 +10,7 @@ from selectolax.lexbor import LexborNode
 
 from gossamer.text.blocks import fold_whitespace
 from services.parser.html.blocks import Block, Container
+from services.parser.html.requisites import choose_candidate
 from services.parser.links import Resolver
 
 MAX_URL_CHARACTERS = 500_000
@@ -29,11 +30,19 @@ MARKS = {
     "kbd": "`",
 }
 BREAK = "\x1e"
+START, END = "\x1c", "\x1d"
+"""Stand around emphasis until its block is complete."""
+IMAGE_ATTRIBUTES = ("src", "data-src", "data-original", "data-lazy-src", "data-actualsrc")
+"""Attributes with the URL of an image, which many pages load late."""
 
 _special = re.compile(
     r"\\(?=[!-/:-@\[-`{-~])|[*`]|(?<!\w)_|_(?!\w)|\](?=[(\[:])|<(?=[A-Za-z/!?])|"
     r"&(?=#?[A-Za-z0-9]{1,32};)|~~"
 )
+_unescaped_bracket = re.compile(r"(?<!\\)[\[\]](?!\()")
+_punctuation = r"(?:[^\w\s`*~\[\]\\<>$!])+"
+_opening = re.compile(rf"(\w){START}(\*\*?|~~)({_punctuation})")
+_closing = re.compile(rf"({_punctuation})(\*\*?|~~){END}(\w)")
 _line_start = re.compile(
     r"(?:#{1,6}(?=\s|$)|[+-](?=\s|$)|>|={2,}$|-{2,}$|~{3,})|(?P<number>\d{1,9})(?=[.)](?:\s|$))"
 )
@@ -84,12 +93,14 @@ class Inline:
             self._parts[-1].append(text)
             return
         start = text.index(content)
-        if mark == "`":
-            marked = code_span(content)
-        elif mark == "a":
-            marked = f"[{content.replace(BREAK, ' ')}]({url})"
+        if mark == "a":
+            content = content.replace(BREAK, " ")
+            if content.count("[") != content.count("]"):
+                content = _unescaped_bracket.sub(r"\\\g<0>", content)
+            marked = f"[{content}]({url})"
         else:
-            marked = f"{mark}{content.replace(BREAK, ' ')}{mark}"
+            lines = filter(None, map(str.strip, content.split(BREAK)))
+            marked = BREAK.join(_mark(mark, line) for line in lines)
         self._parts[-1] += [text[:start], marked, text[start + len(content) :]]
 
     def add_text(self, text: str) -> None:
@@ -100,12 +111,18 @@ class Inline:
         """Add a line break."""
         self._parts[-1].append(BREAK)
 
+    def add_formula(self, text: str, tex: str, is_display: bool) -> None:
+        """Add a formula as TeX, or as *text* if its TeX is not known."""
+        if self._in_code or not tex:
+            self.add_text(text)
+        else:
+            mark = "$$" if is_display else "$"
+            self._parts[-1].append(f"{mark}{tex}{mark}")
+
     def add_image(self, attributes: dict[str, str | None]) -> None:
         """Add the image of an img element, or its alternative text without a URL."""
         alternative = fold_whitespace(attributes.get("alt") or "")
-        source = attributes.get("src") or ""
-        if not source or source.startswith("data:"):
-            source = attributes.get("data-src") or ""
+        source = _find_source(attributes)
         is_tiny = {attributes.get("width"), attributes.get("height")} <= {"0", "1"}
         url = "" if is_tiny or self._in_code else self._resolve(source)
         alternative = _special.sub(r"\\\g<0>", alternative)
@@ -122,7 +139,7 @@ class Inline:
         """Return the Markdown of the block, and begin the next one in the same open elements."""
         for mark, url in reversed(self._open):
             self._close(mark, url)
-        text = "".join(self._parts[0])
+        text = _move_punctuation("".join(self._parts[0]))
         self._parts = [[] for _ in range(len(self._open) + 1)]
         lines = filter(None, map(fold_whitespace, text.split(BREAK)))
         return "  \n".join(map(_escape_start, lines))
@@ -144,6 +161,32 @@ class Inline:
         return re.sub(r"[\s<>()\\|]", lambda one: f"%{ord(one[0]):02X}", url)
 
 
+def _find_source(attributes: dict[str, str | None]) -> str:
+    sources = [attributes.get(name) or "" for name in IMAGE_ATTRIBUTES]
+    sources += [choose_candidate(attributes.get(name) or "") for name in ("srcset", "data-srcset")]
+    return next((source for source in sources if source and not source.startswith("data:")), "")
+
+
+def _mark(mark: str, line: str) -> str:
+    if mark == "`":
+        return code_span(line)
+    # The end of a link is not punctuation.
+    ends = "" if line.endswith(")") and "](" in line else END
+    return f"{START}{mark}{line}{mark}{ends}"
+
+
+def _move_punctuation(text: str) -> str:
+    """Return *text* with punctuation outside of emphasis that CommonMark would not see otherwise.
+
+    A mark between punctuation and a letter is no mark (CommonMark 0.31, 6.2): `**Mark(1)**down`.
+    """
+    if START in text:
+        text = _opening.sub(r"\1\3\2", text)
+        text = _closing.sub(r"\2\1\3", text)
+        text = text.replace(START, "").replace(END, "")
+    return text
+
+
 def _escape_start(line: str) -> str:
     match = _line_start.match(line)
     if not match:
@@ -154,7 +197,6 @@ def _escape_start(line: str) -> str:
 
 def code_span(text: str) -> str:
     """Return *text* as a code span."""
-    text = text.replace(BREAK, " ")
     fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
     space = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{space}{text}{space}{fence}"

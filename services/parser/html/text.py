@@ -26,6 +26,7 @@ from services.parser.html.blocks import Block
 from services.parser.html.hidden import remove_hidden
 from services.parser.html.main import choose_blocks, join_lines
 from services.parser.html.markdown import join_blocks, lines_to_markdown
+from services.parser.html.rendering import expand_shadow_trees, write_as_displayed
 from services.parser.options import Options
 from services.parser.parts import Part, read_part
 from services.parser.text import ExtractedText, TextKind, detect_language, finish_text
@@ -165,6 +166,8 @@ def extract_fast_text(html: str) -> str:
 def extract_visible_text(html: str) -> str:
     """Return the visible text of *html*, line by line."""
     tree = LexborHTMLParser(html)
+    expand_shadow_trees(tree)
+    write_as_displayed(tree)
     tree.strip_tags(INVISIBLE_ELEMENTS, recursive=True)
     remove_hidden(tree)
     for node in tree.css(BLOCK_SELECTOR):

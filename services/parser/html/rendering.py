@@ -1,0 +1,176 @@
+"""Elements that a browser displays otherwise than their text reads.
+
+A declarative shadow tree is displayed in place of its host's content, some of which is in its slots
+(HTML standard, 4.8.5 and 4.12.4). Other templates are not displayed.
+
+Generators write a formula two or three times: as MathML for screen readers, as TeX, and as styled
+text or a picture. It is left once, as a `math` element with its TeX, from which Markdown is made.
+
+The readings above words (`ruby`) are put in parentheses, as for browsers without ruby.
+"""
+
+import re
+from itertools import islice
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from gossamer.text.blocks import fold_whitespace
+
+TEX = "data-tex"
+"""The attribute of a `math` element with its TeX."""
+MAX_SHADOW_DEPTH = 8
+"""Most levels of nested shadow trees that are expanded."""
+MAX_FORMULAS = 5_000
+"""Most formulas that are read."""
+FORMULA_SELECTOR = (
+    "math, script[type^='math/tex'], .math, .arithmatex, "
+    "img[class*='mwe-math-fallback'], img.latex, img.tex"
+)
+"""Elements with a formula: MathML, MathJax 2, pandoc, Sphinx, MkDocs, MediaWiki, WordPress."""
+FORMULA_CLASSES = frozenset(
+    [
+        "katex",
+        "mwe-math-element",
+        "MathJax",
+        "MathJax_CHTML",
+        "MathJax_Display",
+        "MathJax_Preview",
+        "MathJax_SVG",
+    ]
+)
+"""Classes of elements with several forms of a formula."""
+MAX_WRAPPERS = 5
+"""Most elements between MathML and an element of these classes."""
+REPEATING_SELECTOR = "[aria-hidden=true], mjx-math"
+"""Forms of a formula beside its MathML."""
+BLOCK_STYLES = frozenset(("block", "flex", "grid", "list-item", "table"))
+
+_delimited = re.compile(r"\s*(?:\\\((.+)\\\)|\\\[(.+)\\\]|\$\$(.+)\$\$)\s*", re.DOTALL)
+_cdata = re.compile(r"^\s*%?\s*<!\[CDATA\[|%?\s*\]\]>\s*$")
+_display = re.compile(r"(?:^|[;\s])display\s*:\s*([a-z-]+)", re.IGNORECASE)
+
+
+def expand_shadow_trees(tree: LexborHTMLParser) -> None:
+    """Replace each template of a shadow tree in *tree* by its content, with its slots filled."""
+    for _ in range(MAX_SHADOW_DEPTH):
+        templates = tree.css("template[shadowrootmode=open i], template[shadowrootmode=closed i]")
+        if not templates:
+            return
+        hosts: set[int] = set()
+        for template in templates:
+            host = template.parent
+            if host is None or host.mem_id in hosts:
+                # A host has one shadow tree.
+                del template.attrs["shadowrootmode"]
+            else:
+                hosts.add(host.mem_id)
+                _expand(template, host)
+
+
+def _expand(template: LexborNode, host: LexborNode) -> None:
+    light: dict[str, list[LexborNode]] = {}
+    for node in host.iter(include_text=True):
+        if node.mem_id != template.mem_id:
+            slot = node.attributes.get("slot") if node.is_element_node else ""
+            light.setdefault(slot or "", []).append(node)
+    for fragment in template.template_fragments()[:1]:
+        slots = fragment.css("slot")
+        for child in list(fragment.iter(include_text=True)):
+            template.insert_before(child, move=True)
+        for slot_node in slots:
+            nodes = light.pop(slot_node.attributes.get("name") or "", [])
+            if nodes:
+                for own in list(slot_node.iter(include_text=True)):
+                    _hide(own)
+            for node in nodes:
+                slot_node.insert_child(node, move=True)
+    template.decompose()
+    for nodes in light.values():
+        for node in nodes:
+            _hide(node)
+
+
+def _hide(node: LexborNode) -> None:
+    """Mark *node* as not displayed. An element may be in use elsewhere, and its links are found."""
+    if node.is_element_node:
+        node.attrs["style"] = "display:none"
+    else:
+        node.decompose()
+
+
+def write_as_displayed(tree: LexborHTMLParser) -> None:
+    """Leave each formula of *tree* once, and write readings and styled lines as text."""
+    for node in islice(tree.css(FORMULA_SELECTOR), MAX_FORMULAS):
+        _write_formula(tree, node)
+    for node in tree.css("rt"):
+        if all(one is None or one.tag != "rp" for one in (node.prev, node.next)):
+            node.insert_before("(")
+            node.insert_after(")")
+    for node in tree.css("span[style*='display' i]"):
+        style = _display.search(node.attributes.get("style") or "")
+        if style and style[1].lower() in BLOCK_STYLES:
+            node.insert_before(tree.create_node("br"))
+            node.insert_after(tree.create_node("br"))
+
+
+def _write_formula(tree: LexborHTMLParser, node: LexborNode) -> None:
+    attributes = node.attributes
+    if node.tag == "math":
+        _write_mathml(node)
+    elif node.tag == "script":
+        at = node.prev
+        while at is not None and (_is_formula(at) or not (at.text_content or "x").strip()):
+            if at.is_element_node:
+                _hide(at)
+            at = at.prev
+        tex = _cdata.sub("", node.text())
+        _insert_formula(tree, node, tex, tex, "mode=display" in (attributes.get("type") or ""))
+    elif node.tag == "img":
+        tex = attributes.get("alt") or ""
+        beside = node.parent.css_first("math") if node.parent else None
+        text = beside.text() if beside else tex
+        is_display = "display" in (attributes.get("class") or "")
+        _insert_formula(tree, node, tex, text, is_display)
+    elif match := _delimited.fullmatch(node.text()):
+        tex = next(filter(None, match.groups()))
+        _insert_formula(tree, node, tex, match[0], match[1] is None)
+
+
+def _write_mathml(math: LexborNode) -> None:
+    """Leave the text of MathML without its annotations, and note its TeX."""
+    for annotation in math.css("annotation, annotation-xml"):
+        if (annotation.attributes.get("encoding") or "").lower().endswith("tex"):
+            math.attrs[TEX] = fold_whitespace(annotation.text())
+        for part in list(annotation.iter(include_text=True)):
+            _hide(part)
+    around = math.parent
+    for _ in range(MAX_WRAPPERS):
+        if around is None or _is_formula(around):
+            break
+        around = around.parent
+    if around is not None and _is_formula(around):
+        for form in around.css(REPEATING_SELECTOR):
+            if form.css_first("math") is None:
+                _hide(form)
+
+
+def _is_formula(node: LexborNode) -> bool:
+    if not node.is_element_node:
+        return False
+    classes = (node.attributes.get("class") or "").split()
+    return node.tag == "mjx-container" or not FORMULA_CLASSES.isdisjoint(classes)
+
+
+def _insert_formula(
+    tree: LexborHTMLParser, node: LexborNode, tex: str, text: str, is_display: bool
+) -> None:
+    """Insert a formula in place of *node*."""
+    if not (tex := fold_whitespace(tex)):
+        return
+    math = tree.create_node("math")
+    math.attrs[TEX] = tex
+    if is_display:
+        math.attrs["display"] = "block"
+    math.insert_child(fold_whitespace(text))
+    node.insert_before(math)
+    _hide(node)
