@@ -8,6 +8,8 @@ MACROLANGUAGES = {
     "sh": frozenset({"bs", "cnr", "hr", "sr"}),
 }
 """Norwegian, and Serbo-Croatian, which ISO 639-1 has withdrawn: their languages."""
+MISTAKEN = frozenset({"bs", "hr"})
+"""Languages that the detector takes for each other: Bosnian is mostly detected as Croatian."""
 _macros = {one: macro for macro, members in MACROLANGUAGES.items() for one in members}
 
 
@@ -22,9 +24,12 @@ def macro_of(code: str) -> str:
     return _macros.get(code, code)
 
 
-def codes_of(language: str) -> frozenset[str]:
+def codes_of(language: str, declared: str = "") -> frozenset[str]:
     """Return the codes by which a text in *language* may be asked for.
 
-    A text in a macrolanguage may be in each of its languages.
+    A text in a macrolanguage may be in each of its languages, and a text in a mistaken language in
+    each of these, unless the tag *declared* confirms it.
     """
-    return frozenset({language, macro_of(language)}) | MACROLANGUAGES.get(language, frozenset())
+    codes = frozenset({language, macro_of(language)}) | MACROLANGUAGES.get(language, frozenset())
+    is_confirmed = declared[:2].lower() in MISTAKEN
+    return codes | MISTAKEN if language in MISTAKEN and not is_confirmed else codes

@@ -70,7 +70,14 @@ def _of_scope(make: Callable[..., Holds[Found]]) -> Callable[..., Holds[Facts]]:
 def _language(*codes: str) -> Holds[Facts]:
     if not codes or not all(isinstance(code, str) and code == code.lower() for code in codes):
         raise ValueError('it takes lower-case language codes such as "pt", "en"')
-    return lambda facts: not codes_of(facts.page.language).isdisjoint(codes) if facts.page else None
+
+    def holds(facts: Facts) -> bool | None:
+        if not facts.page:
+            return None
+        found = codes_of(facts.page.language, facts.page.declared_language)
+        return not found.isdisjoint(codes)
+
+    return holds
 
 
 def _type(*types: str) -> Holds[Facts]:

@@ -109,7 +109,8 @@ def score_page(scored: ScoredPage) -> float:
     if scored.novelty is not None:
         novelty *= KNOWN_TEXT + (1 - KNOWN_TEXT) * min(1.0, scored.novelty / FULL_NOVELTY)
     languages = languages_of(scored.relevant)
-    is_other = bool(languages) and codes_of(page.language).isdisjoint(languages)
+    codes = codes_of(page.language, page.declared_language)
+    is_other = bool(languages) and codes.isdisjoint(languages)
     language = OTHER_LANGUAGE if is_other else 1.0
     return amount * novelty * language * PUBLICATION.get(scored.hidden, 0.0)
 

@@ -1,8 +1,13 @@
 """The main text has every part that readers see between its paragraphs, and nothing beside it."""
 
 import pytest
+from selectolax.lexbor import LexborHTMLParser
 
-from tests.parser.pages import parse_response
+from gossamer.text.blocks import fold_whitespace
+from services.parser.html.content import read_blocks
+from services.parser.html.main import choose_blocks, join_lines
+from services.parser.links import Resolver
+from tests.parser.pages import URL, parse_response
 
 PARAGRAPHS = "".join(
     f"<p>The council of the small town met on the second floor, and spoke about bridge {number}, "
@@ -91,3 +96,56 @@ def test_names_of_wrappers_do_not_matter() -> None:
     assert SENTENCE in (
         parse_response(f"<!DOCTYPE html><title>Bridge</title><body>{body}").text or ""
     )
+
+
+def chosen_text(body: str, extracted: str, is_manual: bool = False) -> str:
+    """Return the main text of *body* in which an extractor found the text *extracted*."""
+    tree = LexborHTMLParser(f"<body>{body}")
+    assert tree.body
+    blocks = read_blocks(tree.body, Resolver(URL, "utf-8"), rich=False)
+    return join_lines(choose_blocks(blocks, extracted, is_manual))
+
+
+def test_beginning_of_a_manual_is_main_text_if_inherited_methods_are_most_of_it() -> None:
+    """rustdoc: the list of the methods of a trait has nine tenths of the text."""
+    lines = [
+        f"Returns bridge {number} of the town, and counts its carts in a day."
+        for number in range(30)
+    ]
+    methods = "".join(f"<h4>fn m()</h4><div>{line}</div>" for line in lines)
+    own = "<h4>fn open(&self)</h4><div><p>Opens it. Nobody may be on the bridge.</p></div>"
+    body = f"<main><h1>Struct Bridge</h1><p>A bridge.</p>{own}<div>{methods}</div></main>"
+    assert chosen_text(body, "\n".join(lines), is_manual=True).startswith(
+        "Struct Bridge\nA bridge.\nfn open(&self)\nOpens it. Nobody may be on the bridge.\nfn m()\n"
+    )
+
+
+def test_first_paragraph_between_title_and_text_is_main_text() -> None:
+    text = fold_whitespace(LexborHTMLParser(PARAGRAPHS).text(separator=" "))
+    body = f"<main><h1>Bridge</h1><div>By Kim</div><div>{SENTENCE}</div>{PARAGRAPHS}</main>"
+    assert chosen_text(body, text).startswith(f"{SENTENCE}\nThe council of the small town")
+
+
+def test_formulas_beside_one_long_paragraph_are_main_text() -> None:
+    """mozilla/readability, test page `mathjax`: a paragraph has nine tenths of what is found."""
+    body = f"<div><p>When</p><math display=block>a = b</math><h2>Why</h2><p>{SENTENCE}</p></div>"
+    assert chosen_text(body, f"When\n{SENTENCE}") == f"When\na = b\nWhy\n{SENTENCE}"
+
+
+def test_paragraphs_count_if_an_extractor_finds_hardly_any_of_them() -> None:
+    """adbar/trafilatura, `axios.com.future.html`: only the introduction is found."""
+    introduction = "Welcome back to the newsletter of the ferry. Thanks for subscribing to it."
+    stories = "".join(f"<section><h2>{name}</h2>{PARAGRAPHS}</section>" for name in ("One", "Two"))
+    body = f"<nav><p>{SENTENCE}</nav><main><p>{introduction}</p>{stories}</main>"
+    text = chosen_text(body, introduction)
+    assert text.startswith(introduction) and text.count("The council of the small town") == 12
+    assert SENTENCE not in text
+
+
+def test_text_that_only_noscript_has_is_text() -> None:
+    """adbar/trafilatura, `parcoabruzzo.it.58354.html`: scripts replace the whole page."""
+    page = f"<body><script>var a = 1;</script><noscript><article>{PARAGRAPHS}</article></noscript>"
+    text = parse_response(f"<!DOCTYPE html><title>Bridge</title>{page}").text or ""
+    assert text.count("The council of the small town") == 6
+    notice = parse_response("<body><noscript>Please enable JavaScript.</noscript><p>Bridge").text
+    assert notice == "Bridge"

@@ -273,6 +273,11 @@ PARTS = {
         "その言葉が表(ひょう)示(じ)された瞬間(しゅんかん)",
     ),
     # Parts of the page.
+    "rustdoc": Part(
+        "<h2><div>impl Clone for Ferry</div><div class=where>where T: Clone,</div></h2><p>A clone of the ferry.</p>",
+        "impl Clone for Ferry\nwhere T: Clone,\nA clone of the ferry.",
+        "## impl Clone for Ferry where T: Clone,\n\nA clone of the ferry.",
+    ),
     "readability#487": Part(
         "<aside class='starlight-aside starlight-aside--note' aria-label=Note><p class=starlight-aside__title>Note</p>"
         "<div class=starlight-aside__content><p>The ferry does not run in the winter, when the river is frozen.</p></div></aside>",

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from gossamer.events import PageParsed
 from gossamer.text import TextMode
-from services.parser.html.text import INVISIBLE_ELEMENTS, MAX_TAGS, extract_visible_text, truncate
+from services.parser.html.hidden import INVISIBLE_ELEMENTS
+from services.parser.html.text import MAX_TAGS, extract_visible_text, truncate
 from services.parser.page import parse
 from services.parser.text import COMPOUNDING_LANGUAGES, drop_misread_words
 from tests.parser.legacy import JAPANESE, SIMPLIFIED, THAI, TRADITIONAL

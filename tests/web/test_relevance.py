@@ -82,6 +82,25 @@ def test_macrolanguage_and_its_languages_match_each_other(
     assert parse_relevance(f'language("{code}")').evaluate(facts).inside is is_relevant
 
 
+@pytest.mark.parametrize(
+    ("language", "declared", "code", "is_relevant"),
+    [
+        ("hr", "", "bs", True),
+        ("hr", "en-US", "bs", True),
+        ("hr", "hr-HR", "bs", False),
+        ("bs", "", "hr", True),
+        ("bs", "bs_BA", "hr", False),
+        ("hr", "", "sr", False),
+        ("sr", "", "bs", False),
+    ],
+)
+def test_bosnian_and_croatian_match_each_other_unless_a_page_declares_one(
+    language: str, declared: str, code: str, is_relevant: bool
+) -> None:
+    facts = facts_of(replace(PAGE, language=language, declared_language=declared))
+    assert parse_relevance(f'language("{code}")').evaluate(facts).inside is is_relevant
+
+
 def test_deciding_rule_is_named() -> None:
     evaluation = parse_relevance('type("text/*") and language("en")').evaluate(facts_of(PAGE))
     assert evaluation == (False, "language('en')")

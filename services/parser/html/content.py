@@ -59,6 +59,8 @@ SKIPPED_ELEMENTS = frozenset(
     ]
 )
 """Nodes without content: controls, media and comments."""
+LINES_OF_HEADINGS = frozenset(("center", "div", "p", "section"))
+"""Elements that are lines of the heading that they are in."""
 APART_ELEMENTS = frozenset(("aside", "dialog", "footer", "menu", "nav"))
 """Elements beside the text."""
 STRONG_ELEMENTS = frozenset(("dt", "summary", "caption", "legend"))
@@ -115,6 +117,7 @@ class _Reader:
         self._parents: tuple[int, ...] = (0,)
         self._apart: tuple[int, ...] = ()
         self._strong = 0
+        self._in_heading = False
         self._count = 0
         self._nodes_left = MAX_NODES
         self._tag = "body"
@@ -131,7 +134,12 @@ class _Reader:
             if tag == "-text":
                 self._add_text(child.text_content or "")
             elif tag in BLOCK_ELEMENTS:
-                self._read_block(child, tag, depth + 1)
+                if self._in_heading and tag in LINES_OF_HEADINGS:
+                    self._add_break()
+                    self.read(child, depth + 1)
+                    self._add_break()
+                else:
+                    self._read_block(child, tag, depth + 1)
             elif tag == "br":
                 self._add_break()
             elif tag == "math":
@@ -213,9 +221,11 @@ class _Reader:
         elif "tabbed-set" in names.split():
             self._read_tabs(node, depth)
         else:
-            self.read(node, depth)
             heading = int(tag[1]) if len(tag) == 2 and tag[0] == "h" and tag[1].isdigit() else 0
+            self._in_heading, outer = heading > 0, self._in_heading
+            self.read(node, depth)
             self.end_block(heading)
+            self._in_heading = outer
         self._strong -= is_title
         self._containers, self._parents, self._tag, self._apart = before
 

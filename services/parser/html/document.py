@@ -31,7 +31,6 @@ from services.parser.html.hidden import has_concealed_text, remove_hidden
 from services.parser.html.links import collect_links
 from services.parser.html.rendering import expand_shadow_trees, write_as_displayed
 from services.parser.html.text import (
-    INVISIBLE_ELEMENTS,
     NON_MAIN_ELEMENTS,
     extract_text,
     needs_rendering,
@@ -183,7 +182,6 @@ def read_document(
     # Linked data sometimes contains the whole article.
     linked_data = "" if options.text == "off" else _linked_data_markup(tree)
     write_as_displayed(tree)
-    tree.strip_tags(INVISIBLE_ELEMENTS, recursive=True)
     remove_hidden(tree)
     is_manual = remove_permalinks(tree)
     hazards = {Hazard.HIDDEN_TEXT} if has_concealed_text(tree) else set()

@@ -24,6 +24,11 @@ CONCEALED_SELECTOR = (
     "[style*='clip' i], [style*='overflow' i], [style*='transform' i]"
 )
 """Elements whose text may be concealed."""
+INVISIBLE_ELEMENTS = ["script", "style", "noscript", "template", "title"]
+"""Elements whose text is not displayed."""
+MIN_NOSCRIPT_CHARACTERS = 300
+"""Fewest characters of the contents of a page that are in a noscript element. A notice about
+scripts is shorter."""
 MIN_CONCEALED_WORDS = 5
 """Fewest words of concealed text that count. A label for screen readers is shorter."""
 MAX_HIDDEN_SHARE = 0.9
@@ -45,6 +50,19 @@ _colors = {"white": "ffffff", "black": "000000", "transparent": ""}
 
 def remove_hidden(tree: LexborHTMLParser) -> None:
     """Remove elements that are not displayed from *tree*."""
+    notices = [
+        node
+        for node in islice(tree.css("body noscript"), MAX_MEASURED)
+        if len(node.text()) >= MIN_NOSCRIPT_CHARACTERS
+    ]
+    if notices:
+        tree.strip_tags([one for one in INVISIBLE_ELEMENTS if one != "noscript"], recursive=True)
+        most = MAX_HIDDEN_SHARE * len(tree.body.text()) if tree.body else 0
+        for node in notices:
+            if len(node.text()) > most:
+                # Scripts replace the text, or show it as it is.
+                node.unwrap()
+    tree.strip_tags(INVISIBLE_ELEMENTS, recursive=True)
     hidden = [node for node in tree.css(HIDDEN_SELECTOR) if is_hidden(node)]
     if not hidden:
         return

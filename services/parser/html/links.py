@@ -21,8 +21,8 @@ from gossamer.events.pages import Form, LinkKind
 from gossamer.web.http import parse_refresh
 from gossamer.web.url import site_of
 from services.parser.html.elements import Element, Elements
+from services.parser.html.hidden import INVISIBLE_ELEMENTS
 from services.parser.html.requisites import embedded_document, find_media, find_requisites
-from services.parser.html.text import INVISIBLE_ELEMENTS
 from services.parser.links import LinkCollector, Resolver, link_kind
 from services.parser.options import Options
 

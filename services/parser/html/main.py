@@ -16,6 +16,10 @@ PREFIX_LENGTH = 40
 """Letters at the beginning of a block that stand for it, if parts of it are missing."""
 MIN_FOUND = 0.5
 """Least share of the main text that must be found in blocks."""
+MIN_EXTRACTED = 0.2
+"""Least share of the paragraphs of a page that are its main text. An extractor that found less
+found another part of the page: the introduction of a newsletter, a form, the answer to a question.
+"""
 MAX_LINKED = 0.35
 """Highest share of characters in links of a block that is added."""
 MAX_LINKED_HEADING = 0.9
@@ -25,6 +29,7 @@ MIN_INSIDE = 0.9
 MIN_AROUND = 0.95
 """Least share of the text in an element that is not beside the text, whatever its name is."""
 LABEL_ELEMENTS = frozenset(("body", "center", "div", "figure", "header", "section"))
+PARAGRAPH_ELEMENTS = frozenset(("dd", "dt", "figcaption", "li", "p", "pre"))
 MIN_TEXT, MIN_SENTENCE = 80, 30
 """Fewest characters of a text without an element of its own that is added, and of one with a
 period. Labels are shorter."""
@@ -42,10 +47,23 @@ def choose_blocks(blocks: Sequence[Block], main: str, is_manual: bool) -> list[B
     of links, too.
     """
     kept, found = _find_blocks(blocks, main)
-    if not any(kept) or found < MIN_FOUND:
+    paragraphs = [_is_paragraph(block) for block in blocks]
+    total = sum(_length(block) for block, one in zip(blocks, paragraphs, strict=True) if one)
+    if len(main) < MIN_EXTRACTED * total:
+        kept = [one or other for one, other in zip(kept, paragraphs, strict=True)]
+    elif not any(kept) or found < MIN_FOUND:
         return []
     _complete(blocks, kept, is_manual)
     return [block for block, is_kept in zip(blocks, kept, strict=True) if is_kept]
+
+
+def _is_paragraph(block: Block) -> bool:
+    """Return whether *block* has a sentence and is neither beside the text nor a link."""
+    return not block.apart and block.linked <= MAX_LINKED and _length(block) >= MIN_TEXT
+
+
+def _length(block: Block) -> int:
+    return max(map(len, block.lines), default=0)
 
 
 def _find_blocks(blocks: Sequence[Block], main: str) -> tuple[list[bool], float]:
@@ -115,9 +133,11 @@ def _find(letters: str, key: str, at: int) -> tuple[int, int]:
 def _complete(blocks: Sequence[Block], kept: list[bool], is_manual: bool) -> None:
     """Drop links beside the text from the *kept* blocks, and add blocks that belong to the text."""
     weights = _weigh_parents(blocks, kept)
+    if not weights:
+        return
     around = {parent for parent, weight in weights.items() if weight >= MIN_AROUND}
-    inside = [parent for parent, weight in weights.items() if weight >= MIN_INSIDE][-1]
     apart = [not around.issuperset(block.apart) for block in blocks]
+    inside = _find_inside(blocks, weights, apart, is_manual)
     for index, block in enumerate(blocks):
         kept[index] = kept[index] and not (apart[index] and block.linked > MAX_LINKED)
     inner = [index for index, block in enumerate(blocks) if kept[index] and inside in block.parents]
@@ -125,7 +145,7 @@ def _complete(blocks: Sequence[Block], kept: list[bool], is_manual: bool) -> Non
         return
     has_code = any(blocks[index].kind is BlockKind.CODE for index in inner)
     seen = {line for index, block in enumerate(blocks) if kept[index] for line in block.lines}
-    first = _find_title(blocks, inner[0], inside, apart) if is_manual or has_code else inner[0]
+    first = _find_title(blocks, inner[0], inside, apart)
     last = len(blocks) if is_manual or has_code else _last_known(blocks, inside, seen)
     for index in range(first, last):
         block = blocks[index]
@@ -136,10 +156,30 @@ def _complete(blocks: Sequence[Block], kept: list[bool], is_manual: bool) -> Non
             and inside in block.parents
             and (is_manual or block.linked <= most_linked)
             and (not block.lines or not seen.issuperset(block.lines))
-            and _is_text(block)
+            and (_is_text(block) if index > inner[0] or is_manual or has_code else _is_lede(block))
         ):
             kept[index] = True
             seen.update(block.lines)
+
+
+def _find_inside(
+    blocks: Sequence[Block], weights: dict[int, float], apart: Sequence[bool], is_manual: bool
+) -> int:
+    """Return the innermost element with the text; in a manual, with its title, too.
+
+    The list of the methods that a type inherits may be most of its page.
+    """
+    candidates = [parent for parent, weight in weights.items() if weight >= MIN_INSIDE]
+    if is_manual:
+        titles = [
+            block.parents
+            for block, beside in zip(blocks, apart, strict=True)
+            if block.tag == "h1" and not beside
+        ]
+        for parent in reversed(candidates):
+            if any(parent in parents for parents in titles):
+                return parent
+    return candidates[-1]
 
 
 def _find_title(blocks: Sequence[Block], first: int, inside: int, apart: Sequence[bool]) -> int:
@@ -171,10 +211,12 @@ def _weigh_parents(blocks: Sequence[Block], kept: Sequence[bool]) -> dict[int, f
     weights: dict[int, float] = {}
     total = 0
     for block, is_kept in zip(blocks, kept, strict=True):
-        if is_kept:
+        if is_kept and not (block.apart and block.linked > MAX_LINKED):
             weight = sum(map(len, block.lines))
             total += weight
-            for parent in block.parents:
+            # A long paragraph is not the element that has the text.
+            own = block.tag in PARAGRAPH_ELEMENTS or block.kind is BlockKind.HEADING
+            for parent in block.parents[:-1] if own else block.parents:
                 weights[parent] = weights.get(parent, 0) + weight
     return {parent: weight / max(1, total) for parent, weight in weights.items()}
 
@@ -184,8 +226,13 @@ def _is_text(block: Block) -> bool:
     is_quoted = any(container.kind == "quote" for container in block.containers)
     if is_quoted or block.tag not in LABEL_ELEMENTS or not block.lines:
         return True
-    text = max(block.lines, key=len, default="")
+    text = max(block.lines, key=len)
     return len(text) >= MIN_TEXT or (len(text) >= MIN_SENTENCE and bool(_sentence.search(text)))
+
+
+def _is_lede(block: Block) -> bool:
+    """Return whether *block*, which is before the text, is more than a date or a name."""
+    return block.kind is BlockKind.PARAGRAPH and _length(block) >= MIN_TEXT
 
 
 def join_lines(blocks: Sequence[Block]) -> str:

@@ -20,6 +20,8 @@ TEX = "data-tex"
 """The attribute of a `math` element with its TeX."""
 MAX_SHADOW_DEPTH = 8
 """Most levels of nested shadow trees that are expanded."""
+MAX_SLOTTED = 1_000
+"""Most shadow trees of a page whose slots are filled. Hosts may be nested."""
 MAX_FORMULAS = 5_000
 """Most formulas that are read."""
 FORMULA_SELECTOR = (
@@ -41,6 +43,8 @@ FORMULA_CLASSES = frozenset(
 """Classes of elements with several forms of a formula."""
 MAX_WRAPPERS = 5
 """Most elements between MathML and an element of these classes."""
+MAX_FORMS = 10
+"""Most forms of a formula that are compared with its MathML."""
 REPEATING_SELECTOR = "[aria-hidden=true], mjx-math"
 """Forms of a formula beside its MathML."""
 BLOCK_STYLES = frozenset(("block", "flex", "grid", "list-item", "table"))
@@ -52,6 +56,7 @@ _display = re.compile(r"(?:^|[;\s])display\s*:\s*([a-z-]+)", re.IGNORECASE)
 
 def expand_shadow_trees(tree: LexborHTMLParser) -> None:
     """Replace each template of a shadow tree in *tree* by its content, with its slots filled."""
+    slotted_left = MAX_SLOTTED
     for _ in range(MAX_SHADOW_DEPTH):
         templates = tree.css("template[shadowrootmode=open i], template[shadowrootmode=closed i]")
         if not templates:
@@ -64,12 +69,14 @@ def expand_shadow_trees(tree: LexborHTMLParser) -> None:
                 del template.attrs["shadowrootmode"]
             else:
                 hosts.add(host.mem_id)
-                _expand(template, host)
+                slotted_left -= 1
+                _expand(template, host if slotted_left >= 0 else None)
 
 
-def _expand(template: LexborNode, host: LexborNode) -> None:
+def _expand(template: LexborNode, host: LexborNode | None) -> None:
+    """Replace *template* by its content. Without *host*, its slots are not filled."""
     light: dict[str, list[LexborNode]] = {}
-    for node in host.iter(include_text=True):
+    for node in host.iter(include_text=True) if host else ():
         if node.mem_id != template.mem_id:
             slot = node.attributes.get("slot") if node.is_element_node else ""
             light.setdefault(slot or "", []).append(node)
@@ -100,8 +107,14 @@ def _hide(node: LexborNode) -> None:
 
 def write_as_displayed(tree: LexborHTMLParser) -> None:
     """Leave each formula of *tree* once, and write readings and styled lines as text."""
+    for annotation in islice(tree.css("annotation, annotation-xml"), MAX_FORMULAS):
+        _read_annotation(annotation)
+    wrappers: set[int] = set()
     for node in islice(tree.css(FORMULA_SELECTOR), MAX_FORMULAS):
-        _write_formula(tree, node)
+        if node.tag == "math":
+            _write_mathml(node, wrappers)
+        else:
+            _write_formula(tree, node)
     for node in tree.css("rt"):
         if all(one is None or one.tag != "rp" for one in (node.prev, node.next)):
             node.insert_before("(")
@@ -115,9 +128,7 @@ def write_as_displayed(tree: LexborHTMLParser) -> None:
 
 def _write_formula(tree: LexborHTMLParser, node: LexborNode) -> None:
     attributes = node.attributes
-    if node.tag == "math":
-        _write_mathml(node)
-    elif node.tag == "script":
+    if node.tag == "script":
         at = node.prev
         while at is not None and (_is_formula(at) or not (at.text_content or "x").strip()):
             if at.is_element_node:
@@ -127,29 +138,43 @@ def _write_formula(tree: LexborHTMLParser, node: LexborNode) -> None:
         _insert_formula(tree, node, tex, tex, "mode=display" in (attributes.get("type") or ""))
     elif node.tag == "img":
         tex = attributes.get("alt") or ""
-        beside = node.parent.css_first("math") if node.parent else None
-        text = beside.text() if beside else tex
-        is_display = "display" in (attributes.get("class") or "")
-        _insert_formula(tree, node, tex, text, is_display)
-    elif match := _delimited.fullmatch(node.text()):
+        hidden = node.prev.css_first("math") if node.prev else None
+        text = hidden.text() if hidden else tex
+        _insert_formula(tree, node, tex, text, "display" in (attributes.get("class") or ""))
+    elif match := _delimited.fullmatch(_only_text(node)):
         tex = next(filter(None, match.groups()))
         _insert_formula(tree, node, tex, match[0], match[1] is None)
 
 
-def _write_mathml(math: LexborNode) -> None:
-    """Leave the text of MathML without its annotations, and note its TeX."""
-    for annotation in math.css("annotation, annotation-xml"):
-        if (annotation.attributes.get("encoding") or "").lower().endswith("tex"):
-            math.attrs[TEX] = fold_whitespace(annotation.text())
-        for part in list(annotation.iter(include_text=True)):
-            _hide(part)
+def _only_text(node: LexborNode) -> str:
+    """Return the text of *node*; "" if it has more than one child."""
+    child = node.child
+    is_text = child is not None and child.is_text_node and child.next is None
+    return (child.text_content or "") if child is not None and is_text else ""
+
+
+def _read_annotation(annotation: LexborNode) -> None:
+    """Remove the text of *annotation*, and note it in its formula if it is TeX."""
+    text, encoding = annotation.text(), annotation.attributes.get("encoding") or ""
+    for part in list(annotation.iter(include_text=True)):
+        _hide(part)
+    math = annotation.parent
+    if math is not None and math.tag == "semantics":
+        math = math.parent
+    if math is not None and math.tag == "math" and encoding.lower().endswith("tex"):
+        math.attrs[TEX] = fold_whitespace(text)
+
+
+def _write_mathml(math: LexborNode, wrappers: set[int]) -> None:
+    """Hide the other forms of a formula beside its MathML."""
     around = math.parent
     for _ in range(MAX_WRAPPERS):
         if around is None or _is_formula(around):
             break
         around = around.parent
-    if around is not None and _is_formula(around):
-        for form in around.css(REPEATING_SELECTOR):
+    if around is not None and _is_formula(around) and around.mem_id not in wrappers:
+        wrappers.add(around.mem_id)
+        for form in islice(around.css(REPEATING_SELECTOR), MAX_FORMS):
             if form.css_first("math") is None:
                 _hide(form)
 

@@ -55,8 +55,6 @@ MAX_TAGS = 50_000
 an element may have four characters. None of 181 real pages has more than 3,300."""
 NON_MAIN_ELEMENTS = [*sorted({*MANUALLY_CLEANED} - {"head", "form"}), "img", "link", "meta", "wbr"]
 """Elements that trafilatura discards. A form may contain the whole document."""
-INVISIBLE_ELEMENTS = ["script", "style", "noscript", "template", "title"]
-"""Elements whose text is not displayed."""
 _blocks = """
 address article aside blockquote body br caption center dd details dialog div dl dt fieldset
 figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr legend li main menu nav ol option p pre
@@ -168,7 +166,6 @@ def extract_visible_text(html: str) -> str:
     tree = LexborHTMLParser(html)
     expand_shadow_trees(tree)
     write_as_displayed(tree)
-    tree.strip_tags(INVISIBLE_ELEMENTS, recursive=True)
     remove_hidden(tree)
     for node in tree.css(BLOCK_SELECTOR):
         node.insert_before(SEPARATOR)
