@@ -120,6 +120,20 @@ def test_beginning_of_a_manual_is_main_text_if_inherited_methods_are_most_of_it(
     )
 
 
+def test_description_and_members_of_a_class_are_main_text() -> None:
+    """Javadoc: the title is an h2, and the table of methods is links."""
+    table = (
+        "<table><tr><th>Method<th>Text<tr><td><a href=1>isOpen()</a><td>Nobody is on it.</table>"
+    )
+    detail = "".join(f"<h4>m</h4><pre>void m{number}()</pre><p>{SENTENCE}" for number in range(9))
+    text = "A bridge of the town on which carts cross."
+    body = f"<div><h2>Class Bridge</h2><div>{text}</div>{table}<div>{detail}</div></div>"
+    found = "\n".join(f"void m{number}()\n{SENTENCE}" for number in range(9))
+    assert chosen_text(body, found).startswith(
+        f"Class Bridge\n{text}\nMethod | Text\nisOpen() | Nobody is on it.\nm\nvoid m0()\n"
+    )
+
+
 def test_first_paragraph_between_title_and_text_is_main_text() -> None:
     text = fold_whitespace(LexborHTMLParser(PARAGRAPHS).text(separator=" "))
     body = f"<main><h1>Bridge</h1><div>By Kim</div><div>{SENTENCE}</div>{PARAGRAPHS}</main>"

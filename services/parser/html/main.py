@@ -137,61 +137,73 @@ def _complete(blocks: Sequence[Block], kept: list[bool], is_manual: bool) -> Non
         return
     around = {parent for parent, weight in weights.items() if weight >= MIN_AROUND}
     apart = [not around.issuperset(block.apart) for block in blocks]
-    inside = _find_inside(blocks, weights, apart, is_manual)
+    whole = is_manual or any(
+        is_kept and block.kind is BlockKind.CODE
+        for block, is_kept in zip(blocks, kept, strict=True)
+    )
+    inside = _find_inside(blocks, weights, apart, whole)
     for index, block in enumerate(blocks):
         kept[index] = kept[index] and not (apart[index] and block.linked > MAX_LINKED)
     inner = [index for index, block in enumerate(blocks) if kept[index] and inside in block.parents]
     if not inner:
         return
-    has_code = any(blocks[index].kind is BlockKind.CODE for index in inner)
     seen = {line for index, block in enumerate(blocks) if kept[index] for line in block.lines}
     first = _find_title(blocks, inner[0], inside, apart)
-    last = len(blocks) if is_manual or has_code else _last_known(blocks, inside, seen)
+    last = len(blocks) if whole else _last_known(blocks, inside, seen)
     for index in range(first, last):
         block = blocks[index]
-        most_linked = MAX_LINKED_HEADING if block.kind is BlockKind.HEADING else MAX_LINKED
+        # The members of a class are a table of links.
+        is_reference = block.kind is BlockKind.HEADING or (whole and block.kind is BlockKind.TABLE)
+        most_linked = MAX_LINKED_HEADING if is_reference else MAX_LINKED
         if (
             not kept[index]
             and not apart[index]
             and inside in block.parents
             and (is_manual or block.linked <= most_linked)
             and (not block.lines or not seen.issuperset(block.lines))
-            and (_is_text(block) if index > inner[0] or is_manual or has_code else _is_lede(block))
+            and (_is_text(block) if index > inner[0] or whole else _is_lede(block))
         ):
             kept[index] = True
             seen.update(block.lines)
 
 
 def _find_inside(
-    blocks: Sequence[Block], weights: dict[int, float], apart: Sequence[bool], is_manual: bool
+    blocks: Sequence[Block], weights: dict[int, float], apart: Sequence[bool], whole: bool
 ) -> int:
-    """Return the innermost element with the text; in a manual, with its title, too.
+    """Return the innermost element with the text; of a *whole* text, with its title, too.
 
     The list of the methods that a type inherits may be most of its page.
     """
     candidates = [parent for parent, weight in weights.items() if weight >= MIN_INSIDE]
-    if is_manual:
-        titles = [
-            block.parents
-            for block, beside in zip(blocks, apart, strict=True)
-            if block.tag == "h1" and not beside
-        ]
-        for parent in reversed(candidates):
-            if any(parent in parents for parents in titles):
-                return parent
-    return candidates[-1]
+    if not whole:
+        return candidates[-1]
+    tag = "h1" if any(block.tag == "h1" for block in blocks) else "h2"
+    titled = {
+        parent
+        for block, beside in zip(blocks, apart, strict=True)
+        if block.tag == tag and not beside
+        for parent in block.parents
+    }
+    return next((parent for parent in reversed(candidates) if parent in titled), candidates[-1])
 
 
 def _find_title(blocks: Sequence[Block], first: int, inside: int, apart: Sequence[bool]) -> int:
-    """Return the index of the h1 before the block *first* in the element *inside*; else *first*."""
-    return next(
-        (
-            index
-            for index in range(first - 1, -1, -1)
-            if blocks[index].tag == "h1" and inside in blocks[index].parents and not apart[index]
-        ),
-        first,
-    )
+    """Return the index of the title before the block *first* in the element *inside*; else *first*.
+
+    The title is the h1 before it, or the first h2 of a page without one.
+    """
+    inner = [
+        index
+        for index in range(first)
+        if blocks[index].tag in ("h1", "h2")
+        and inside in blocks[index].parents
+        and not apart[index]
+    ]
+    titles = [index for index in inner if blocks[index].tag == "h1"]
+    if titles:
+        return titles[-1]
+    has_title = any(block.tag == "h1" for block in blocks)
+    return inner[0] if inner and not has_title else first
 
 
 def _last_known(blocks: Sequence[Block], inside: int, seen: set[str]) -> int:
