@@ -47,12 +47,12 @@ def choose_blocks(blocks: Sequence[Block], main: str, is_manual: bool) -> list[B
     of links, too.
     """
     kept, found = _find_blocks(blocks, main)
+    if not any(kept) or found < MIN_FOUND:
+        return []
     paragraphs = [_is_paragraph(block) for block in blocks]
     total = sum(_length(block) for block, one in zip(blocks, paragraphs, strict=True) if one)
     if len(main) < MIN_EXTRACTED * total:
         kept = [one or other for one, other in zip(kept, paragraphs, strict=True)]
-    elif not any(kept) or found < MIN_FOUND:
-        return []
     _complete(blocks, kept, is_manual)
     return [block for block, is_kept in zip(blocks, kept, strict=True) if is_kept]
 
