@@ -76,9 +76,10 @@ class KafkaSettings(Access):
     (`sasl`)."""
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
     """The SASL mechanism, if `security` is one of `sasl`."""
-    session: Annotated[Seconds, Field(ge=6.0, le=300.0)] = 10.0
+    session: Annotated[Seconds, Field(ge=6.0, le=300.0)] = 60.0
     """Session timeout of consumer groups. The partitions of a member that sends no heartbeat for
-    this long are assigned to other members."""
+    this long are assigned to other members. A process that returns under its name before then gets
+    its own partitions back: long enough for a pod with its image and volume."""
     partitions: Annotated[Positive | None, unit("partitions")] = None
     """Number of partitions of each topic that is keyed by site, for `gossamer topics apply`. If it
     is not set, `schemas/topics` states the number. It must divide 96. `gossamer topics resize`

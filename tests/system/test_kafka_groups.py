@@ -154,7 +154,7 @@ def log_length(log: KafkaLog) -> int:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("session", [60.0])
+@pytest.mark.parametrize("session", [KafkaSettings().session])
 def test_member_that_rejoins_under_its_name_causes_no_rebalance(
     log: KafkaLog, group: str, join: Join
 ) -> None:
