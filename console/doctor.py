@@ -26,7 +26,7 @@ from gossamer.runtime.identity import FILE, check_identity, check_stated_folder
 from gossamer.runtime.processor import Processor
 from gossamer.settings import FetcherSettings, Settings
 from gossamer.store import Store
-from gossamer.web.suffixes import SUFFIX_LIST
+from gossamer.web.suffixes import packaged_list, used_list
 from inspection.basics.figures import alignment, counts, duration, percent, plural, size
 from inspection.basics.folder import Folder
 from services.archive.service import Archive
@@ -415,9 +415,11 @@ def _major(release: str) -> int:
 
 def gossamer_version() -> Finding:
     """Return the version of Gossamer and of its public suffix list."""
-    return Finding(
-        "versions", f"Gossamer is {version('gossamer')}, with the suffix list of {SUFFIX_LIST}"
-    )
+    used, packaged = used_list().version, packaged_list().version
+    found = f"Gossamer is {version('gossamer')}, with the suffix list of {packaged}"
+    if used != packaged:
+        found += f"; this crawl goes on with that of {used}, which it was begun with"
+    return Finding("versions", found)
 
 
 def check_dns(settings: FetcherSettings) -> Finding:

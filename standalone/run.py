@@ -2,7 +2,7 @@
 
 import signal
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
 
@@ -25,7 +25,7 @@ from gossamer.log.blobs import DAY, HOUR, KEPT, remove_kept, remove_leftovers
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.policies import NEVER
-from gossamer.runtime.identity import identify
+from gossamer.runtime.identity import check_topics, identify
 from gossamer.settings import Settings
 from gossamer.telemetry import set_gauge
 from inspection.basics.archives import read_buffers
@@ -210,6 +210,7 @@ def run_crawl(
     if request and not folder.database.exists():
         # An invalid request is refused before any file is written.
         define(request, None, 0, clock.now())
+    _use_suffix_list(folder)
     children = start_children(beside)
     try:
         with serve_metrics(metrics_port, children):
@@ -225,6 +226,14 @@ def run_crawl(
     finally:
         for child in children:
             child.kill()
+
+
+def _use_suffix_list(folder: Folder) -> None:
+    """Use the suffix list that the crawl was begun with. Children that start later inherit it."""
+    if folder.database.exists():
+        opened = folder.open()
+        with closing(opened.database):
+            check_topics(opened.log)
 
 
 def _remove_leftovers(opened: Opened) -> None:

@@ -114,6 +114,9 @@ class FleetBegun(FleetEvent, frozen=True, kw_only=True, tag="fleet_begun"):
     """Number of partitions of each topic that is keyed by site."""
     suffix_list: str
     """The publication time of the Public Suffix List that determines the sites."""
+    suffixes: bytes = b""
+    """The rules of that list, one a line, compressed by zlib. Without them, only a release with the
+    list of that version can continue."""
     moved_to: str = ""
     """The new location of a crawl that was moved away, as text for people. "" means that it was not
     moved."""

@@ -1,7 +1,8 @@
 """The identity of a fleet, or of a standalone crawl's folder. Each of its parts states it.
 
-It consists of an id, the number of partitions, and the version of the Public Suffix List. The last
-two determine where all data of a site is stored. The identity is stated on the `control` topic, in
+It consists of an id, the number of partitions, and the Public Suffix List. The last two determine
+where all data of a site is stored. The list is the one of the release that began the crawl; later
+releases go on with it. The identity is stated on the `control` topic, in
 the store, and in folders on disks. If a part was replaced by an older or an empty one, or by one of
 another fleet, the next start detects this before anything is read or written.
 
@@ -21,7 +22,7 @@ from gossamer.log import Log
 from gossamer.log.codec import encode
 from gossamer.log.control import newest_events
 from gossamer.store import Row, Store
-from gossamer.web.suffixes import SUFFIX_LIST
+from gossamer.web.suffixes import SuffixList, packaged_list, use_list, used_list
 
 STORE, TOPICS = "store", "topics"
 FILE = "fleet.json"
@@ -41,6 +42,8 @@ class IdentityRow(Row, frozen=True):
     """Number of partitions of each topic that is keyed by site."""
     suffix_list: str
     """The publication time of the Public Suffix List."""
+    suffixes: bytes = b""
+    """The rules of the list, one a line, compressed by zlib."""
 
 
 def identify(log: Log, store: Store, now: float) -> str:
@@ -54,14 +57,15 @@ def identify(log: Log, store: Store, now: float) -> str:
     was_stated = rows.get(TOPICS) is not None
     stated = check_topics(log)
     _compare(log, rows.get(STORE), stated, was_stated)
-    fresh = IdentityRow(STORE, uuid4().hex, log.partitions, SUFFIX_LIST)
+    begun_with = packaged_list()
+    fresh = IdentityRow(STORE, uuid4().hex, log.partitions, begun_with.version, begun_with.packed)
     mine = rows.put_if_absent(fresh)
     store.flush()
     _compare(log, mine, stated, was_stated)
     if stated is None:
         log.append([encode(fleet_event(mine, now))])
     if not was_stated:
-        rows.put(IdentityRow(TOPICS, mine.id, mine.partitions, mine.suffix_list))
+        rows.put(replace(mine, part=TOPICS))
         store.flush()
     return mine.id
 
@@ -95,7 +99,7 @@ def _compare(
                 "restore --align, which starts a new store from the remaining records"
             )
         return
-    _check_list("store", mine.suffix_list)
+    _use(SuffixList(mine.suffix_list, mine.suffixes))
     if mine.partitions != log.partitions:
         raise _partition_mismatch(mine.partitions, log.partitions)
     if stated is None:
@@ -129,13 +133,20 @@ def adopt(log: Log, store: Store) -> str:
 
 def fleet_event(row: IdentityRow, now: float) -> FleetBegun:
     """Return the event with the identity of *row*."""
-    return FleetBegun(at=now, id=row.id, partitions=row.partitions, suffix_list=row.suffix_list)
+    return FleetBegun(
+        at=now,
+        id=row.id,
+        partitions=row.partitions,
+        suffix_list=row.suffix_list,
+        suffixes=row.suffixes,
+    )
 
 
 def identity_rows(event: FleetBegun) -> tuple[IdentityRow, IdentityRow]:
     """Return the rows with the identity of *event*: for the store and for the topics."""
     store, topics = (
-        IdentityRow(part, event.id, event.partitions, event.suffix_list) for part in (STORE, TOPICS)
+        IdentityRow(part, event.id, event.partitions, event.suffix_list, event.suffixes)
+        for part in (STORE, TOPICS)
     )
     return store, topics
 
@@ -160,15 +171,15 @@ def set_partitions(log: Log, store: Store, now: float) -> None:
 
 
 def check_topics(log: Log) -> FleetBegun | None:
-    """Return the identity that *log* states, or None if the fleet has not begun.
+    """Return the identity that *log* states, or None if the fleet has not begun. This process uses
+    its suffix list from now on.
 
-    Raise GossamerError for another suffix list, for a crawl that was moved away, and for an
-    unfinished move.
+    Raise GossamerError for a crawl that was moved away, and for an unfinished move.
     """
     event = stated_identity(log)
     if event is None:
         return None
-    _check_list("topics", event.suffix_list)
+    _use(SuffixList(event.suffix_list, event.suffixes))
     if event.moved_to:
         raise GossamerError(
             f"this crawl was moved to {event.moved_to}: continue it there, or move it back with "
@@ -188,14 +199,17 @@ def stated_identity(log: Log) -> FleetBegun | None:
     return event if isinstance(event, FleetBegun) else None
 
 
-def _check_list(where: str, version: str) -> None:
-    if version != SUFFIX_LIST:
+def _use(found: SuffixList) -> None:
+    """Use the suffix list of the crawl in this process."""
+    if not found.packed and found.version == packaged_list().version:
+        found = packaged_list()
+    if not found.packed:
         raise GossamerError(
-            f"this fleet uses the Public Suffix List of {version} ({where}), and this version of "
-            f"Gossamer has the list of {SUFFIX_LIST}: sites would be in other partitions than "
-            "their data. Continue with the version of Gossamer that has the older list, or start "
-            "again in another folder or fleet"
+            f"this crawl uses the Public Suffix List of {found.version}, whose rules are lost: "
+            "continue with the release of Gossamer that has this list"
         )
+    if found != used_list():
+        use_list(found)
 
 
 class _Stated(msgspec.Struct):

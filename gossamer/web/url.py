@@ -223,7 +223,6 @@ def site_of(url: str) -> Site:
     return _site(host_name(url))
 
 
-@lru_cache(maxsize=65536)
 def _site(name: str) -> Site:
     if is_address(name):
         return Site(name)

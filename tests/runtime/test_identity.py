@@ -1,5 +1,7 @@
 """The identity of a fleet: parts of another fleet and older parts are refused."""
 
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,10 +15,22 @@ from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.identity import IdentityRow, check_folder, check_topics, identify
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from gossamer.web.suffixes import SUFFIX_LIST
+from gossamer.web.suffixes import SuffixList, packaged_list, use_list
+from gossamer.web.url import host_key, site_of
 from inspection.basics.folder import Folder
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostRow
+from tests.support.rows import put_rows
 
-OTHER = "1999-01-01_00-00-00_UTC"
+OLDER = SuffixList("1999-01-01_00-00-00_UTC", zlib.compress(b"example\na.example"))
+"""A list in which the hosts of a.example are sites of their own."""
+
+
+@pytest.fixture
+def packaged_again() -> Iterator[None]:
+    """Use the packaged list after the test."""
+    yield
+    use_list(packaged_list())
 
 
 def new_log() -> SqliteLog:
@@ -30,9 +44,13 @@ def new_store() -> SqliteStore:
 def of_another_list(where: str, log: SqliteLog, store: SqliteStore) -> None:
     """State another suffix list in the store or on the topics."""
     if where == "topics":
-        log.append([encode(FleetBegun(at=0.0, id="one", partitions=4, suffix_list=OTHER))])
+        begun = FleetBegun(
+            at=0.0, id="one", partitions=4, suffix_list=OLDER.version, suffixes=OLDER.packed
+        )
+        log.append([encode(begun)])
     else:
-        store.table(IdentityRow).put(IdentityRow("store", "one", 4, OTHER))
+        row = IdentityRow("store", "one", 4, OLDER.version, OLDER.packed)
+        store.table(IdentityRow).put(row)
         store.flush()
 
 
@@ -43,7 +61,7 @@ def test_first_process_states_identity_for_later_ones() -> None:
     stated = newest_events(log)["fleet_begun/-"]
     assert isinstance(stated, FleetBegun)
     assert ids == {stated.id}
-    assert (stated.partitions, stated.suffix_list) == (4, SUFFIX_LIST)
+    assert (stated.partitions, stated.suffix_list) == (4, packaged_list().version)
     assert log.lag("nobody", "control") == 1, "restarts append nothing"
 
 
@@ -78,12 +96,18 @@ def test_parts_of_two_fleets_are_refused() -> None:
         identify(log, store, 2.0)
 
 
+@pytest.mark.usefixtures("packaged_again")
 @pytest.mark.parametrize("where", ["topics", "store"])
-def test_other_suffix_list_is_refused_with_instructions(where: str) -> None:
+def test_crawl_goes_on_with_the_suffix_list_that_it_was_begun_with(where: str) -> None:
     log, store = new_log(), new_store()
     of_another_list(where, log, store)
-    with pytest.raises(GossamerError, match=rf"(?s){OTHER} \({where}\).*Continue with the version"):
+    if where == "store":
         identify(log, store, 1.0)
+    else:
+        assert check_topics(log)
+    assert site_of("http://shop.a.example/") == "shop.a.example"
+    identify(new_log(), new_store(), 2.0)
+    assert site_of("http://shop.a.example/") == "a.example", "a new crawl has the packaged list"
 
 
 def test_other_number_of_partitions_is_refused() -> None:
@@ -107,15 +131,26 @@ def test_folder_with_unreadable_identity_is_refused(tmp_path: Path) -> None:
         check_folder(tmp_path, "one")
 
 
-@pytest.mark.parametrize("words", [["crawl", "--contact", "a@b.example"], ["seed"], ["why"]])
-def test_commands_refuse_crawl_of_other_suffix_list(
-    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_list_without_its_rules_is_refused_with_instructions() -> None:
+    log = new_log()
+    begun = FleetBegun(at=0.0, id="one", partitions=4, suffix_list=OLDER.version)
+    log.append([encode(begun)])
+    with pytest.raises(GossamerError, match=rf"{OLDER.version}.*the release of Gossamer"):
+        check_topics(log)
+
+
+@pytest.mark.usefixtures("packaged_again")
+@pytest.mark.parametrize("command", ["status", "why"])
+def test_commands_find_the_sites_of_an_older_list(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = Folder(tmp_path)
-    assert main(["seed", "--data", str(tmp_path), "http://a.example/"]) == 0
-    opened = folder.open()
+    url = "http://shop.a.example/"
+    assert main(["seed", "--data", str(tmp_path), url]) == 0
+    opened = Folder(tmp_path).open()
+    use_list(OLDER)
+    host = HostRow(site_of(url), host_key(url), Condition.READY)
+    put_rows(opened.store, host)
     of_another_list("topics", opened.log, opened.store)
-    kept = opened.log.lag("nobody", "seeds")
-    assert main([*words, "--data", str(tmp_path), "http://a.example/"]) == 1
-    assert OTHER in capsys.readouterr().err
-    assert opened.log.lag("nobody", "seeds") == kept
+    use_list(packaged_list())
+    assert main([command, "--data", str(tmp_path), *([url] if command == "why" else [])]) == 0
+    assert "Suffix" not in capsys.readouterr().err
