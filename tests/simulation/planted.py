@@ -65,15 +65,19 @@ from services.frontier.choice.dispatch import Balance
 from services.frontier.partition.parked import SITE_RULES
 from services.frontier.partition.partition import Partition
 from services.frontier.partition.parts import Parts
-from services.frontier.partition.politeness import _has_retry_after, returned_order_delay
+from services.frontier.partition.politeness import (
+    _has_retry_after,
+    courtesy_delay,
+    returned_order_delay,
+)
 from services.frontier.partition.share import CrawlShare
 from services.frontier.partition.sites import NO_RECORD, RecordAtSite
-from services.frontier.partition.workbench import Host, Schedule
+from services.frontier.partition.workbench import Host, Places, Schedule, Workbench
 from services.frontier.procedures.removal import CrawlRemoval
 from services.frontier.steps.checkout import _charge
 from services.frontier.steps.refusals import Refusal, Refusals, find_exclusion
 from services.frontier.steps.urgent import UrgentRequests, _may_wait
-from services.frontier.tables.hosts import HostRow, OffsetAndTime, QueueEnds
+from services.frontier.tables.hosts import HostRow, OffsetAndTime, QueueEnds, RobotsRow
 from services.frontier.tables.urls import Origin, QueuedUrl
 from tests.simulation.run import simulate
 from tests.simulation.scenarios import seeds_of
@@ -321,6 +325,18 @@ def _never_excluded(
     probed: Counter[str],
 ) -> Exclusion | None:
     return None
+
+
+def _always_has_place(
+    self: Workbench, crawl: str, site: Site, number: int, places: Places, coming: int
+) -> bool:
+    return True
+
+
+def _without_robots(
+    settings: FrontierSettings, last_took: float, robots: RobotsRow | None
+) -> float:
+    return max(settings.delay, settings.delay_factor * last_took)
 
 
 def _never_again(self: Refusals, crawls: Iterable[CrawlDefined]) -> Iterator[CrawlDefined]:
@@ -614,6 +630,22 @@ FAULTS = (
         report="is still excluded by an earlier scope",
         seams={Refusals.unevaluated: _never_again},
         nightly=True,
+    ),
+    Fault(
+        "crowded memory",
+        "Hosts that wait for others of their site hold the places of all other hosts.",
+        scenario="crowded",
+        seeds=5,
+        report="waited for .* orders of",
+        seams={Workbench.has_place: _always_has_place},
+    ),
+    Fault(
+        "Crawl-delay ignored",
+        "The delay of a host does not follow its robots.txt.",
+        scenario="anything",
+        seeds=15,
+        report="less than the Crawl-delay",
+        seams={courtesy_delay: _without_robots},
     ),
     Fault(
         "released and lost",

@@ -28,7 +28,7 @@ from tests.simulation.broker import Broker
 from tests.simulation.crawls import Crawl, Key
 from tests.simulation.kernel import START
 from tests.simulation.nodes import Nodes
-from tests.simulation.web import Request, Sites
+from tests.simulation.web import CRAWL_DELAY, CROWD, SLOWER, Request, Sites
 
 JITTER = 0.001
 """Seconds of tolerance."""
@@ -47,6 +47,8 @@ LIMITS = {
     str(Hazard.BLACKLISTED): "block",
 }
 """A rule that excludes URLs only for a time → its name in reports."""
+MAX_BEFORE = 30
+"""Orders for the site with many hosts that a host of another site may wait for."""
 GRACE = 5.0
 """Seconds in which a frontier reads records of the log."""
 
@@ -237,6 +239,46 @@ def check_delays(sites: Sites) -> Iterator[str]:
         for request in requests:
             if sites.forbids(request.url):
                 yield f"{request.url} is forbidden by robots.txt"
+
+
+def check_crawl_delays(sites: Sites) -> Iterator[str]:
+    """Yield each two requests for pages of a host with less than its Crawl-delay in between, after
+    its robots.txt was read."""
+    for host, site in sites.sites.items():
+        if site.robots is not SLOWER:
+            continue
+        of_host = sorted((one for one in sites.requests if one.host == host), key=_start)
+        read = (one.end for one in of_host if _is_robots(one) and one.status == 200)
+        since = next(read, inf)
+        pages = [one for one in of_host if one.start > since and not _is_robots(one)]
+        for one, other in pairwise(pages):
+            if other.start - one.end < CRAWL_DELAY - JITTER:
+                yield f"less than the Crawl-delay between two requests: {_both(one, other)}"
+
+
+def _is_robots(request: Request) -> bool:
+    return request.url.endswith("/robots.txt")
+
+
+def _start(request: Request) -> float:
+    return request.start
+
+
+def check_crowd(story: Story) -> Iterator[str]:
+    """Yield each host that waited for the hosts of the site with many of them."""
+    first = dict[str, float]()
+    for at, order in story.orders:
+        first.setdefault(order["host"], at)
+    crowd = [at for at, order in story.orders if order["site"] == CROWD]
+    admitted = dict[str, float]()
+    for (_, url), at in story.admitted_at.items():
+        host = host_key(url)
+        admitted[host] = min(at, admitted.get(host, inf))
+    for key, at in admitted.items():
+        until = first.get(key, inf)
+        before = sum(at < ordered < until for ordered in crowd)
+        if site_of(f"{key}/") != CROWD and before > MAX_BEFORE:
+            yield f"{key} waited for {before} orders of {CROWD}"
 
 
 def check_site_gap(sites: Sites, gap: float) -> Iterator[str]:

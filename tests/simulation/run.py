@@ -90,7 +90,7 @@ class Run:
         self.broker = Broker(sim, PARTITIONS, SESSION, SERVICE.stuck_after)
         self.nodes = Nodes(sim)
         hosts, pages = random.randint(*scenario.hosts), random.randint(*scenario.pages)
-        self.sites = make_sites(sim, hosts, pages, self.delay, scenario.fan, scenario.mood)
+        self.sites = make_sites(sim, hosts, pages, self.delay, scenario)
         if scenario.interval:
             change(sim, self.sites)
         self.crawls = make_crawls(self.sites, scenario.crawls, scenario.all_added)
@@ -368,6 +368,8 @@ class Run:
         if self.over_at is None:
             result.broken.append("the crawl did not finish")
         result.broken += promises.check_delays(sites)
+        result.broken += promises.check_crawl_delays(sites)
+        result.broken += promises.check_crowd(self.story)
         result.broken += promises.check_site_gap(sites, FrontierSettings().site_gap * self.delay)
         result.broken += promises.check_site_concurrency(sites, self.site_at_once)
         result.broken += check_instructions(sites.requests, self.instructions)

@@ -31,6 +31,8 @@ class Scenario:
     """The number of pages of its host to which only this page links."""
     all_added: bool = False
     """Whether each page is a seed, so that each is discovered by itself."""
+    crowd: int = 0
+    """The hosts of one more site, `CROWD`."""
     delay: float = 0.0
     """Seconds between two requests to a host; 0: random."""
     mood: str = ""
@@ -153,6 +155,19 @@ FETCHED = replace(
     times=(1, 4),
     until=60.0,
 )
+CROWDED = Scenario(
+    "crowded",
+    ("kill",),
+    (1, 1),
+    until=30.0,
+    hosts=(5, 6),
+    pages=(2, 2),
+    crowd=60,
+    all_added=True,
+    delay=0.5,
+    # Memory for fewer hosts than the crowd has.
+    settings={"frontier": {"loaded_limit": 10, "checked_out_limit": 10}},
+)
 MOVED = Scenario("moved", ("moved", "kill"), (1, 1), until=60.0, hosts=(4, 12))
 SCENARIOS = (
     Scenario(
@@ -251,7 +266,7 @@ SCENARIOS_OF_CRAWLS = {
     64: CRAWL_REMOVED,
     96: TWO_CRAWLS,
     128: CRAWLS_CHANGED,
-    160: TWO_CRAWLS,
+    160: CROWDED,
     192: CRAWL_REMOVED,
     224: FETCHED,
 }

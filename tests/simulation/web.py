@@ -23,9 +23,13 @@ from services.fetcher.outcome import Failure, Reply
 from services.fetcher.rate_limits import AddressLimits, LocalSlots
 from services.fetcher.steps import Fetch
 from tests.simulation.kernel import START, Process, Sim
+from tests.simulation.scenarios import Scenario
 
 EXCLUDES = (200, "User-agent: *\nDisallow: /p1\n")
-SLOWER = (200, "User-agent: *\nCrawl-delay: 3\n")
+CRAWL_DELAY = 3.0
+SLOWER = (200, f"User-agent: *\nCrawl-delay: {CRAWL_DELAY:g}\n")
+CROWD = "crowd.example"
+"""The site with many hosts."""
 Window = tuple[float, float]
 """Begin and end, in true time."""
 
@@ -273,9 +277,9 @@ def _failure(outcome: Outcome, hazard: Hazard, started_at: float, took: float) -
     )
 
 
-def make_sites(sim: Sim, hosts: int, pages: int, delay: float, fan: int, mood: str) -> Sites:
-    """Draw hosts and their pages, each with *fan* children. Half of the hosts show the failure
-    *mood*."""
+def make_sites(sim: Sim, hosts: int, pages: int, delay: float, scenario: Scenario) -> Sites:
+    """Draw hosts and their pages, each with `fan` children. Half of the hosts show the failure
+    `mood`."""
     random = sim.random
     names = []
     for number in range(hosts):
@@ -285,7 +289,11 @@ def make_sites(sim: Sim, hosts: int, pages: int, delay: float, fan: int, mood: s
         if not random.randrange(4):
             names.append(names[-1].replace("https", "http") + ":8080")
     names = sorted(set(names))
+    fan, mood = scenario.fan, scenario.mood
     made = {host: _site(sim, host, names, pages, fan, mood) for host in names}
+    for number in range(scenario.crowd):
+        host = f"http://h{number}.{CROWD}"
+        made[host] = _site(sim, host, [host], pages, fan, mood)
     for site in made.values():
         site.forbidden = _forbidden_path(site, made)
     return Sites(sim, [*made.values()], delay)
