@@ -557,6 +557,9 @@ class DedupSettings(Section):
     folder: Path = Path("gossamer-data/dedup")
     """Folder of the tables. Each instance has a subfolder with its name. If the folder does not
     outlive the process, the tables are rebuilt from their changelog."""
+    cache: Bytes = 64 << 20
+    """Memory of the URL-seen set of an instance, for blocks, indexes and filters of its table. A
+    smaller cache causes more reads of 4 kB each. Faust does not use it."""
     standbys: Annotated[Natural, unit("instances")] = 1
     """Number of other instances with a standby copy of each table, with Faust only."""
 

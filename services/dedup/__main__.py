@@ -30,7 +30,7 @@ def run_on_loop(backends: Backends) -> None:
 
     settings = backends.settings
     folder = settings.dedup.folder / settings.service.instance
-    with closing(RocksDisk(folder / "seen")) as disk:
+    with closing(RocksDisk(folder / "seen", settings.dedup.cache)) as disk:
         check_folder(folder, backends.fleet)
         seen = ReplicatedSeen(backends.log, disk, clock.now)
         dedup = Dedup(seen, backends.store, settings.dedup, archive=settings.archive)

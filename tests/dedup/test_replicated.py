@@ -4,6 +4,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from random import Random
+from statistics import median
 
 import pytest
 from hypothesis import given
@@ -330,10 +332,62 @@ def test_disk_keeps_its_filters_after_a_restart(tmp_path: Path) -> None:
         newest = max(tmp_path.glob("OPTIONS-*"), key=lambda file: int(file.name.split("-")[1]))
         options = newest.read_text()
         assert "filter_policy=bloomfilter" in options
-        assert "cache_index_and_filter_blocks=true" in options
+        assert "partition_filters=true" in options
 
 
 def test_disk_in_use_is_locked(tmp_path: Path) -> None:
     with closing(RocksDisk(tmp_path)), pytest.raises(Locked, match=r"service\.instance"):
         RocksDisk(tmp_path)
     RocksDisk(tmp_path).close()
+
+
+IO = Path("/proc/self/io")
+SITES = [f"default\0site{number}.example\0".encode() for number in range(1000)]
+BLOCK = 4096
+MIB = 1 << 20
+
+
+def fill(disk: RocksDisk, count: int) -> None:
+    """Write *count* keys of 1,000 sites, 1,000 keys at once."""
+    random = Random(0)
+    for number in range(count // 1000):
+        site = SITES[number % len(SITES)]
+        disk.write({site + random.randbytes(16): b"1" * 8 for _ in range(1000)})
+
+
+def bytes_read() -> int:
+    fields = dict(line.split(": ") for line in IO.read_text().splitlines())
+    return int(fields["rchar"])
+
+
+def bytes_read_by_lookup(disk: RocksDisk) -> float:
+    """Return the bytes that the lookup of ten unknown URLs of a site reads: the median of some
+    hundreds, since compactions may read at the same time."""
+    random, counts = Random(1), list[int]()
+    for _ in range(1000):
+        site, before = random.choice(SITES), bytes_read()
+        assert disk.get_many([site + random.randbytes(16) for _ in range(10)]) == [None] * 10
+        counts.append(bytes_read() - before)
+    return median(counts[500:])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not IO.exists(), reason="the system does not count the bytes that are read")
+@pytest.mark.parametrize("cache", [64 * MIB, 1 * MIB], ids=["cached", "hardly cached"])
+def test_lookup_of_unknown_urls_reads_few_blocks_of_a_large_file(
+    tmp_path: Path, cache: int
+) -> None:
+    with closing(RocksDisk(tmp_path, cache)) as disk:
+        fill(disk, 1_500_000)
+        disk._db.flush()
+        disk._db.compact_range(None, None)
+    with closing(RocksDisk(tmp_path, cache)) as disk:
+        assert bytes_read_by_lookup(disk) < 3 * BLOCK
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not IO.exists(), reason="the system does not count the bytes that are read")
+def test_lookup_of_unknown_urls_among_ten_million_reads_few_blocks(tmp_path: Path) -> None:
+    with closing(RocksDisk(tmp_path)) as disk:
+        fill(disk, 10_000_000)
+        assert bytes_read_by_lookup(disk) < 8 * BLOCK

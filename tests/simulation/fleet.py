@@ -94,7 +94,7 @@ class SimPool:
 class SimDisk(MemoryDisk):
     """Replaces RocksDB: the map in *folder*, which outlives the process."""
 
-    def __init__(self, fleet: "Fleet", folder: Path) -> None:
+    def __init__(self, fleet: "Fleet", folder: Path, cache: int) -> None:
         super().__init__(fleet.disks[str(folder)])
         self._sim = fleet.sim
 

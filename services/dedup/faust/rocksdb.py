@@ -4,27 +4,41 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from rocksdict import BlockBasedOptions, Cache, Options, Rdict, WriteBatch
+from rocksdict import (
+    BlockBasedIndexType,
+    BlockBasedOptions,
+    Cache,
+    Options,
+    Rdict,
+    WriteBatch,
+)
 
 from gossamer.errors import GossamerError, Locked
+from gossamer.settings import DedupSettings
 
 BLOOM_BITS = 10
 """Bits of Bloom filter for each key. Most lookups are for new URLs, and need no read then."""
-CACHE_BYTES = 64 << 20
-"""Memory for blocks, indexes and filters."""
 WRITE_BUFFER_BYTES = 16 << 20
-MAX_OPEN_FILES = 256
+MAX_OPEN_FILES = 512
+FILE_GROWTH = 2
+"""Factor by which files grow from level to level, from 64 MB on. With 5 billion keys, a map has
+about as many files as may be open. A file that has to be opened again costs further reads."""
 
 
 class RocksDisk:
-    """The map in *folder*, which one process at a time may open."""
+    """The map in *folder*, which one process at a time may open.
 
-    def __init__(self, folder: Path) -> None:
+    *cache*: memory for blocks, indexes and filters, in bytes. Indexes and filters are divided into
+    partitions of the size of a block. A filter of a whole file does not fit a cache, which has many
+    parts, and would be read by every lookup.
+    """
+
+    def __init__(self, folder: Path, cache: int = DedupSettings().cache) -> None:
         self._folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
             # Without `column_families`, the options would be lost when the map is reopened.
-            options = _options()
+            options = _options(cache)
             self._db = Rdict(str(folder), options, column_families={"default": options})
         except OSError as error:
             raise GossamerError(
@@ -82,15 +96,19 @@ class RocksDisk:
         )
 
 
-def _options() -> Options:
+def _options(cache: int) -> Options:
     table = BlockBasedOptions()
     table.set_bloom_filter(BLOOM_BITS, block_based=False)
-    table.set_block_cache(Cache(CACHE_BYTES))
+    table.set_index_type(BlockBasedIndexType.two_level_index_search())
+    table.set_partition_filters(True)
+    table.set_block_cache(Cache(cache))
     table.set_cache_index_and_filter_blocks(True)
+    table.set_pin_top_level_index_and_filter(True)
     table.set_pin_l0_filter_and_index_blocks_in_cache(True)
     options = Options(raw_mode=True)
     options.create_if_missing(True)
     options.set_block_based_table_factory(table)
     options.set_write_buffer_size(WRITE_BUFFER_BYTES)
     options.set_max_open_files(MAX_OPEN_FILES)
+    options.set_target_file_size_multiplier(FILE_GROWTH)
     return options
