@@ -1,16 +1,17 @@
 """The runtime of a service: a loop that drives its logic along the log, and the process around it.
 
 **One loop, two strategies.** `Loop` (`loop.py`) polls, follows rebalances, reads the control topic,
-pauses partitions whose consumers lag, and advances the log. A strategy decides what happens to the
-records in between. Most logic is a `Processor` (`processor.py`): it gets events and the time, and
-returns events, in the order of the log. `Sequential` (`sequential.py`) reads the rows that the
-records need, passes the records to the processor, and wakes it when it is due. Fetching and parsing
-take time and finish in any order. They are an `AsyncProcessor` under `Concurrent`
-(`concurrent.py`), which has many records in progress and an `OffsetTracker` that determines how far
-the log may advance.
+pauses partitions whose consumers lag or whose state is being restored, and advances the log. A
+strategy decides what happens to the records in between. Most logic is a `Processor`
+(`processor.py`): it gets events and the time, and returns events, in the order of the log.
+`Sequential` (`sequential.py`) reads the rows that the records need, passes the records to the
+processor, and wakes it when it is due. Fetching and parsing take time and finish in any order. They
+are an `AsyncProcessor` under `Concurrent` (`concurrent.py`), which has many records in progress and
+an `OffsetTracker` that determines how far the log may advance.
 
 **The life of a partition** in a loop is one table (`partitions.py`): claimed, catching up, serving,
-lost. No record is handled until the processor has restored its state outside the store.
+lost. Its records wait until the processor has restored its state outside the store. Records of
+other partitions are handled meanwhile, in about half of the time.
 
 **Why at-least-once.** `advance` flushes the store, appends the messages and commits the offsets, in
 this order. A process that crashes in between has committed nothing, so the next one reads and

@@ -64,7 +64,7 @@ class Concurrent:
 
     def __init__(self, processor: AsyncProcessor, clock: Clock, limit: int) -> None:
         self.name, self.topics = processor.name, [topic.name for topic in processor.reads]
-        self.checkpoints = None
+        self.checkpoints, self.restoring = None, frozenset[int]()
         self._processor, self._clock, self._limit = processor, clock, limit
         self._begins_once = processor.begins_once
         self._partitions = frozenset[int]()
@@ -117,9 +117,8 @@ class Concurrent:
         for at in [at for at in self._outputs if at[1] not in partitions]:
             del self._outputs[at]
 
-    def prepare(self) -> bool:
-        """Return True, because there is no state to restore."""
-        return True
+    def prepare(self) -> None:
+        """Do nothing, because there is no state to restore."""
 
     def room(self) -> int:
         """Return the number of records that can start."""

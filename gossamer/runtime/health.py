@@ -98,8 +98,11 @@ class Health:
         self._outdated = reason
 
     def note(self, what: str) -> None:
-        """Report a note about the working process, or "" for none."""
-        if what and what != self._note:
+        """Report a note about the working process, or "" for none.
+
+        It is logged unless only its figures differ, which follow a colon.
+        """
+        if what and what.partition(":")[0] != self._note.partition(":")[0]:
             logger.warning("service works, with a note", note=what)
         self._note = what
 

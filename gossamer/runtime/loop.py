@@ -77,8 +77,13 @@ class Strategy(Protocol):
         """Take over *partitions* and give up all others. Writes of this call are flushed at
         once."""
 
-    def prepare(self) -> bool:
-        """Return whether records can be handled. Until then, only the membership is kept."""
+    @property
+    def restoring(self) -> frozenset[int]:
+        """The assigned partitions whose state is not restored yet. Their records are not
+        submitted."""
+
+    def prepare(self) -> None:
+        """Restore a part of the state of the partitions in `restoring`, if there are any."""
 
     def room(self) -> int:
         """Return the number of records that may be submitted now."""
@@ -139,7 +144,10 @@ class Loop:
         self._waiting: dict[int, str] = {}
         """The partitions that wait for a newer version, with the reason."""
         self._polled: list[Decoded] = []
-        """Polled records that were not submitted, because a server became unavailable."""
+        """Polled records that were not submitted, because a server became unavailable, or because
+        their partition was assigned in the same poll and is not restored yet."""
+        self._restoring = NO_PARTITIONS
+        """The partitions whose state is not restored yet, since the last poll."""
         self._paused = NO_PARTITIONS
         self._hold_checked_at = float("-inf")
         self._is_idle = False
@@ -174,27 +182,25 @@ class Loop:
         await _run_in(thread, self._advance())
 
     def _step(self, timeout: float | None) -> Blocking[bool]:
-        strategy, ready = self._strategy, True
+        strategy = self._strategy
         if timeout is not None:
             if (yield from self._stay_paused()):
                 return False
             yield from self._assign()
-            if ready := strategy.prepare():
-                yield from self._check_hold()
-            room = max(0, strategy.room() - len(self._polled)) if ready else 0
-            wait = timeout if ready else 0.0
-            paused = self._paused | self._waiting.keys()
+            strategy.prepare()
+            yield from self._check_hold()
+            room = max(0, strategy.room() - len(self._ready()))
+            wait = 0.0 if strategy.restoring else timeout
+            paused = self._paused | self._waiting.keys() | strategy.restoring
             found = yield partial(self._reader.poll, wait, room, paused)
             self._polled += decode_all(found)
             self._is_idle = not found
             self._find_newer()
             # Partitions change inside the poll. The strategy must know before it gets records.
             yield from self._assign()
+            restored, self._restoring = self._restoring - strategy.restoring, strategy.restoring
+            self._has_taken_over |= bool(restored)
         self.began = clock.steady()
-        if not ready:
-            # Even an empty advance calls the store's guard, which checks the claims.
-            yield partial(self._reader.advance, (), ())
-            return True
         if timeout is not None:
             if self._has_taken_over or self._has_unknown_crawl():
                 # A takeover takes time, in which operators may change settings, and orders under
@@ -206,14 +212,23 @@ class Loop:
             if self._control_records:
                 strategy.control(self._control_records)
                 self._control_records = []
-        if any(map(has_blob, self._polled)):
-            self._polled = yield partial(load_all, self._polled, self._blobs)
-        records, self._polled = self._polled, []
+        records, restoring = self._ready(), strategy.restoring
+        if any(map(has_blob, records)):
+            records = yield partial(load_all, records, self._blobs)
+        self._polled = [one for one in self._polled if one.record.partition in restoring]
         strategy.submit(records)
         moved = yield from self._advance()
+        if self._restoring and not moved:
+            # Even an empty advance calls the store's guard, which checks the claims.
+            yield partial(self._reader.advance, (), ())
         if timeout is not None:
             yield from self._pause_if_quiesced()
-        return moved
+        return moved or bool(self._restoring)
+
+    def _ready(self) -> list[Decoded]:
+        """Return the polled records whose partitions are restored."""
+        restoring = self._strategy.restoring
+        return [one for one in self._polled if one.record.partition not in restoring]
 
     def _read_control(self, timeout: float = 0.0) -> Blocking[None]:
         """Read the control topic, waiting up to *timeout* seconds for the first records.
@@ -232,7 +247,7 @@ class Loop:
 
     def _has_unknown_crawl(self) -> bool:
         """Return whether a polled event belongs to a crawl whose definition was not read yet."""
-        events = (event for _, event in self._polled if not isinstance(event, GossamerError))
+        events = (event for _, event in self._ready() if not isinstance(event, GossamerError))
         return any(event.crawl not in self._crawls for event in events)
 
     def _pause_if_quiesced(self) -> Blocking[None]:

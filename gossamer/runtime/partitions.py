@@ -4,13 +4,13 @@ Only `Partitions` changes the state of a partition, and checks each change again
 `docs/partition-life.md` is generated from it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
 from gossamer.events.topics import Topic
-from gossamer.log import Log, Record
+from gossamer.log import NO_PARTITIONS, Log, Record
 
 
 class PartitionState(StrEnum):
@@ -24,7 +24,8 @@ class PartitionState(StrEnum):
 
 STATE_MEANINGS = {
     PartitionState.LOST: "The partition is assigned to another member, or to none.",
-    PartitionState.CLAIMED: "The member has claimed it, and restores its state outside the store.",
+    PartitionState.CLAIMED: "The member has claimed it, and restores its state outside the store. "
+    "Its records wait. Those of other partitions are handled.",
     PartitionState.CATCHING_UP: "Records are handled. Work that needs all earlier ones waits.",
     PartitionState.SERVING: "All records from before the claim were handled.",
 }
@@ -62,7 +63,7 @@ TRANSITIONS = (
         PartitionState.CLAIMED,
         Cause.RESTORED,
         PartitionState.CATCHING_UP,
-        "The processor's state is complete, and it can handle records.",
+        "The processor has the whole state of the partition, and can handle its records.",
     ),
     Transition(
         PartitionState.CATCHING_UP,
@@ -131,11 +132,17 @@ class Partitions:
         dropped."""
         self._move(self._all, Cause.WENT_BACK)
 
-    def begin_catching_up(self) -> None:
-        """Note that the processor can handle records. Claimed partitions start to catch up."""
-        if claimed := self._of(PartitionState.CLAIMED):
-            self._move(claimed, Cause.RESTORED)
-            self._count(claimed)
+    @property
+    def restoring(self) -> frozenset[int]:
+        """The partitions whose records cannot be handled yet."""
+        return frozenset(self._of(PartitionState.CLAIMED))
+
+    def begin_catching_up(self, besides: Set[int] = NO_PARTITIONS) -> None:
+        """Note that the processor can handle records of all partitions *besides* these. Claimed
+        ones start to catch up."""
+        if restored := self.restoring - besides:
+            self._move(restored, Cause.RESTORED)
+            self._count(restored)
 
     def catch_up(self) -> None:
         """Let all partitions catch up with the current records of the awaited topics."""

@@ -163,7 +163,8 @@ def run_processor(backends: Backends, processor: Processor, hold: Hold = hold_no
             backends.process.health.report_limitation(processor.limitation())
             rest = loop.began + MIN_STEP_INTERVAL - clock.steady()
             # The poll of a processor without room does not wait.
-            has_time = (moved and not strategy.is_full) or not strategy.room()
+            is_busy = strategy.is_full or strategy.restoring
+            has_time = (moved and not is_busy) or not strategy.room()
             if has_time and rest > 0:
                 backends.stop.wait(rest)
     finally:

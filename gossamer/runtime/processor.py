@@ -49,13 +49,14 @@ class Processor(ABC):
     def assign(self, partitions: frozenset[int], now: float) -> None:  # noqa: B027
         """Take over *partitions* and give up all others, before any of their records."""
 
-    def restore(self) -> bool:
+    def restore(self) -> frozenset[int]:
         """Read a part of the assigned partitions' state outside the store, if there is any.
 
-        Return whether the state is complete. The loop repeats the call, and passes no records until
-        it is. Each call is short, so that the loop remains a member of its group.
+        Return the partitions whose state is not complete. The loop repeats the call, and passes no
+        records of these partitions. Each call is short, so that the loop remains a member of its
+        group and handles the records of all other partitions.
         """
-        return True
+        return frozenset()
 
     def restart(self, partitions: frozenset[int], now: float) -> None:
         """Drop all memory and reload it from the store, after a handler failed halfway.

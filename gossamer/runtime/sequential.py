@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 
 import structlog
 
+from gossamer import clock
 from gossamer.clock import Clock, JumpDetector
 from gossamer.errors import Poison
 from gossamer.log import MAX_POLL_RECORDS, Log, Message, Record
@@ -69,6 +70,8 @@ class Sequential:
         self._partitions = Partitions(log, processor.name, processor.awaits)
         self.checkpoints = Checkpoints(log, store, processor)
         self._size = StepSize(limit)
+        self._step_seconds = 0.0
+        """The duration of the last step with an advance."""
         self._records: Sequence[Record] = ()
         self._outputs: list[Message] = []
         self.is_full = False
@@ -86,22 +89,30 @@ class Sequential:
         self._processor.assign(partitions, self._clock())
         self._processor.settle()
 
-    def prepare(self) -> bool:
-        """Return whether the processor can handle records.
-
-        Its memory is reloaded if the clock was set, and it catches up if it must.
-        """
+    def prepare(self) -> None:
+        """Reload the processor's memory if the clock was set, let it catch up if it must, and
+        restore a part of its state."""
         if self._clock_was_set():
             logger.warning("clock was set: reloading the memory", service=self.name)
             self._was_set = False
             self._go_back(self._processor.reload_after_clock_set)
         if self._partitions.assigned and self._processor.must_catch_up(self._clock()):
             self._partitions.catch_up()
-        if not self._processor.restore():
-            self.is_full = True
-            return False
-        self._partitions.begin_catching_up()
-        return True
+        if self._partitions.restoring:
+            self._partitions.begin_catching_up(besides=self._restore())
+
+    @property
+    def restoring(self) -> frozenset[int]:
+        """The partitions whose state the processor restores."""
+        return self._partitions.restoring
+
+    def _restore(self) -> frozenset[int]:
+        """Restore state for as long as the last step took, so that restored partitions have half of
+        the time. Return the partitions that are not restored yet."""
+        until = clock.steady() + self._step_seconds
+        while (restoring := self._processor.restore()) and clock.steady() < until:
+            pass
+        return restoring
 
     def room(self) -> int:
         """Return the number of records that a step can handle in time."""
@@ -144,6 +155,7 @@ class Sequential:
     def finish_advance(self, ours: bool, seconds: float) -> None:
         """Adapt the size of the next step."""
         self._records, self._outputs = (), []
+        self._step_seconds = seconds
         self._size.adapt(seconds, self.is_full or self._is_overdue(self._clock()))
 
     def _phase(self, name: str) -> AbstractContextManager[None]:

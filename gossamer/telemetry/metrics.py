@@ -218,6 +218,13 @@ GAUGES: dict[str, Metric] = {
         ("kind",),
     ),
     "gossamer_partitions": Metric("Partitions that the consumer group assigned to this instance."),
+    "gossamer_restoring_partitions": Metric(
+        "Partitions of this dedup whose records wait until its URL-seen table is complete."
+    ),
+    "gossamer_restoring_seconds": Metric(
+        "Estimated seconds until this dedup has read the changelogs of the partitions that wait. 0 "
+        "before the first records are read."
+    ),
     "gossamer_consumer_lag": Metric(
         "Lag of the service's consumer group, over all instances, by topic. In an embedded crawl "
         "it is the largest lag of any group. It is missing if the brokers do not report it.",

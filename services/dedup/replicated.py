@@ -5,7 +5,8 @@ admission is appended. It is written to the disk once the log has it. The disk s
 for each partition: the offset up to which it has the changelog.
 
 An instance that takes over a partition appends a marker with its epoch to the changelog, and reads
-from the checkpoint up to that marker. From there on the changelog has one writer: late records of a
+from the checkpoint up to that marker. Meanwhile the instance handles the records of its other
+partitions. From the marker on the changelog has one writer: late records of a
 former owner have an older epoch, and every reader ignores them. So all instances that read a
 partition's changelog have the same table.
 
@@ -20,7 +21,8 @@ from dataclasses import dataclass, field
 from dataclasses import replace as replaced
 from hashlib import blake2b
 from itertools import groupby, islice
-from typing import Protocol
+from math import ceil
+from typing import NamedTuple, Protocol
 
 import msgspec
 import structlog
@@ -31,6 +33,7 @@ from gossamer.events import UrlsSeen
 from gossamer.events.topics import URLS_SEEN
 from gossamer.log import Log, Message, Record, Tail, partition_of
 from gossamer.log.codec import decode, encode
+from gossamer.telemetry import set_gauge
 from gossamer.web.url import Site
 from services.dedup.seen import Finding, SeenRow, SeenSet
 
@@ -89,6 +92,17 @@ class Partition:
     """Whether the table has all URLs of the changelog."""
 
     @property
+    def is_restored(self) -> bool:
+        """Whether table and changelog have the same URLs, so that records can be handled."""
+        return self.is_complete and not self.must_publish
+
+    @property
+    def remaining(self) -> int:
+        """Number of records of the changelog that are still to be read."""
+        behind = (self.marker or 0) - self.checkpoint.offset
+        return 0 if self.is_complete else max(0, behind)
+
+    @property
     def start(self) -> int:
         """The offset to read from: that of the checkpoint until it is checked, then the next
         one."""
@@ -97,6 +111,13 @@ class Partition:
     def read_from_beginning(self) -> None:
         """Read the changelog from its beginning, and publish the table afterwards."""
         self.checkpoint, self.is_checked, self.must_publish = NO_CHECKPOINT, True, True
+
+
+class Progress(NamedTuple):
+    """The number of records of changelogs that were still to be read at a time."""
+
+    at: float
+    remaining: int
 
 
 @dataclass
@@ -138,6 +159,8 @@ class ReplicatedSeen(SeenSet):
         self._changes = Changes()
         self._tail: Tail | None = None
         self._publishing: Iterator[list[Message]] = iter(())
+        self._began = Progress(0.0, 0)
+        """The progress when partitions were last gained."""
 
     def test(self, crawl: str, site: Site, urls: Sequence[str], finder: str) -> list[Finding]:
         """See `SeenSet`."""
@@ -195,7 +218,9 @@ class ReplicatedSeen(SeenSet):
         self._partitions = retained | gained
         if gained:
             self._append_markers(gained)
+            self._began = Progress(self._clock(), self._remaining)
         self._open_tail()
+        self._show_progress()
 
     def _append_markers(self, gained: Mapping[int, Partition]) -> None:
         """Append our epoch to the changelogs of *gained* partitions, and load their checkpoints."""
@@ -212,11 +237,17 @@ class ReplicatedSeen(SeenSet):
                 self._handle_divergence(number)
 
     def _open_tail(self) -> None:
-        """Open a tail on the changelogs of all partitions that are not complete."""
+        """Open a tail on the changelogs of all partitions that are not complete.
+
+        If all are complete, publish the tables whose URLs the changelog lacks. A table that was
+        published in part is published from its beginning.
+        """
         if self._tail:
             self._tail.close()
         starts = {n: one.start for n, one in self._partitions.items() if not one.is_complete}
         self._tail = self._log.tail([URLS_SEEN.name], starts) if starts else None
+        unpublished = [n for n, one in self._partitions.items() if one.must_publish]
+        self._publishing = iter(()) if starts else self._publish_tables(unpublished)
 
     def _handle_divergence(self, number: int) -> None:
         logger.warning(
@@ -226,25 +257,24 @@ class ReplicatedSeen(SeenSet):
         )
         self._partitions[number].read_from_beginning()
 
-    def restore(self) -> bool:
-        """Read the next records; return whether the tables of all our partitions are complete."""
+    def restore(self) -> frozenset[int]:
+        """Read the next records; return our partitions whose tables are not complete."""
         if messages := next(self._publishing, None):
             self._append_and_store(messages, {})
-            return False
-        if self._tail is None:
+        elif self._tail is not None:
+            self._read_next(self._tail)
+        else:
             self._finish_publishing()
-            return True
-        records = self._tail.poll(POLL_TIMEOUT)
+        self._show_progress()
+        return self._unrestored
+
+    def _read_next(self, tail: Tail) -> None:
         by_partition = defaultdict[int, list[Record]](list)
-        for record in records:
+        for record in tail.poll(POLL_TIMEOUT):
             by_partition[record.partition].append(record)
         diverged = [n for n, some in by_partition.items() if not self._read(n, some)]
         if diverged or all(one.is_complete for one in self._partitions.values()):
             self._open_tail()
-        if self._tail is None:
-            numbers = [n for n, one in self._partitions.items() if one.must_publish]
-            self._publishing = self._publish_tables(numbers)
-        return False
 
     def _read(self, number: int, records: Sequence[Record]) -> bool:
         """Write the changes in *records* to the disk.
@@ -367,15 +397,36 @@ class ReplicatedSeen(SeenSet):
         self._changes = Changes()
 
     def note(self) -> str:
-        """Return how many records are still to be read, or "" if the table is complete."""
-        remaining = sum(
-            max(0, (one.marker or 0) - one.checkpoint.offset)
-            for one in self._partitions.values()
-            if not one.is_complete
-        )
-        if not remaining:
+        """Return how much is still to be read, and which partitions wait; "" if none does."""
+        waiting = self._unrestored
+        if not waiting:
             return ""
-        return f"the URL-seen table is read from its changelog: {remaining} records to go"
+        numbers = f"waiting partitions: {', '.join(map(str, sorted(waiting)))}"
+        if all(self._partitions[number].is_complete for number in waiting):
+            return f"the URL-seen table is published into its changelog: {numbers}"
+        left, seconds = f"{self._remaining} records to go", self._seconds_left
+        if seconds is not None:
+            left += f", about {ceil(seconds / 60)} min"
+        return f"the URL-seen table is read from its changelog: {left}; {numbers}"
+
+    @property
+    def _unrestored(self) -> frozenset[int]:
+        return frozenset(n for n, one in self._partitions.items() if not one.is_restored)
+
+    @property
+    def _remaining(self) -> int:
+        return sum(one.remaining for one in self._partitions.values())
+
+    @property
+    def _seconds_left(self) -> float | None:
+        """Estimated seconds until the changelog is read, by the records read since `assign`."""
+        began, remaining = self._began, self._remaining
+        read = began.remaining - remaining
+        return remaining * (self._clock() - began.at) / read if read > 0 else None
+
+    def _show_progress(self) -> None:
+        set_gauge("gossamer_restoring_partitions", len(self._unrestored))
+        set_gauge("gossamer_restoring_seconds", self._seconds_left or 0.0)
 
 
 def read_valid_changes(log: Log, partitions: int) -> Iterator[list[tuple[int, UrlsSeen]]]:

@@ -65,9 +65,9 @@ class SeenSet(ABC):
     def assign(self, epochs: Mapping[int, int]) -> None:  # noqa: B027
         """Take over partitions, each with the epoch of its claim, and release all others."""
 
-    def restore(self) -> bool:
-        """Read a part of the set after `assign`; return whether the set is complete."""
-        return True
+    def restore(self) -> frozenset[int]:
+        """Read a part of the set after `assign`; return the partitions that are not complete."""
+        return frozenset()
 
     def settle(self) -> None:  # noqa: B027
         """Make changes outside the store durable."""

@@ -125,8 +125,8 @@ class Dedup(Processor):
         """Load the list of erasures."""
         self._erasing.erasures.load()
 
-    def restore(self) -> bool:
-        """Read a part of the URL-seen set of new partitions; return whether it is complete."""
+    def restore(self) -> frozenset[int]:
+        """Read a part of the URL-seen set; return the partitions in which it is not complete."""
         return self._seen.restore()
 
     def note(self) -> str:

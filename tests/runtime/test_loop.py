@@ -186,7 +186,8 @@ def test_control_events_during_takeover_are_applied_first(
     monkeypatch.setattr(log, "tail", lambda *given: Background(tail(*given)))
     runner = sequential_loop(slow, log, store, lambda: 100.0)
     append_seeds(log, "a")
-    runner.step()
+    while runner.step():
+        pass
     said = [call for call in slow.calls if call != "settle"]
     assert said == ["assign 0", "assign 4", "control any()", "seed a"]
 
