@@ -160,7 +160,7 @@ class ReplicatedSeen(SeenSet):
         self._tail: Tail | None = None
         self._publishing: Iterator[list[Message]] = iter(())
         self._began = Progress(0.0, 0)
-        """The progress when partitions were last gained."""
+        """The progress when partitions were last assigned."""
 
     def test(self, crawl: str, site: Site, urls: Sequence[str], finder: str) -> list[Finding]:
         """See `SeenSet`."""
@@ -218,7 +218,7 @@ class ReplicatedSeen(SeenSet):
         self._partitions = retained | gained
         if gained:
             self._append_markers(gained)
-            self._began = Progress(self._clock(), self._remaining)
+        self._began = Progress(self._clock(), self._remaining)
         self._open_tail()
         self._show_progress()
 

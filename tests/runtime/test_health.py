@@ -84,6 +84,17 @@ def test_note_is_shown_and_logged_once(endpoint: HealthEndpoint) -> None:
     assert endpoint.get("/readyz") == (200, "ready")
 
 
+def test_note_with_new_figures_is_shown_and_not_logged_again(endpoint: HealthEndpoint) -> None:
+    endpoint.health.ready()
+    with capture_logs() as lines:
+        for remaining in (3000, 2000, 1000):
+            endpoint.health.note(f"the table is read: {remaining} records to go")
+            assert endpoint.get("/readyz")[1].endswith(f"{remaining} records to go")
+    assert [line["note"] for line in lines if "note" in line] == [
+        "the table is read: 3000 records to go"
+    ]
+
+
 def test_starting_process_is_alive_and_not_ready(endpoint: HealthEndpoint) -> None:
     assert endpoint.get("/healthz")[0] == 200
     assert endpoint.get("/readyz") == (503, "starting")
