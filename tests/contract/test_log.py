@@ -242,6 +242,26 @@ def test_records_of_a_resumed_partition_arrive_in_order(ports: Ports) -> None:
     reader.close()
 
 
+def test_paused_partition_keeps_its_records_while_others_advance(ports: Ports) -> None:
+    slow = partition_of("slow.example", ports.log.partitions)
+    fast = next(site for site in SITES if partition_of(site, ports.log.partitions) != slow)
+    reader = await_partitions(ports.log.reader("fetcher", [ORDERED], ports.store))
+    until = time.monotonic() + 60
+    for number in range(3):
+        ports.log.append([message(ORDERED, f"slow {number}", "slow.example")])
+        ports.log.append([message(ORDERED, f"fast {number}", fast)])
+        while not (found := reader.poll(FAR, 100, {slow})):
+            assert time.monotonic() < until
+        assert values(found) == [f"fast {number}"]
+        reader.advance(found, ())
+    assert ports.log.lag_by_partition("fetcher", ORDERED)[slow] == 3
+    found = drain(reader, 3)
+    assert values(found) == [f"slow {number}" for number in range(3)]
+    reader.advance(found, ())
+    assert ports.log.lag("fetcher", ORDERED) == 0
+    reader.close()
+
+
 def test_records_of_a_topic_that_is_read_first_precede_the_backlog_of_another(ports: Ports) -> None:
     waiting = 50_000
     ports.log.append(make_messages(ADMITTED, waiting))
