@@ -89,6 +89,6 @@ def _evidence(found: UsageAt) -> Iterator[str]:
 
 
 def _file(one: ArchivedFile) -> str:
-    fault = f"; it says nothing: {one.fault}" if one.fault else ""
+    fault = f"; {one.fault}" if one.fault else ""
     place = f"{one.file} at byte {one.offset}"
     return f"{one.kind}: {one.url}, {one.status}, {instant(one.fetched_at)}, in {place}{fault}"

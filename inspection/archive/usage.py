@@ -24,8 +24,7 @@ from gossamer.web.url import HostKey, host_key, host_name, site_of
 from gossamer.web.usage import CATEGORIES, Statement, judge, names_of_meta, read_headers, read_meta
 from gossamer.web.usage.files import (
     TDMREP_PATH,
-    FileStatement,
-    Malformed,
+    ReadFile,
     UsageFile,
     statements_about,
 )
@@ -61,7 +60,7 @@ class ArchivedFile(Struct, frozen=True):
     """The WARC file."""
     offset: int
     fault: str = ""
-    """Why it says nothing, for people; "" if it was read."""
+    """Why it or a part of it was not read, for people; "" if all was read."""
     text: str = ""
     """The decoded text of a file; "" for a page."""
     headers: Headers = ()
@@ -115,6 +114,11 @@ class _Found(NamedTuple):
     @property
     def headers(self) -> Headers:
         return self.capture.headers if self.capture else ()
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the end of the body is missing."""
+        return self.capture is not None and bool(self.capture.truncated)
 
     def decoded(self, limit: int) -> bytes:
         """Return at most *limit* bytes of the decoded body; b"" if there is none."""
@@ -208,24 +212,21 @@ class UsageReader:
             found = self._find(url)
             if found is None:
                 continue
-            body, fault = found.decoded(LIMIT), found.fault
-            statements = tuple[FileStatement, ...]()
+            body, read = found.decoded(LIMIT + 1), ReadFile((), found.fault)
             if found.row.status // 100 != 2:
-                fault = f"the server answered {found.row.status}"
-            elif not fault:
-                try:
-                    statements = read_usage_file(body, url, host)
-                except Malformed as error:
-                    fault = str(error)
-            files.append(_archived("usage file", found, body, fault))
-            yield UsageFile(url, statements, fault, found.row.fetched_at), found
+                read = ReadFile((), f"the server answered {found.row.status}")
+            elif not read.fault:
+                read = read_usage_file(body[:LIMIT], url, host, found.is_cut or len(body) > LIMIT)
+            files.append(_archived("usage file", found, body[:LIMIT], read.fault))
+            yield UsageFile(url, read.statements, read.fault, found.row.fetched_at), found
 
     def _read_robots(self, found: _Found) -> tuple[RobotsRules, bytes]:
         if found.row.status // 100 != 2:
             return RobotsRules(status=found.row.status), b""
-        body = found.decoded(LIMIT)
+        body = found.decoded(LIMIT + 1)
         at = found.row.fetched_at
-        return parse_robots(body, self._product, at, 0.0, found.row.url).rules, body
+        file = parse_robots(body, self._product, at, 0.0, found.row.url, found.is_cut)
+        return file.rules, body[:LIMIT]
 
     def _find(self, url: str) -> _Found | None:
         """Return the response in force for a file: after redirects, and before server errors."""

@@ -19,8 +19,8 @@ a wall, whatever its status    "unreachable": the wall is not the file (`gossame
 429, 503 with Retry-After,     no rules: the host is failing, and the frontier orders the visit
 no address, no connection      again when the host may be visited
 
-Visits of usage files (`tdmrep.json`, licenses) follow redirects within the host, too. Any other
-response than a readable file says nothing.
+Visits of usage files (`tdmrep.json`, licenses) follow redirects within the host, too. A response
+without any sign of their format says nothing.
 """
 
 import re
@@ -45,7 +45,7 @@ from gossamer.web.robots import REDIRECTS, RobotsRules, parse_robots
 from gossamer.web.sniffing import whole_type
 from gossamer.web.url import host_key, host_name
 from gossamer.web.usage import Action, Statement, judge, limit_statements, read_headers
-from gossamer.web.usage.files import FileStatement, Malformed, UsageFile, statements_about
+from gossamer.web.usage.files import ReadFile, UsageFile, statements_about
 from gossamer.web.usage.reading import read_usage_file
 from gossamer.web.validators import CONDITIONS, refuses_conditions
 from gossamer.web.walls import HTML, Wall
@@ -529,7 +529,7 @@ def _robots_validity(pace: Pace, reply: Reply) -> float:
 def visit_usage_file(pace: Pace, visit: Visit) -> Conversation[VisitResult]:
     """Fetch a usage file; return its statements, or `unvisited` if the order must end.
 
-    Redirects within the host are followed. A file that cannot be read says nothing.
+    Redirects within the host are followed. A file that cannot be fetched says nothing.
     """
     redirects: list[FollowedRedirect] = []
     at = visit.url
@@ -563,27 +563,25 @@ def _read_usage_file(
     pace: Pace, visit: Visit, reply: Reply, assessment: Assessment, at: str
 ) -> VisitResult:
     """Return the statements in *reply*, which came from *at*."""
-    statements, fault = tuple[FileStatement, ...](), ""
+    read = ReadFile(())
     if reply.status // 100 != 2:
         target = f", to {assessment.location}" if assessment.location else ""
-        fault = f"the server answered {reply.status}{target}"
-    elif reply.truncated or (body := _decode_robots(reply, pace.limits.robots_limit)).cut:
-        fault = f"it was cut after {len(reply.body)} bytes"
+        read = ReadFile((), f"the server answered {reply.status}{target}")
     else:
-        try:
-            statements = read_usage_file(body.data, visit.url, pace.order.host)
-        except Malformed as error:
-            fault = str(error)
+        body = _decode_robots(reply, pace.limits.robots_limit)
+        read = read_usage_file(
+            body.data, visit.url, pace.order.host, bool(reply.truncated) or body.cut
+        )
     file = UsageFile(
         url=visit.url,
-        statements=statements,
-        fault=fault,
+        statements=read.statements,
+        fault=read.fault,
         fetched_at=pace.now,
         expires_at=pace.now + _robots_validity(pace, reply),
         status=reply.status,
     )
-    if fault and not assessment.reason:
-        assessment = replace(assessment, reason=fault)
+    if read.fault and not assessment.reason:
+        assessment = replace(assessment, reason=read.fault)
     return VisitResult(assessment=assessment, response=reply, usage_file=file, url=at)
 
 

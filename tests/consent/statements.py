@@ -57,6 +57,7 @@ NO_SEARCH: Says = {"search": False}
 SEARCH: Says = {"search": True}
 NO_ARCHIVE: Says = {"archive": False}
 NO_INPUT: Says = {"ai-input": False}
+NOTHING: Says = {"search": False, "archive": False, "train-ai": False, "ai-input": False}
 SEARCH_ONLY: Says = {"search": True, "ai-input": False, "train-ai": False}
 
 ROBOTS: Mapping[str, Form] = {
@@ -225,9 +226,13 @@ TDMREP: Mapping[str, Form] = {
         works=MINING,
     ),
     "of other folders": Form('[{"location": "/images/*", "tdm-reservation": 1}]'),
-    "malformed": Form('[{"location": "/*", "tdm-reservation": 1'),
+    # What cannot be read of a file of the protocol counts as reserved.
+    "malformed": Form('[{"location": "/*", "tdm-reservation": 1', home=NO_MINING),
     "no list": Form('"reserved"'),
-    "no location": Form('[{"tdm-reservation": 1}]'),
+    "one entry without a list": Form(
+        '{"location": "/works/*", "tdm-reservation": 1}', works=NO_MINING
+    ),
+    "no location": Form('[{"tdm-reservation": 1}]', home=NO_MINING),
 }
 
 
@@ -282,7 +287,10 @@ LICENSES: Mapping[str, Form] = {
     "of another host": Form(
         _terms('<prohibits type="usage">ai-train</prohibits>', "https://elsewhere.example/")
     ),
-    "malformed": Form('<rsl xmlns="https://rslstandard.org/rsl"><content url="/"><license>'),
+    # A license file that cannot be read reserves all uses, also that of archives.
+    "malformed": Form(
+        '<rsl xmlns="https://rslstandard.org/rsl"><content url="/"><license>', home=NOTHING
+    ),
     "other namespace": Form(
         '<rsl xmlns="urn:other"><content url="/"><license>'
         '<prohibits type="usage">ai-train</prohibits></license></content></rsl>'

@@ -59,9 +59,17 @@ async def test_wall_in_place_of_the_file_says_nothing() -> None:
     assert emitted.one.reason == file.fault
 
 
-async def test_too_large_file_says_nothing() -> None:
-    _, file = await visit_tdmrep(page(b"[" + b" " * 5000 + RESERVED[1:]), robots_limit=4096)
-    assert (file.statements, file.fault) == ((), "it was cut after 4096 bytes")
+async def test_end_of_a_too_large_file_is_reserved() -> None:
+    body = b'[{"location": "/free/", "tdm-reservation": 0},' + b" " * 5000 + RESERVED[1:]
+    _, file = await visit_tdmrep(page(body), robots_limit=4096)
+    assert [one.says["train-ai"] for one in file.statements_about("http://x/free/")] == [True]
+    assert [one.says["train-ai"] for one in file.statements_about("http://x/book")] == [False]
+    assert file.fault.startswith("it was cut after 4096 bytes")
+
+
+async def test_too_large_page_in_place_of_the_file_says_nothing() -> None:
+    _, file = await visit_tdmrep(page(b"<html>" + b" " * 5000), robots_limit=4096)
+    assert file.statements == () and file.fault.startswith("it was cut after 4096 bytes")
 
 
 async def test_file_of_a_silent_server_says_nothing() -> None:

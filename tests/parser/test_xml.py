@@ -316,5 +316,5 @@ def test_license_file_with_bare_ampersand_is_read() -> None:
         '<rsl xmlns="https://rslstandard.org/rsl"><content url="/list?a=1&b=2"><license>'
         "<prohibits>ai-train</prohibits></license></content></rsl>"
     )
-    (found,) = read_rsl(body.encode(), "http://h.test/license.xml", "http://h.test")
+    (found,) = read_rsl(body.encode(), "http://h.test/license.xml", "http://h.test").statements
     assert found.pattern == "/list?a=1&b=2"

@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 from gossamer.web.http import escape_octets
 from gossamer.web.robots.rules import LicenseLine, RobotsRules, Rule, Usage, format_rules
-from gossamer.web.url import BadUrl, canonicalize
+from gossamer.web.url import BadUrl, canonicalize, host_name
+from gossamer.web.usage import Category, Source, Statement, read_line, reserve
 
 LIMIT = 500 << 10
 """Maximum octets of a file that are parsed (section 2.5)."""
@@ -27,11 +28,12 @@ beyond `LIMIT`, so that an order with the rules fits into a record."""
 MAX_SITEMAPS = 100
 """Maximum number of sitemaps of one file. Further lines count as malformed."""
 MAX_USAGE_LINES = 100
-"""Maximum number of usage lines of one file."""
+"""Maximum number of usage lines of one group that are evaluated for each URL."""
 MAX_USAGE_LENGTH = 1000
-"""Octets. Longer usage lines are skipped."""
+"""Octets of a usage line that is evaluated for each URL. A use that any line mentions is reserved
+at the whole host if one of the lines is longer, or if there are more."""
 MAX_LICENSES = 4
-"""Maximum number of license files of one file."""
+"""Maximum number of license files of one file. Those of the host itself come first."""
 BLANK = b" \t\f\v\0"
 MAX_CACHED_KEY_LENGTH = 40
 """Octets. Longer keys are not cached, because they do not occur twice."""
@@ -97,6 +99,7 @@ class Line(NamedTuple):
 
 
 ALLOW, DISALLOW = Key.ALLOW, Key.DISALLOW
+USAGE_KEYS = (Key.CONTENT_USAGE, Key.CONTENT_SIGNAL)
 
 
 class RobotsFile(NamedTuple):
@@ -124,6 +127,9 @@ def parse_robots(
     for line in lines(text):
         file.add(line)
     group = file.our_group if file.our_group.is_named else file.default_group
+    unread = [*group.unread_usage(), *file.unread_licenses(group)]
+    if (cut or len(body) > LIMIT) and _states_usage(body):
+        unread.append(reserve(Source.ROBOTS, "end", "not read (the file was cut)", Category))
     rules = RobotsRules(
         lines=format_rules(_limit_size(group.rules)),
         crawl_delay=group.delay,
@@ -131,9 +137,18 @@ def parse_robots(
         expires_at=now + age,
         status=200,
         usage=tuple(group.usage),
-        licenses=(*file.licenses, *group.licenses)[:MAX_LICENSES],
+        unread_usage=tuple(unread),
+        licenses=tuple(file.licenses_of(group)[:MAX_LICENSES]),
     )
     return RobotsFile(rules, tuple(file.sitemaps), file.malformed + was_converted)
+
+
+def _states_usage(body: bytes) -> bool:
+    """Return whether any group of *body* has lines about usage, or names a license file."""
+    return any(
+        line.key in USAGE_KEYS or (line.key is Key.LICENSE and b"://" in line.value)
+        for line in lines(to_utf8(body)[0])
+    )
 
 
 def _limit_size(rules: Iterable[Rule]) -> Iterator[Rule]:
@@ -239,6 +254,21 @@ class _File:
             licenses.append(found)
         return True
 
+    def licenses_of(self, group: "_Group") -> list[LicenseLine]:
+        """Return the license files for *group*, those of the host itself first."""
+        found = {one.url: one for one in (*self.licenses, *group.licenses)}
+        return sorted(found.values(), key=lambda one: not self._is_own(one))
+
+    def unread_licenses(self, group: "_Group") -> Iterator[Statement]:
+        """Yield what stands for the license files of the host beyond MAX_LICENSES."""
+        reason = f"not read (more than {MAX_LICENSES} license files)"
+        for one in self.licenses_of(group)[MAX_LICENSES:]:
+            if self._is_own(one):
+                yield reserve(Source.ROBOTS, f"line {one.line}", reason, Category)
+
+    def _is_own(self, line: LicenseLine) -> bool:
+        return bool(self._url) and host_name(line.url) == host_name(self._url)
+
 
 def _names(name: bytes, product: bytes) -> bool:
     token = _token.match(name)
@@ -267,6 +297,8 @@ class _Group:
         self.is_named = False
         self.rules: list[Rule] = []
         self.usage: list[Usage] = []
+        self.more_usage: list[Usage] = []
+        """Lines that are too long, or beyond MAX_USAGE_LINES."""
         self.licenses: list[LicenseLine] = []
         self.delay = 0.0
 
@@ -283,10 +315,30 @@ class _Group:
         # Only a slash begins a path, unlike in an Allow line (draft-ietf-aipref-attach-04, 3.2).
         if value.startswith(b"/"):
             path, value = (*value.split(None, 1), b"")[:2]
-        is_short = len(line.value) <= MAX_USAGE_LENGTH
-        if value and is_short and len(self.usage) < MAX_USAGE_LINES:
+        if value:
             text = value.decode("utf-8", "replace")
-            self.usage.append(Usage(str(line.key), text, _printable(path), line.number))
+            is_read = len(line.value) <= MAX_USAGE_LENGTH and len(self.usage) < MAX_USAGE_LINES
+            found = self.usage if is_read else self.more_usage
+            found.append(Usage(str(line.key), text, _printable(path), line.number))
+
+    def unread_usage(self) -> Iterator[Statement]:
+        """Yield what stands for the lines that are not evaluated for each URL, by key.
+
+        Their patterns may be the longest, so any use that a line with this key mentions is
+        reserved.
+        """
+        for name in dict.fromkeys(line.name for line in self.more_usage):
+            said = (
+                read_line(line.name, line.value, "", line.line).says
+                for line in (*self.usage, *self.more_usage)
+                if line.name == name
+            )
+            mentioned = {Category(category) for says in said for category in says}
+            numbers = [line.line for line in self.more_usage if line.name == name]
+            place = f"lines {numbers[0]} to {numbers[-1]}" if numbers[1:] else f"line {numbers[0]}"
+            reason = f"not read (over {MAX_USAGE_LINES} lines or {MAX_USAGE_LENGTH} octets)"
+            if mentioned:
+                yield reserve(Source.ROBOTS, place, reason, sorted(mentioned))
 
 
 def _printable(value: bytes) -> str:

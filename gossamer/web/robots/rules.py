@@ -88,6 +88,8 @@ class RobotsRules(Struct, frozen=True):
     status: int = 0
     """Status of the response; 0: no response, or not requested yet."""
     usage: tuple[Usage, ...] = ()
+    unread_usage: tuple[Statement, ...] = ()
+    """Statements about all pages in place of usage and license lines that were not read."""
     licenses: tuple[LicenseLine, ...] = ()
 
     @property
@@ -125,7 +127,8 @@ class RobotsRules(Struct, frozen=True):
         """Return the usage statements for the page at *url*.
 
         Among lines with the same key, those with the longest matching path count, in octets.
-        Several of them are separate statements (draft-ietf-aipref-attach-04, 3.1).
+        Several of them are separate statements (draft-ietf-aipref-attach-04, 3.1). What was not
+        read counts, too.
         """
         found: dict[str, tuple[int, list[Statement]]] = {}
         for line in self.usage:
@@ -136,7 +139,8 @@ class RobotsRules(Struct, frozen=True):
             if pattern.octets > octets:
                 statements = []
             found[line.name] = pattern.octets, [*statements, _read_usage(line)]
-        return tuple(one for _octets, statements in found.values() for one in statements)
+        read = (one for _octets, statements in found.values() for one in statements)
+        return *read, *self.unread_usage
 
     def carried_for(self, urls: Iterable[str]) -> "RobotsRules":
         """Return rules of limited size for an order that decide the same about *urls*."""

@@ -37,6 +37,7 @@ from gossamer.web.usage.statements import (
     Statement,
     judge,
     limit_statements,
+    reserve,
 )
 
 __all__ = [
@@ -60,4 +61,5 @@ __all__ = [
     "read_headers",
     "read_line",
     "read_meta",
+    "reserve",
 ]

@@ -1,12 +1,16 @@
 """A file in which a host states the use of its pages: `tdmrep.json`, or a license of robots.txt.
 
 A file has statements for patterns of paths, which match as in robots.txt. It is fetched by a visit
-of its own and cached like a robots.txt. A file that cannot be read says nothing, and its `fault` is
-the reason.
+of its own and cached like a robots.txt.
+
+What was not read counts as reserved, and the `fault` of the file is the reason. A response without
+any sign of the format says nothing: many servers answer every path with a page.
 """
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,13 +22,16 @@ TDMREP_PATH = "/.well-known/tdmrep.json"
 MAX_STATEMENTS = 200
 """Maximum number of statements that are read from one file."""
 MAX_PATTERN_LENGTH = 500
-"""Characters. A statement with a longer pattern is skipped."""
+"""Characters. The rest of a longer pattern is not read."""
 MAX_CARRIED_STATEMENTS = 20
 """An order carries only the statements about its URLs of a file with more statements."""
 
 
+_broken_escape = re.compile("%[0-9A-Fa-f]?$")
+
+
 class Malformed(Exception):
-    """A file cannot be read; the text says why."""
+    """A file has no sign of its format; the text says what it is instead."""
 
 
 class FileStatement(Struct, frozen=True):
@@ -33,6 +40,17 @@ class FileStatement(Struct, frozen=True):
     pattern: str
     """A path in which `*` matches anything, and a final `$` the end."""
     statement: Statement
+    is_unread: bool = False
+    """Whether it is in place of a part of a license file that was not read. It counts beside the
+    statements that decide."""
+
+
+class ReadFile(NamedTuple):
+    """What was read of a file."""
+
+    statements: tuple[FileStatement, ...]
+    fault: str = ""
+    """Why a part was not read; "" if all was."""
 
 
 class UsageFile(Struct, frozen=True):
@@ -43,7 +61,7 @@ class UsageFile(Struct, frozen=True):
     statements: tuple[FileStatement, ...] = ()
     """In the order of the file."""
     fault: str = ""
-    """Why the file says nothing, for people; "" if it was read."""
+    """Why the file or a part of it was not read, for people; "" if all was read."""
     fetched_at: float = 0.0
     expires_at: float = 0.0
     status: int = 0
@@ -58,7 +76,7 @@ class UsageFile(Struct, frozen=True):
         """Return the statements that decide about *url*, a page of the host.
 
         In `tdmrep.json` the first matching entry decides. In a license file the longest matching
-        pattern does, with all its licenses.
+        pattern does, with all its licenses. What was not read of it counts, too.
         """
         path = _path(url)
         found = [one for one in self.statements if _pattern(one.pattern).matches(path)]
@@ -66,8 +84,13 @@ class UsageFile(Struct, frozen=True):
             return ()
         if self.is_tdmrep:
             return (found[0].statement,)
-        longest = max(_pattern(one.pattern).octets for one in found)
-        return tuple(one.statement for one in found if _pattern(one.pattern).octets == longest)
+        read = [one.pattern for one in found if not one.is_unread]
+        longest = max((_pattern(pattern).octets for pattern in read), default=0)
+        return tuple(
+            one.statement
+            for one in found
+            if one.is_unread or _pattern(one.pattern).octets == longest
+        )
 
     def carried_for(self, urls: Iterable[str]) -> "UsageFile":
         """Return a file of limited size for an order that says the same about *urls*."""
@@ -87,6 +110,13 @@ def is_tdmrep(url: str) -> bool:
 def statements_about(files: Iterable[UsageFile], url: str) -> tuple[Statement, ...]:
     """Return the statements of *files*, the usage files of one host, that decide about *url*."""
     return tuple(one for file in files for one in file.statements_about(url))
+
+
+def shorten_pattern(text: str) -> str:
+    """Return the pattern *text*; or, if it is too long or has octets that are not UTF-8, one that
+    matches at least as much."""
+    start = text[:MAX_PATTERN_LENGTH].partition("\N{REPLACEMENT CHARACTER}")[0]
+    return text if start == text else f"{_broken_escape.sub('', start)}*"
 
 
 _path = lru_cache(maxsize=1024)(url_octets)

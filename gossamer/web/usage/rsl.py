@@ -8,21 +8,41 @@ sells is disallowed.
 
 RSL has no word for archives: only `all` is about them.
 
-The reader uses expat without document types, so there are no entities and no external documents. A
-file that is not well-formed says nothing.
+The reader uses expat without document types, so there are no entities and no external documents.
+All pages of the host are reserved by a file that begins as RSL and is not well-formed, and by one
+with more licenses than are read.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from urllib.parse import urlsplit
 from xml.parsers import expat
 
 from gossamer.web.markup import repair_references
 from gossamer.web.url import BadUrl, canonicalize, host_key
-from gossamer.web.usage.files import MAX_PATTERN_LENGTH, MAX_STATEMENTS, FileStatement, Malformed
-from gossamer.web.usage.statements import MAX_TEXT_LENGTH, Category, License, Source, Statement
+from gossamer.web.usage.files import (
+    MAX_STATEMENTS,
+    FileStatement,
+    Malformed,
+    ReadFile,
+    shorten_pattern,
+)
+from gossamer.web.usage.statements import (
+    MAX_TEXT_LENGTH,
+    Category,
+    License,
+    Source,
+    Statement,
+    reserve,
+)
 
 NAMESPACE = "https://rslstandard.org/rsl"
+EVERYTHING = "/"
+_namespace = re.compile(r"(https?://rslstandard\.org/rsl/?)?")
+"""The namespace as sites write it. Some have none."""
+_root = re.compile(rb"<(?:[\w.-]+:)?rsl(?=[\s/>])([^>]*)(>?)")
 USAGE, USER, GEO = "usage", "user", "geo"
 ALL = "all"
 _ai = (Category.TRAIN_AI, Category.AI_INPUT)
@@ -42,7 +62,7 @@ FREE_PAYMENTS = ("", "free", "attribution")
 MAX_DEPTH = 32
 """Maximum number of nested elements."""
 MAX_WORDS = 50
-"""Maximum number of permitted or prohibited uses of a license."""
+"""Maximum number of permitted or prohibited uses of a license that are published. All are read."""
 PAYMENT_FIELDS = ("standard", "custom", "amount")
 """The elements of a payment whose text is published."""
 
@@ -51,6 +71,8 @@ PAYMENT_FIELDS = ("standard", "custom", "amount")
 class _Terms:
     """One `license` element."""
 
+    number: int
+    """Its number in the file."""
     permits: dict[str, list[str]] = field(default_factory=dict)
     """Type → words."""
     prohibits: dict[str, list[str]] = field(default_factory=dict)
@@ -87,25 +109,52 @@ class _Content:
     """One `content` element."""
 
     url: str
+    pattern: str
+    """The pattern of paths that its URL means, or one that matches at least as much."""
+    is_read: bool
+    """Whether the pattern is exactly that of the URL."""
     server: str
     licenses: list[_Terms] = field(default_factory=list)
 
 
-def read_rsl(body: bytes, url: str, host: str) -> tuple[FileStatement, ...]:
+def read_rsl(body: bytes, url: str, host: str) -> ReadFile:
     """Return the statements about pages of *host* in a decoded file at *url*.
 
     Raise Malformed if the file is not RSL. Content of other hosts is skipped.
     """
-    reader = _Reader()
-    reader.read(body)
-    found = list[FileStatement]()
-    number = 0
-    for content in reader.contents:
-        pattern = _pattern(content.url, url, host)
-        if pattern:
-            found += [FileStatement(pattern, one) for one in _statements(content, number, url)]
-        number += len(content.licenses)
-    return tuple(found[:MAX_STATEMENTS])
+    reader = _Reader(url, host)
+    try:
+        reader.read(body)
+    except Malformed as error:
+        if not _begins_as_rsl(body):
+            raise
+        return _without_rest((), url, str(error))
+    found = tuple(
+        FileStatement(content.pattern, one, not content.is_read)
+        for content in reader.contents
+        for one in _statements(content, url)
+    )
+    if reader.is_full:
+        place = f"{url}, license {reader.number} and further"
+        return _without_rest(found, place, f"more than {MAX_STATEMENTS} licenses")
+    return ReadFile(found)
+
+
+def _begins_as_rsl(body: bytes) -> bool:
+    """Return whether *body*, in any encoding, has a root element of RSL."""
+    root = _root.search(body.replace(b"\0", b""))
+    if root is None:
+        return False
+    return b"rslstandard.org" in root[1] or b"xmlns" not in root[1] or not root[2]
+
+
+def _without_rest(found: tuple[FileStatement, ...], place: str, reason: str) -> ReadFile:
+    """Return *found* and what stands for the licenses at *place*."""
+    rest = reserve(Source.LICENSE, place, f"not read ({reason})", Category)
+    return ReadFile(
+        (*found, FileStatement(EVERYTHING, rest, is_unread=True)),
+        f"{place}: not read ({reason}), and counts as reserved",
+    )
 
 
 def _repaired(body: bytes) -> bytes:
@@ -116,26 +165,35 @@ def _repaired(body: bytes) -> bytes:
         return body.lstrip()
 
 
-def _statements(content: _Content, before: int, url: str) -> Iterator[Statement]:
-    """Yield a statement for each license of *content*; *before*: licenses earlier in the file."""
+def _statements(content: _Content, url: str) -> Iterator[Statement]:
+    """Yield a statement for each license of *content*.
+
+    If its pattern was not read, they disallow all uses that no license grants, and allow none.
+    """
     terms = content.licenses
     free = [one for one in terms if not (one.is_paid or content.server)]
     possible = set[Category]().union(*(one.permitted() for one in free))
-    for number, one in enumerate(terms, before + 1):
+    grants = [
+        one.permitted() if one in free and not one.is_conditional else set[Category]()
+        for one in terms
+    ]
+    all_granted = set[Category]().union(*grants)
+    for one, granted in zip(terms, grants, strict=True):
         refused = one.excluded() if one in free else one.excluded() | one.permitted()
-        granted = one.permitted() if one in free and not one.is_conditional else set[Category]()
         says = {
             category.value: category in granted
             for category in Category
             if category in granted or category in refused - possible
         }
+        if not content.is_read:
+            says = {one.value: False for one in Category if one not in all_granted}
         payment = dict(one.payment)
         if content.server:
             payment["server"] = content.server
         license = License(url, _words(one.permits), _words(one.prohibits), payment)
         yield Statement(
             source=Source.LICENSE,
-            place=f"{url}, license {number}",
+            place=f"{url}, license {one.number}",
             text=_text(content, license),
             says=says,
             license=license,
@@ -153,39 +211,50 @@ def _text(content: _Content, license: License) -> str:
 
 def _words(terms: Mapping[str, list[str]]) -> tuple[str, ...]:
     """Return the words of *terms*; those about users and places with their type before them."""
-    return tuple(
-        word if kind == USAGE else f"{kind}: {word}"
+    named = (
+        (word if kind == USAGE else f"{kind}: {word}")[:MAX_TEXT_LENGTH]
         for kind, words in terms.items()
         for word in words
     )
+    return tuple(islice(named, MAX_WORDS))
 
 
 def _categories_of(words: Iterator[str] | list[str] | tuple[str, ...]) -> set[Category]:
     return {category for word in words for category in COVERED.get(word.lower(), ())}
 
 
-def _pattern(text: str, url: str, host: str) -> str:
-    """Return the pattern of paths of *host* that *text* means; "" if it is about another host."""
-    if not text or len(text) > MAX_PATTERN_LENGTH:
-        return ""
+def _pattern(text: str, url: str, host: str) -> str | None:
+    """Return the pattern of paths of *host* that *text* means, "" if it is about another host; None
+    if it cannot be read."""
+    if not text:
+        return None
     if text.startswith(("/", "*")) and not text.startswith("//"):
         return text
     try:
         full = canonicalize(text, url)
-    except BadUrl:
-        return ""
-    if host_key(full) != host:
-        return ""
-    # The path as written: canonical URLs have no trailing `*` or `$` that is a pattern.
-    parts = urlsplit(text if "://" in text else full)
+        if host_key(full) != host:
+            return ""
+        # The path as written: canonical URLs have no trailing `*` or `$` that is a pattern.
+        parts = urlsplit(text if "://" in text else full)
+    except (BadUrl, ValueError):
+        return None
     return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
 
 class _Reader:
     """Reads the elements of a file."""
 
-    def __init__(self) -> None:
+    def __init__(self, url: str, host: str) -> None:
         self.contents: list[_Content] = []
+        """Those about pages of the host."""
+        self.number = 0
+        """The number of the last license that was met."""
+        self.is_full = False
+        """Whether the license `number` of the host, and all behind it, were not read."""
+        self._url, self._host = url, host
+        self._content: _Content | None = None
+        self._terms: _Terms | None = None
+        """The current license, if it is one of the host."""
         self._path: list[str] = []
         self._kind = ""
         self._text: list[str] = []
@@ -208,7 +277,7 @@ class _Reader:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         namespace, _, local = name.rpartition(" ")
-        if not self._path and (local, namespace) != ("rsl", NAMESPACE):
+        if not self._path and (local != "rsl" or not _namespace.fullmatch(namespace)):
             raise Malformed(f"its root is not <rsl> of {NAMESPACE}")
         if len(self._path) >= MAX_DEPTH:
             raise Malformed(f"it has more than {MAX_DEPTH} nested elements")
@@ -216,24 +285,44 @@ class _Reader:
         self._text = []
         match self._path[1:]:
             case ["content"]:
-                server = attributes.get("server", "")[:MAX_TEXT_LENGTH]
-                self.contents.append(_Content(attributes.get("url", "").strip(), server))
-            case ["content", "license"] if self._licenses < MAX_STATEMENTS:
-                self._licenses += 1
-                self.contents[-1].licenses.append(_Terms())
+                self._start_content(attributes)
+            case ["content", "license"] if not self.is_full:
+                self._start_license()
             case ["content", "license", "permits" | "prohibits"]:
                 self._kind = attributes.get("type", USAGE).strip().lower()
-            case ["content", "license", "payment"] if terms := self._terms():
+            case ["content", "license", "payment"] if terms := self._terms:
                 terms.payment.setdefault("type", attributes.get("type", "free").strip().lower())
-            case ["content", "license", "payment", "amount"] if terms := self._terms():
+            case ["content", "license", "payment", "amount"] if terms := self._terms:
                 if currency := attributes.get("currency", "")[:MAX_TEXT_LENGTH]:
                     terms.payment.setdefault("currency", currency)
+
+    def _start_content(self, attributes: dict[str, str]) -> None:
+        url = attributes.get("url", "").strip()
+        pattern = _pattern(url, self._url, self._host)
+        short = shorten_pattern(pattern or EVERYTHING)
+        self._content = None
+        if pattern != "":
+            server = attributes.get("server", "")[:MAX_TEXT_LENGTH]
+            self._content = _Content(url, short, short == pattern, server)
+            self.contents.append(self._content)
+
+    def _start_license(self) -> None:
+        self.number += 1
+        self._terms = None
+        if self._content is None:
+            return
+        if self._licenses == MAX_STATEMENTS:
+            self.is_full = True
+            return
+        self._licenses += 1
+        self._terms = _Terms(self.number)
+        self._content.licenses.append(self._terms)
 
     def _end(self, name: str) -> None:
         path, text = self._path[1:], " ".join("".join(self._text).split())
         self._path.pop()
-        terms = self._terms()
-        if not terms:
+        terms = self._terms
+        if terms is None:
             return
         match path:
             case ["content", "license", "permits"]:
@@ -246,12 +335,6 @@ class _Reader:
     def _add_text(self, text: str) -> None:
         self._text.append(text)
 
-    def _terms(self) -> _Terms | None:
-        """Return the terms of the current license; None outside of a license."""
-        licenses = self.contents[-1].licenses if self.contents else []
-        return licenses[-1] if licenses else None
-
     def _add_words(self, terms: dict[str, list[str]], text: str) -> None:
-        words = terms.setdefault(self._kind[:MAX_TEXT_LENGTH], [])
-        found = text.replace(",", " ").split()
-        words += [word[:MAX_TEXT_LENGTH] for word in found][: MAX_WORDS - len(words)]
+        words = terms.setdefault(self._kind, [])
+        words += text.replace(",", " ").split()

@@ -14,6 +14,8 @@ MAX_TEXT_LENGTH = 300
 """Maximum characters of a statement's text. A longer text is read as a whole and then cut."""
 MAX_STATEMENTS = 50
 """Maximum number of statements about a page."""
+RESERVED = ", and counts as reserved"
+"""The end of a statement in place of those that were not read."""
 
 
 class Category(StrEnum):
@@ -109,9 +111,19 @@ def _judge(category: Category, statements: tuple[Statement, ...]) -> Judgement:
     return UNKNOWN
 
 
+def reserve(source: Source, place: str, reason: str, categories: Iterable[Category]) -> Statement:
+    """Return the statement in place of those that were not read for *reason*: each of *categories*
+    is disallowed."""
+    text = f"{reason[: MAX_TEXT_LENGTH - len(RESERVED)]}{RESERVED}"
+    return Statement(source, place, text, dict.fromkeys(map(str, categories), False))
+
+
 def limit_statements(statements: Iterable[Statement]) -> tuple[Statement, ...]:
-    """Return at most `MAX_STATEMENTS` of *statements*, those that disallow a use before others."""
+    """Return at most `MAX_STATEMENTS` of *statements*, with one for each use that is disallowed."""
     found = tuple(statements)
     if len(found) <= MAX_STATEMENTS:
         return found
-    return tuple(sorted(found, key=lambda one: all(one.says.values())))[:MAX_STATEMENTS]
+    needed = {id(one.by[0]) for one in judge(found).values() if one.allowed is False}
+    return tuple(sorted(found, key=lambda one: (id(one) not in needed, all(one.says.values()))))[
+        :MAX_STATEMENTS
+    ]
