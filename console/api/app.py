@@ -17,6 +17,7 @@ from litestar.openapi.spec import Components, Reference, SecurityScheme
 from litestar.types import Message, Scope
 
 from console.api.changing import LostUpdate
+from console.api.downloads import Downloads
 from console.api.gate import OPEN, ROLE, Gate
 from console.api.hosts_index import Hosts, Place
 from console.api.identity import Forbidden, Identities, Unidentified
@@ -77,6 +78,7 @@ def make_app(
                 "gate": gate,
                 "lags": LagSampler(),
                 "live": Live(),
+                "downloads": Downloads(),
                 "notifier": notifier,
                 "changing": threading.Lock(),
                 "requires_reason": settings.require_reason,

@@ -1,13 +1,17 @@
 """A URL: its explanation, its visits, and its archived versions."""
 
 import re
+from contextlib import ExitStack
 from itertools import dropwhile, islice
 from math import inf
-from typing import Annotated, Literal
+from typing import IO, Annotated, Any, Literal
 
-from litestar import MediaType, Response
+from litestar import MediaType, Request, Response
+from litestar.datastructures import State
 from litestar.params import QueryParameter
 
+from console.api.downloads import Download, Downloads, spool
+from console.api.gate import actor_in
 from console.api.parameters import CRAWL, Cursor, FromCrawl, Limit, OfTime, Url, reading
 from gossamer import clock
 from gossamer.errors import BadSettings
@@ -94,16 +98,30 @@ async def get_archived(reader: FromCrawl, url: Url, at: OfTime = None) -> Respon
 
 
 @reading(f"{CRAWL}/body", "The body of a version", media_type="application/octet-stream")
-async def get_body(reader: FromCrawl, url: Url, at: OfTime = None) -> Response[bytes]:
+async def get_body(
+    request: Request[Any, Any, Any],
+    state: State,
+    reader: FromCrawl,
+    url: Url,
+    at: OfTime = None,
+) -> Response[bytes]:
     """The body of an archived version as a file to save, without its content codings. It has a
     type that no browser opens, whatever the server stated: `capture` has the archived headers."""
-    found = await reader.scan(lambda crawl: read_body(crawl, url, FOREVER if at is None else at))
-    headers = {
-        "Content-Disposition": f'attachment; filename="{file_name(found.url)}"',
-        "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
-        "X-Content-Type-Options": "nosniff",
-    }
-    return Response(found.data, media_type="application/octet-stream", headers=headers)
+
+    def read(crawl: OpenCrawl) -> tuple[str, int, IO[bytes]]:
+        found = read_body(crawl, url, FOREVER if at is None else at)
+        return found.url, len(found.data), spool(found.data)
+
+    downloads: Downloads = state.downloads
+    with ExitStack() as counted:
+        counted.enter_context(downloads.counted(actor_in(request.scope)))
+        stored, size, file = await reader.scan(read)
+        headers = {
+            "Content-Disposition": f'attachment; filename="{file_name(stored)}"',
+            "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
+            "X-Content-Type-Options": "nosniff",
+        }
+        return Download(file, size, headers, counted.pop_all())
 
 
 @reading(f"{CRAWL}/usage", "Usage at a time")
