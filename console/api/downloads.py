@@ -71,7 +71,7 @@ class Download(Response[bytes]):
         named["Content-Length"] = str(size)
         self._head = [(name.lower().encode(), value.encode()) for name, value in named.items()]
 
-    def to_asgi_response(self, *_: Any, **__: Any) -> ASGIApp:
+    def to_asgi_response(self, *_: Any, **__: Any) -> ASGIApp:  # type: ignore[override]
         """Return the application that sends the response."""
         return self._send
 

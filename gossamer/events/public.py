@@ -119,7 +119,8 @@ class PageArchived(Event, frozen=True, kw_only=True, tag="page_archived"):
 
 
 class Tombstone(Struct, frozen=True):
-    """A document is gone: an empty value replaces it on the `pages` topic.
+    """A document is gone: an empty value replaces it on the `pages` topic. On `pages.archived`: all
+    captures of the URL until then are erased.
 
     The record's key is the crawl, `/`, and the URL. Its headers contain the crawl and, as text, the
     fields that its key does not, under their names here.
@@ -142,6 +143,8 @@ class Tombstone(Struct, frozen=True):
     """The HTTP status of that visit."""
     trace: str = ""
     """The id of the document, as in `pages`."""
+    topic: str = "pages"
+    """`pages` or `pages.archived`."""
 
 
 class Gone(StrEnum):

@@ -80,7 +80,7 @@ def encode(event: Event | Tombstone) -> Message:
         fields = ((name, str(getattr(event, name))) for name in TOMBSTONE_HEADERS)
         headers = (("event", "tombstone"), *(one for one in fields if one != NO_REDIRECT))
         key = public_key(event.crawl, event.url)
-        return Message(topics.PAGES.name, key, b"", event.site, headers)
+        return Message(event.topic, key, b"", event.site, headers)
     topic, value = topics.TOPIC_OF[type(event)], _encoder.encode(event)
     if len(value) > topic.limit and isinstance(event, Contents):
         event = fit_to_limit(event, topic.limit)

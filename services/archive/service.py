@@ -18,9 +18,11 @@ from gossamer.events import (
     PageArchived,
     PageFetched,
     Purpose,
+    Tombstone,
     VisitsErased,
 )
-from gossamer.events.topics import PAGES_FETCHED
+from gossamer.events.public import Gone
+from gossamer.events.topics import PAGES_ARCHIVED, PAGES_FETCHED
 from gossamer.log import MAX_POLL_RECORDS
 from gossamer.runtime.processor import Key, Output, Processor
 from gossamer.settings import ArchiveSettings
@@ -28,6 +30,7 @@ from gossamer.store import Store
 from gossamer.store.claims import Claimant
 from gossamer.telemetry import count, set_gauge
 from gossamer.web.http import first_value, payload_digest
+from gossamer.web.url import fingerprint
 from gossamer.web.usage import judge
 from services.archive.buffer import Buffer
 from services.archive.capture_rows import CaptureRows
@@ -131,12 +134,13 @@ class Archive(Processor):
         self._rows.put(self._settled)
 
     def handle(self, event: Event, now: float) -> Output:
-        """Write the capture of a page; return the event with its position."""
+        """Write the capture of a page; return the event with its position. Erase captures; return
+        their tombstones."""
         match event:
             case CrawlDefined():
                 self._define(event)
             case VisitsErased():
-                self._erase(event)
+                return self._erase(event)
             case PageFetched() if not self._is_left_out(event):
                 if page := self._exclusions.admit(event):
                     return self._archive(page, now)
@@ -191,14 +195,26 @@ class Archive(Processor):
         self._addresses[page.crawl].add(looked_up)
         return dns(page, file)
 
-    def _erase(self, event: VisitsErased) -> None:
-        """Erase the rows of captures and payloads. `Retention` erases the records in the files,
-        unless the crawl is removed: its files stay."""
+    def _erase(self, event: VisitsErased) -> Output:
+        """Erase the rows of captures and payloads; return a tombstone for each URL. `Retention`
+        erases the records in the files, unless the crawl is removed: its files stay."""
         erased = self._captures.erase(event.crawl, event.urls)
         if event.removal:
-            return
+            return []
         self._erasures.add(event.erasure, erased, event.part)
         self._retention.look()
+        return [
+            Tombstone(
+                event.crawl,
+                url,
+                event.site,
+                reason=Gone.ERASED,
+                at=event.erasure.requested_at,
+                trace=fingerprint(url),
+                topic=PAGES_ARCHIVED.name,
+            )
+            for url in event.urls
+        ]
 
     def reads_of(self, events: Sequence[Event]) -> Iterator[Iterable[Key]]:
         """Yield the rows that `handle` will read for *events*."""

@@ -105,10 +105,10 @@ class Crawl:
             self.now += 0.1
 
     def events(self, topic: str = "pages.archived") -> list[Any]:
-        """Return every event on *topic*."""
+        """Return every event on *topic* that is not a tombstone."""
         tail, found = self.log.tail([topic]), list[Event]()
         while records := tail.poll(0):
-            found += [decode(record) for record in records]
+            found += [decode(record) for record in records if record.value]
         return found
 
     def end(self) -> None:

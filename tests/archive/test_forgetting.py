@@ -10,8 +10,10 @@ import pytest
 from backports import zstd
 
 from gossamer.erasures import ErasureRow
-from gossamer.events import Erasure, PageArchived, Visit, VisitsErased
-from gossamer.log.codec import encode
+from gossamer.events import DEFAULT_CRAWL, Erasure, PageArchived, Visit, VisitsErased
+from gossamer.events.public import Gone
+from gossamer.events.topics import PAGES_ARCHIVED
+from gossamer.log.codec import encode, tombstone
 from gossamer.settings import ArchiveSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
@@ -112,6 +114,18 @@ def test_erased_page_is_in_no_file_and_others_keep_their_places(tmp_path: Path) 
     check([str(path) for path in found])
     expected = [page(i).visit.url for i in range(COUNT) if i != SECRET]
     assert sorted(responses(tmp_path / "warc")) == sorted(expected)
+
+
+def test_consumers_learn_of_the_erasure(tmp_path: Path) -> None:
+    crawl = archived(tmp_path)
+    forget(crawl)
+    found = crawl.log.tail([PAGES_ARCHIVED.name]).poll(0)
+    crawl.end()
+    (erased,) = [tombstone(record) for record in found if not record.value]
+    archived_at = [record.offset for record in found if record.value]
+    assert erased.url == page(SECRET).visit.url
+    assert (erased.crawl, erased.reason, erased.at) == (DEFAULT_CRAWL, Gone.ERASED, NOW)
+    assert [record.offset > max(archived_at) for record in found if not record.value] == [True]
 
 
 def test_open_segment_is_completed_and_erased(tmp_path: Path) -> None:
