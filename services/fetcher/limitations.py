@@ -22,6 +22,7 @@ import errno
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from itertools import islice
+from math import inf
 
 import structlog
 
@@ -117,6 +118,9 @@ MIN_SITES = 50
 """Sites that must have been tried in the window before an outage can be detected."""
 WINDOW_SECONDS = 60.0
 """Seconds for which the result of a site counts."""
+QUIET_SECONDS = 10.0
+"""Seconds without a success before failed connections can be an outage. Many dead links time out in
+one instant, while other sites answer. Connections of an outage take as long to fail."""
 MAX_OUTAGE_SECONDS = 600.0
 """Seconds after which an outage is treated as over, until it is detected again: perhaps only sites
 that are really down are left."""
@@ -124,10 +128,11 @@ that are really down are left."""
 
 class Outage:
     """Detects an outage: at least the fraction *share* of the tried sites fails, and so do the last
-    `MIN_SITES`. While one answers, the others are down themselves, as the targets of dead links."""
+    `MIN_SITES`. While one answers, or did so within the last *quiet* seconds, the others are down
+    themselves, as the targets of dead links."""
 
-    def __init__(self, share: float) -> None:
-        self._share = share
+    def __init__(self, share: float, quiet: float = 0.0) -> None:
+        self._share, self._quiet, self._succeeded_at = share, quiet, -inf
         self._results: OrderedDict[Site, tuple[float, bool]] = OrderedDict()
         self._failures, self._began_at = 0, 0.0
         self.is_active = False
@@ -139,10 +144,14 @@ class Outage:
         self._failures += failed
         while self._results and next(iter(self._results.values()))[0] <= now - WINDOW_SECONDS:
             self._drop(next(iter(self._results)))
+        if not failed:
+            self._succeeded_at = now
         was_active = self.is_active
         if len(self._results) >= MIN_SITES:
-            self.is_active = self._failures >= self._share * len(self._results) and all(
-                failed for _, failed in islice(reversed(self._results.values()), MIN_SITES)
+            self.is_active = (
+                self._failures >= self._share * len(self._results)
+                and now - self._succeeded_at >= self._quiet
+                and all(failed for _, failed in islice(reversed(self._results.values()), MIN_SITES))
             )
         elif not failed:
             self.is_active = False

@@ -8,6 +8,7 @@ from services.fetcher.http.resolver import Wildcards
 from services.fetcher.limitations import (
     MAX_OUTAGE_SECONDS,
     MIN_SITES,
+    QUIET_SECONDS,
     WINDOW_SECONDS,
     Outage,
 )
@@ -32,6 +33,15 @@ def test_page_of_dead_links_is_no_outage_while_its_site_answers() -> None:
     for second in range(120):
         outage.record(Site("alive.example"), False, float(second))
         assert try_sites(outage, 8, True, second + 0.5, 8 * second) == 0
+
+
+def test_burst_of_dead_links_is_no_outage_while_a_site_answers() -> None:
+    outage = Outage(0.9, QUIET_SECONDS)
+    for burst in range(5):
+        now = 8.0 * burst
+        outage.record(Site("alive.example"), False, now)
+        assert try_sites(outage, 400, True, now + 1.0, 400 * burst) == 0
+    assert try_sites(outage, MIN_SITES, True, now + QUIET_SECONDS, 5000) == 1
 
 
 def test_failing_site_counts_once() -> None:

@@ -60,7 +60,7 @@ from services.fetcher.http.proxies import ProxyResolver, read_access_file, throu
 from services.fetcher.http.resolver import Blocklisted, PrivateAddress, Resolver
 from services.fetcher.http.signing import Signer
 from services.fetcher.http.tls import TlsTrust
-from services.fetcher.limitations import LocalFault, Outage, local_fault
+from services.fetcher.limitations import QUIET_SECONDS, LocalFault, Outage, local_fault
 from services.fetcher.outcome import OK, Failure, Reply, accept_any
 from services.fetcher.rate_limits import AddressLimits, Denied, LocalSlots, SlotSource, address_key
 from services.fetcher.steps import Fetch
@@ -110,7 +110,7 @@ class Web:
             Resolver(settings, time, self.blocklist),
             TlsTrust(settings.certificates),
         )
-        self.outage = Outage(settings.outage_share)
+        self.outage = Outage(settings.outage_share, QUIET_SECONDS)
         """The outage of connections. The resolver detects the outage of lookups."""
         connector = Connector(
             settings.head_limit,
