@@ -3,7 +3,7 @@
 **A restored folder keeps newer waits and settings.** Each visited host is delayed for a courtesy
 delay when the next run claims its partition, as after any takeover. Waits that are newer than the
 snapshot, such as a Retry-After, and newer settings of operators, such as the blocklist, are taken
-from the replaced database, if it can be read.
+from the replaced database. A part that cannot be read is named.
 
 **A fleet** is restored by the operator's tool. Log and store are then aligned: see
 `procedures.align`.
@@ -11,10 +11,11 @@ from the replaced database, if it can be read.
 
 import shutil
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -58,6 +59,14 @@ from services.frontier.tables.hosts import HostRow
 
 KEPT_EVENTS = (BlocklistChanged, SiteOverridden, HostOverridden, SpeedSet, ChangeExpires)
 """Settings that a restore keeps: site owners may have requested them."""
+PARTS = (
+    "delays and Retry-After of hosts",
+    "blocks, speeds and other settings of operators",
+    "the record of changes (gossamer audit)",
+    "the list of erased targets",
+)
+"""The parts of a `NewerState`, for people."""
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -72,6 +81,8 @@ class NewerState:
     """The records of changes on `audit`."""
     erased: Sequence[str] = ()
     """The erased URLs, hosts and sites."""
+    lost: Sequence[str] = ()
+    """The parts of this state that could not be read, each with the error."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +96,8 @@ class Restored:
     """WARC files of the snapshot that are missing or incomplete in the folder."""
     erased: Sequence[str]
     """URLs, hosts and sites that were erased after the snapshot and are restored with it."""
+    lost: Sequence[str] = ()
+    """What may be newer than the snapshot and could not be read in the replaced database."""
 
 
 def restore_snapshot(source: Path, folder: Folder, may_replace: bool) -> Restored:
@@ -117,6 +130,7 @@ def restore_snapshot(source: Path, folder: Folder, may_replace: bool) -> Restore
         newer=sorted(file for file, size in found.items() if size > listed.get(file, 0)),
         missing=missing_files(listed, folder.warc),
         erased=newer.erased,
+        lost=newer.lost,
     )
 
 
@@ -139,6 +153,7 @@ def _check_database(path: Path) -> None:
 def _read_newer_state(folder: Folder, snapshot: Snapshot) -> NewerState:
     """Return the state of *folder* that is newer than *snapshot*.
 
+    A part that cannot be read, which may be why the database is replaced, does not hide the others.
     Raise GossamerError if *folder* has another crawl than *snapshot*.
     """
     if not folder.database.exists():
@@ -146,31 +161,35 @@ def _read_newer_state(folder: Folder, snapshot: Snapshot) -> NewerState:
     now, since = clock.now(), snapshot.taken_at
     try:
         opened = folder.open()
-        with closing(opened.database):
-            row = opened.store.table(IdentityRow).get(STORE)
-            hosts = opened.store.table(HostRow).everything()
-            erasures = opened.store.table(ErasureRow).everything()
-            newer = NewerState(
-                waits={
-                    (host.site, host.host): until
-                    for host in hosts
-                    if (until := _wait_end(host, now)) > now
-                },
-                settings=[
-                    event
-                    for event in newest_events(opened.log).values()
-                    if isinstance(event, KEPT_EVENTS) and event.at > since
-                ],
-                # What was changed stays true, so `audit` is never rewound.
-                changes=[
-                    change
-                    for change in iterate_changes(opened.log, ChangeFilter(since=since))
-                    if change.at > since
-                ],
-                erased=sorted({erasure.target for erasure in erasures if erasure.at > since}),
-            )
-    except GossamerError:
-        return NewerState()  # It cannot be read, which may be why it is replaced.
+    except GossamerError as error:
+        return NewerState(lost=[f"{part}: {error}" for part in PARTS])
+    lost = list[str]()
+
+    def read(part: str, items: Callable[[], Iterable[Item]]) -> list[Item]:
+        try:
+            return [*items()]
+        except GossamerError as error:
+            lost.append(f"{part}: {error}")
+            return []
+
+    waits, settings, changes, erased = PARTS
+    with closing(opened.database):
+        rows = read("its identity", lambda: [opened.store.table(IdentityRow).get(STORE)])
+        row = rows[0] if rows else None
+        hosts = read(waits, lambda: opened.store.table(HostRow).everything())
+        events = read(settings, lambda: newest_events(opened.log).values())
+        recorded = read(changes, lambda: iterate_changes(opened.log, ChangeFilter(since=since)))
+        erasures = read(erased, lambda: opened.store.table(ErasureRow).everything())
+    newer = NewerState(
+        waits={
+            (host.site, host.host): until for host in hosts if (until := _wait_end(host, now)) > now
+        },
+        settings=[event for event in events if isinstance(event, KEPT_EVENTS) and event.at > since],
+        # What was changed stays true, so `audit` is never rewound.
+        changes=[change for change in recorded if change.at > since],
+        erased=sorted({erasure.target for erasure in erasures if erasure.at > since}),
+        lost=lost,
+    )
     if row and snapshot.fleet and row.id != snapshot.fleet:
         raise GossamerError(
             f"{folder.path} has the crawl {row.id}, and the snapshot is of the crawl "

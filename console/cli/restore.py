@@ -68,6 +68,10 @@ def _restore_folder(options: argparse.Namespace, folder: Folder) -> int:
             "Erased after the snapshot, and restored with it; gossamer forget erases them again:",
             restored.erased,
         ),
+        (
+            "Not read in the replaced database, so what is newer than the snapshot is lost:",
+            restored.lost,
+        ),
     ):
         if items:
             say(text, YELLOW)

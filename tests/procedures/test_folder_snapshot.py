@@ -1,6 +1,8 @@
 """Snapshots of a folder: taken during a crawl, restored, and crawled to the end."""
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,13 +14,14 @@ from console.cli.main import main
 from gossamer import clock
 from gossamer.errors import GossamerError, Locked
 from gossamer.events import Outcome
+from gossamer.log.control import newest_events
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.identity import identify
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from inspection.basics import folder as folder_module
 from inspection.basics.folder import Folder
-from procedures.restore import restore_snapshot
+from procedures.restore import PARTS, restore_snapshot
 from procedures.snapshot import take_snapshot
 from services.archive.index import INDEX_SUFFIX
 from services.archive.rows import CaptureRow
@@ -303,10 +306,44 @@ def test_crawl_is_replaced_only_by_its_own_snapshot_on_request(
         restore_snapshot(copy, Folder(other.path), may_replace=True)
 
 
-def test_damaged_crawl_is_replaced(tmp_path: Path, running: FolderCrawl) -> None:
+def test_damaged_crawl_is_replaced_and_what_is_lost_is_named(
+    tmp_path: Path, running: FolderCrawl, capsys: pytest.CaptureFixture[str]
+) -> None:
     take_snapshot(running.folder, tmp_path / "copy")
     running.die()
     running.folder.database.write_bytes(b"nothing of ours")
-    restore_snapshot(tmp_path / "copy", Folder(running.folder.path), may_replace=True)
+    run("restore", tmp_path / "copy", "--data", running.folder.path, "--replace")
+    said = capsys.readouterr().out
+    assert "Not read in the replaced database, so what is newer than the snapshot is lost:" in said
+    for part in PARTS:
+        assert part in said
+
+
+def _damage_table(path: Path, table: str) -> None:
+    """Overwrite the first page of *table*."""
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (size,) = database.execute("PRAGMA page_size").fetchone()
+        found = "SELECT rootpage FROM sqlite_master WHERE name = ?"
+        (page,) = database.execute(found, (table,)).fetchone()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"x" * size)
+
+
+def test_part_of_a_damaged_crawl_that_can_be_read_is_kept(
+    tmp_path: Path, running: FolderCrawl
+) -> None:
+    take_snapshot(running.folder, tmp_path / "copy")
+    running.crawl.now += 1
+    run("block", "d.test", "--data", running.folder.path)
+    running.die()
+    _damage_table(running.folder.database, "hosts")
+    restored = restore_snapshot(tmp_path / "copy", Folder(running.folder.path), may_replace=True)
+    (lost,) = restored.lost
+    assert lost.startswith("delays and Retry-After of hosts")
+    opened = Folder(running.folder.path).open()
+    with closing(opened.database):
+        assert any("d.test" in key for key in newest_events(opened.log))
     running.open()
     assert running.crawl.run()
