@@ -456,6 +456,9 @@ BROKEN = {
     "cut before its content": record("response", b"abc")[:-7],
     "cut in its content": record("response", b"abc")[:-5],
     "no length": record("response", b"abc").replace(b"Content-Length", b"X-Length"),
+    "length of 5,000 digits": record("response", b"abc").replace(
+        b"Content-Length: ", b"Content-Length: " + b"9" * 5000
+    ),
     "no type": record("response", http()).replace(b"WARC-Type", b"X-Type"),
     "no url": record("response", http()).replace(b"WARC-Target-URI", b"X-Target-URI"),
     "text": b"hello",
