@@ -70,6 +70,30 @@ def test_entry_without_an_array_is_read() -> None:
     assert says(read(b'{"location": "/", "tdm-reservation": 1}')) == [RESERVED]
 
 
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b'{"tdm-reservation": 1}', [RESERVED]),  # eprint.iacr.org in 2026
+        (
+            b'{"tdm-reservation": 1, "policy": "https://a.test/tdm", "contact": "a@a.test"}',
+            [RESERVED],
+        ),
+        (b'{"tdm-reservation": 0}', []),
+        (b'{"rules": [{"location": "/", "tdm-reservation": 1}]}', [RESERVED]),
+        (b"[{'location': '/', 'tdm-reservation': 1}]", [RESERVED]),
+        (
+            b'[{"location": "/", "tdm-reservation": 1, "tdm-licence": "https://a.test/l"},]',
+            [RESERVED],
+        ),
+        ('[{"location": "/", "tdm-reservation": 1}]'.encode("utf-16"), [RESERVED]),
+    ],
+)
+def test_tdmrep_of_another_form_is_read_or_reserved(
+    body: bytes, expected: list[dict[str, bool]]
+) -> None:
+    assert says(read(body)) == expected
+
+
 def test_empty_tdmrep_says_nothing() -> None:
     assert says(read(b"[]")) == []
 
@@ -188,6 +212,7 @@ def test_response_without_an_element_of_rsl_says_nothing(body: str) -> None:
     "body",
     [
         '<rsl xmlns="https://rslstandard.org/rsl"><content>',
+        '<rss xmlns:rsl="https://rslstandard.org/rsl"><rsl:content url="/"/></rss>',
         '<!DOCTYPE rsl SYSTEM "http://x.test/x.dtd"><rsl xmlns="https://rslstandard.org/rsl"/>',
         BOMB,
         '<rsl xmlns="https://rslstandard.org/rsl">' + "<a>" * 1000,

@@ -43,6 +43,8 @@ EVERYTHING = "/"
 _namespace = re.compile(r"(https?://rslstandard\.org/rsl/?)?")
 """The namespace as sites write it. Some have none."""
 _root = re.compile(rb"<(?:[\w.-]+:)?rsl(?=[\s/>])([^>]*)(>?)")
+_declared = re.compile(rb"""xmlns(?::[\w.-]+)?\s*=\s*["']https?://rslstandard\.org/rsl""")
+"""A declaration of the namespace, also in a feed."""
 USAGE, USER, GEO = "usage", "user", "geo"
 ALL = "all"
 _ai = (Category.TRAIN_AI, Category.AI_INPUT)
@@ -126,7 +128,7 @@ def read_rsl(body: bytes, url: str, host: str) -> ReadFile:
     try:
         reader.read(body)
     except Malformed as error:
-        if not _begins_as_rsl(body):
+        if not _has_sign(body):
             raise
         return _without_rest((), url, str(error))
     found = tuple(
@@ -140,12 +142,12 @@ def read_rsl(body: bytes, url: str, host: str) -> ReadFile:
     return ReadFile(found)
 
 
-def _begins_as_rsl(body: bytes) -> bool:
-    """Return whether *body*, in any encoding, has a root element of RSL."""
-    root = _root.search(body.replace(b"\0", b""))
-    if root is None:
-        return False
-    return b"rslstandard.org" in root[1] or b"xmlns" not in root[1] or not root[2]
+def _has_sign(body: bytes) -> bool:
+    """Return whether *body*, in any encoding, has the namespace of RSL or its root element."""
+    text = body.replace(b"\0", b"")
+    root = _root.search(text)
+    is_root = root is not None and (b"xmlns" not in root[1] or not root[2])
+    return is_root or _declared.search(text) is not None
 
 
 def _without_rest(found: tuple[FileStatement, ...], place: str, reason: str) -> ReadFile:

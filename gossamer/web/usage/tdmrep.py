@@ -53,7 +53,7 @@ def _entries(text: str) -> Iterator[object]:
     at = _skip_space(text, 0)
     if text[at : at + 1] == "{":
         entry, _ = _decoder.raw_decode(text, at)
-        if not {LOCATION, RESERVATION} <= entry.keys():
+        if RESERVATION not in entry:
             raise ValueError("an object without an entry")
         yield entry
         return
