@@ -307,7 +307,8 @@ class FetcherSettings(Section):
     slow_window: Seconds = 20.0
     """Time for which a transfer must be slower than `slow_rate` to be cut."""
     robots_limit: Annotated[Bytes, Field(le=500 << 10)] = 500 << 10
-    """Maximum size of a robots.txt. The rest is ignored."""
+    """Maximum size of a robots.txt or a usage file. The rest is ignored. If the file states the
+    use of pages, the rest counts as reserved."""
     robots_age: Seconds = 86400.0
     """Maximum age of a robots.txt before it is fetched again. Its Cache-Control may shorten
     this."""
