@@ -135,6 +135,16 @@ def test_statements_stay_in_force_while_the_server_fails() -> None:
     assert page_orders(sim)[-1].usage_files == ()
 
 
+def test_statements_of_a_file_that_was_cut_count() -> None:
+    web = Web()
+    cut = UsageFile(TDMREP, (FileStatement("/", RESERVED),), "cut", START, START + DAY, 200)
+    web.trouble[TDMREP] = {"outcome": Outcome.CUT_BODY, "usage_file": cut}
+    sim = simulate(web)
+    sim.admit(f"{HOST}/0")
+    sim.run(START + 30 * DAY)
+    assert statements_about(page_orders(sim)[0].usage_files, f"{HOST}/0") == (RESERVED,)
+
+
 def test_license_of_another_host_is_a_statement_and_not_visited() -> None:
     sim = simulate(Web(ELSEWHERE), "when needed")
     sim.admit(f"{HOST}/0")

@@ -130,15 +130,16 @@ def give_up_usage_files(partition: Partition, host: Host, until: float, now: flo
 
 
 def _store(partition: Partition, host: Host, file: UsageFile, failed_until: float | None) -> None:
-    """Store *file*. If it could not be fetched, its last statements stay in force, and it is not
-    requested before *failed_until*, the end of the host's backoff."""
+    """Store *file*. If it could not be fetched as a whole, it is not requested before
+    *failed_until*, the end of the host's backoff. If nothing of it was read, its last statements
+    stay in force."""
     row = partition.robots(host)
     if row is None:
         return
     others = [one for one in row.usage_files if one.url != file.url]
     if failed_until is not None:
         before = next((one for one in row.usage_files if one.url == file.url), None)
-        statements = before.statements if before else ()
+        statements = file.statements or (before.statements if before else ())
         file = replace(file, statements=statements, expires_at=failed_until + FAILURE_AGE)
     files = _files_in_force(row.rules, (*others, file))
     partition.learn_robots(host, replace(row, usage_files=tuple(files)))
