@@ -118,6 +118,9 @@ from gossamer.events.records import (
     EvidenceKind as EvidenceKind,
 )
 from gossamer.events.records import (
+    FetcherStarted as FetcherStarted,
+)
+from gossamer.events.records import (
     HostCheckedOut as HostCheckedOut,
 )
 from gossamer.events.records import (
@@ -128,6 +131,9 @@ from gossamer.events.records import (
 )
 from gossamer.events.records import (
     MissingPageRead as MissingPageRead,
+)
+from gossamer.events.records import (
+    OrderBegun as OrderBegun,
 )
 from gossamer.events.records import (
     OrderId as OrderId,

@@ -5,10 +5,9 @@ and its host. Fetcher, frontier, reports and `docs/outcomes-and-hazards.md` read
 without a row stops the import.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from enum import Enum, StrEnum
-from typing import Any
 
 
 class Purpose(StrEnum):
@@ -350,7 +349,7 @@ WALLED = frozenset(outcome for outcome in Outcome if OUTCOMES[outcome].absence i
 """The outcomes of responses that are walls. In place of a robots.txt, they say nothing about it."""
 
 
-def check_complete(names: Iterable[object], table: Mapping[Any, object], what: str) -> None:
+def check_complete(names: Iterable[object], table: Container[object], what: str) -> None:
     """Raise LookupError with the name *what* unless *table* has a row for each of *names*."""
     if missing := [str(name) for name in names if name not in table]:
         raise LookupError(f"{what} has no row for {', '.join(missing)}")

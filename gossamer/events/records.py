@@ -314,6 +314,33 @@ class HostCheckedOut(Event, frozen=True, kw_only=True, tag="host_checked_out"):
         return sum(visit.shared is None for visit in self.visits)
 
 
+class OrderBegun(Event, frozen=True, kw_only=True, tag="order_begun"):
+    """A fetcher has begun an order, after it committed the order's offset. No other fetcher will
+    carry the order out."""
+
+    site: Site
+    host: HostKey
+    order: OrderId
+    fetcher: str
+    """The name of the fetcher, which it has again after a restart."""
+
+
+class FetcherStarted(Event, frozen=True, kw_only=True, tag="fetcher_started"):
+    """A fetcher has started, so the earlier process of its name is dead. It has begun no order yet.
+
+    Each partition of the topic has one such event: orders that are reported as begun before it, by
+    a fetcher of that name, will have no further outcome.
+    """
+
+    crawl: str = FLEET
+    fetcher: str
+    """The name of the fetcher, which no other living process has."""
+    partition: int
+    """The partition of the topic that carries the event."""
+    site: Site = Site("")
+    """Always "": the event is about all sites of the partition."""
+
+
 class VisitEnded(Event, frozen=True, kw_only=True, tag="visit_ended"):
     """The outcome of one visit of an order. The last visit releases the host."""
 

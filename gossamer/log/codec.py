@@ -16,6 +16,7 @@ from gossamer.events import (
     FLEET,
     DeadLetter,
     Event,
+    FetcherStarted,
     HostCheckedOut,
     Page,
     PageArchived,
@@ -93,8 +94,11 @@ def encode(event: Event | Tombstone) -> Message:
     message = Message(topic.name, key_of(event), value, partition_key_of(event), headers)
     if (size := message.size) > MAX_RECORD_BYTES:
         raise Poison(f"a record for {topic.name} is too large: {size} bytes with its key")
-    if isinstance(event, HostCheckedOut) and event.sent_to >= 0:
-        return replace(message, partition=event.sent_to)
+    match event:
+        case HostCheckedOut(sent_to=number) if number >= 0:
+            return replace(message, partition=number)
+        case FetcherStarted(partition=number):
+            return replace(message, partition=number)
     return message
 
 

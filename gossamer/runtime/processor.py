@@ -6,7 +6,7 @@ to them are flushed with the next advance of the log.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Protocol
 
 from gossamer.events import Event, Tombstone
@@ -24,9 +24,7 @@ Emitter = Callable[..., None]
 """Accepts events. All events of a call are appended, or none."""
 
 
-def check_handlers(
-    handled: Mapping[type[Event], object], reads: Iterable[Topic], name: str
-) -> None:
+def check_handlers(handled: Collection[type[Event]], reads: Iterable[Topic], name: str) -> None:
     """Raise LookupError unless *handled* includes every kind of event on the control topic and on
     the topics that the processor *name* *reads*."""
     kinds = [kind.type for topic in (*reads, CONTROL) for kind in topic.events]

@@ -18,6 +18,7 @@ from gossamer.events import (
     FleetPaused,
     HostCheckedOut,
     HostOverridden,
+    OrderBegun,
     Outcome,
     PageFetched,
     SiteOverridden,
@@ -141,9 +142,11 @@ class Fetcher:
         skew: ClockSkew,
         backoff: LocalBackoff,
         blobs: BlobStore | None = None,
+        instance: str = "",
     ) -> None:
+        """*instance*: the name under which begun orders are reported; "" reports none."""
         self._web, self._clock, self._epoch_of, self._blobs = web, clock, epoch_of, blobs
-        self._skew, self.backoff = skew, backoff
+        self._skew, self.backoff, self._instance = skew, backoff, instance
         settings = web.settings
         self._limits = VisitLimits(
             product=settings.product,
@@ -205,6 +208,9 @@ class Fetcher:
         if not isinstance(event, HostCheckedOut) or not event.visits:
             raise Poison("not an order of visits")
         run = OrderRun(event, emit, self._clock, self._skew, self._limits.visit_limit)
+        if self._instance:
+            # The log has advanced past the order, so no other fetcher begins it.
+            run.report_begun(self._instance)
         set_gauge("gossamer_fetches_open", self._count_open(1))
         try:
             await self._carry_out(run)
@@ -415,6 +421,20 @@ class OrderRun:
         would be due at once.
         """
         return at + self._ahead
+
+    def report_begun(self, fetcher: str) -> None:
+        """Report that *fetcher* has begun the order."""
+        order = self.order
+        self._emitter(
+            OrderBegun(
+                crawl=order.crawl,
+                at=self.now(),
+                site=order.site,
+                host=order.host,
+                order=order.order,
+                fetcher=fetcher,
+            )
+        )
 
     def emit(self, events: tuple[Event, ...]) -> None:
         """Append *events* to the log and count them; raise Poison if one is too large."""

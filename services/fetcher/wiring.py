@@ -8,8 +8,10 @@ from typing import NamedTuple
 from gossamer import clock
 from gossamer.clock import Clock
 from gossamer.errors import BadSettings
+from gossamer.events import FetcherStarted
 from gossamer.events.topics import PAGES_FETCHED
 from gossamer.log import Log, partition_of
+from gossamer.log.codec import encode
 from gossamer.log.throttling import Throttle
 from gossamer.runtime.concurrent import ConcurrentRunner
 from gossamer.runtime.loop import Report, ignore
@@ -27,10 +29,15 @@ LEASE_VISITS = 4
 
 
 class Coordination(NamedTuple):
-    """The parts that coordinate a fetcher with others; without *slots* it is the only one."""
+    """The parts that coordinate a fetcher with others; without *slots* it is the only one.
+
+    Frontiers know the fetcher by its *name*, which no other living process has. Without a name, all
+    orders of earlier runs are released at the start of the frontier.
+    """
 
     epoch_of: EpochOf
     slots: SlotSource | None = None
+    name: str = ""
 
 
 def coordinate_fleet(settings: Settings, log: Log, store: Store) -> Coordination:
@@ -38,7 +45,9 @@ def coordinate_fleet(settings: Settings, log: Log, store: Store) -> Coordination
     term, skew = LEASE_VISITS * settings.fetcher.visit_limit, settings.frontier.lease_slack / 2
     at_once = settings.fetcher.address_at_once
     return Coordination(
-        claimed_epoch(log, store), LeasedSlots(store, at_once, clock.now, term, skew)
+        claimed_epoch(log, store),
+        LeasedSlots(store, at_once, clock.now, term, skew),
+        settings.service.instance,
     )
 
 
@@ -116,11 +125,24 @@ async def serve(
     skew = ClockSkew(settings.frontier.lease_slack / 2, limitations)
     inline_body, backoff = settings.fetcher.inline_body, LocalBackoff(limitations)
     blobs = BlobStore(log.blobs, inline_body, limitations) if log.blobs else None
-    fetcher = Fetcher(web, clock.now, coordination.epoch_of, skew, backoff, blobs)
+    name = coordination.name
+    fetcher = Fetcher(web, clock.now, coordination.epoch_of, skew, backoff, blobs, name)
     try:
+        if name:
+            announce_start(log, name, clock.now())
         await fetcher_runner(settings, log, store, clock.now, fetcher, report).run(stop)
     finally:
         await web.close()
+
+
+def announce_start(log: Log, name: str, now: float) -> None:
+    """Report to all frontiers that the fetcher *name* has started, before it begins an order.
+
+    Nothing of its former process is under way: a process that failed has ended, and one that lost
+    its servers has cancelled its work.
+    """
+    numbers = range(log.partitions)
+    log.append(encode(FetcherStarted(at=now, fetcher=name, partition=n)) for n in numbers)
 
 
 BASE_DESCRIPTORS = 256

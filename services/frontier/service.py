@@ -18,6 +18,7 @@ from gossamer.events import (
     CrawlDefined,
     ErasureRequested,
     Event,
+    FetcherStarted,
     FetchRequested,
     FleetBegun,
     FleetPaused,
@@ -25,6 +26,7 @@ from gossamer.events import (
     HostOverridden,
     LinksParked,
     MissingPageRead,
+    OrderBegun,
     OriginalAnnounced,
     PageDeduplicated,
     RefetchRequested,
@@ -172,7 +174,8 @@ class Frontier(Processor):
         self._gauges, self._pacing = Gauges(self._partitions), Pacing(self._partitions)
         self._control_rows = store.table(ControlRow)
         self._handlers, self._controls = self._bind_handlers(), self._bind_controls()
-        check_handlers({**self._handlers, **self._controls}, self.reads, self.name)
+        handled: set[type[Event]] = {*self._handlers, *self._controls, FetcherStarted}
+        check_handlers(handled, self.reads, self.name)
         self._day = 0.0
         """The day of the totals that are counted."""
         self._offset: int | None = None
@@ -299,6 +302,9 @@ class Frontier(Processor):
             self._control_rows.put(control_row(event))
             self._expiries.apply(event)
             return outputs
+        if isinstance(event, FetcherStarted):
+            self._end_orders_of(event, now)
+            return ()
         if (handler := self._handlers.get(type(event))) is None:
             return ()
         site = event.site  # type: ignore[attr-defined]
@@ -333,6 +339,9 @@ class Frontier(Processor):
         """Return the handlers of the events about one site, which get the site's partition."""
         return {
             UrlsAdmitted: self._admit_urls,
+            OrderBegun: lambda partition, share, event, now: self._leases.record_begun(
+                partition, event, self._offset
+            ),
             VisitEnded: self._check_in_visit,
             PageDeduplicated: self._record_verdict,
             MissingPageRead: lambda partition, share, event, now: add_signature_text(
@@ -439,6 +448,12 @@ class Frontier(Processor):
                 yield from discover_usual_sitemap(
                     self._usual_sitemaps, row, event.robots, crawl, now, visit
                 )
+
+    def _end_orders_of(self, event: FetcherStarted, now: float) -> None:
+        """End the leases of orders that the dead process of the fetcher has begun."""
+        for partition in self._partitions:
+            if partition.number == event.partition and self._offset is not None:
+                self._leases.end_begun(partition, event.fetcher, self._offset, now)
 
     def _check_in_visit(
         self, partition: Partition, share: CrawlShare, event: VisitEnded, now: float

@@ -10,7 +10,15 @@ import pytest
 from prometheus_client import REGISTRY
 
 from gossamer.errors import BadSettings
-from gossamer.events import Event, HostCheckedOut, Outcome, PageFetched, VisitEnded
+from gossamer.events import (
+    Event,
+    FetcherStarted,
+    HostCheckedOut,
+    OrderBegun,
+    Outcome,
+    PageFetched,
+    VisitEnded,
+)
 from gossamer.events.topics import DEAD_LETTERS, PAGES_FETCHED, VISITS_ENDED, VISITS_ORDERED
 from gossamer.log import Message, partition_of
 from gossamer.log.codec import decode, encode
@@ -31,12 +39,13 @@ TOPICS = [VISITS_ENDED.name, PAGES_FETCHED.name, DEAD_LETTERS.name]
 
 @asynccontextmanager
 async def serving_orders(
-    log: SqliteLog, store: SqliteStore, epoch_of: EpochOf = ALONE, **changes: Any
+    log: SqliteLog, store: SqliteStore, epoch_of: EpochOf = ALONE, name: str = "", **changes: Any
 ) -> AsyncIterator[asyncio.Task[None]]:
     """Run the fetcher during the block."""
     stop = asyncio.Event()
     given = Settings(fetcher=settings(**changes))
-    running = asyncio.create_task(serve(given, log, store, Coordination(epoch_of), stop))
+    coordination = Coordination(epoch_of, name=name)
+    running = asyncio.create_task(serve(given, log, store, coordination, stop))
     try:
         yield running
     finally:
@@ -225,3 +234,28 @@ async def test_stopped_fetcher_finishes_every_order(log: SqliteLog, store: Sqlit
     assert len(out.ended) == 20 - left, "every committed order has an outcome"
     assert {one.outcome for one in out.ended} == {Outcome.UNVISITED}
     assert all(one.last for one in out.ended)
+
+
+async def test_fetcher_reports_its_start_in_each_partition_before_its_orders(
+    log: SqliteLog, store: SqliteStore
+) -> None:
+    tail = Tail(log)
+    async with serving(a=page()) as server, serving_orders(log, store, name="f-1"):
+        put(log, order(f"{server.root}/a"))
+        events = await tail.until(1)
+    partitions = [one.partition for one in events if isinstance(one, FetcherStarted)]
+    assert partitions == [*range(log.partitions)]
+    reports = [one for one in events if isinstance(one, FetcherStarted | OrderBegun | VisitEnded)]
+    assert [type(one) for one in reports[len(partitions) :]] == [OrderBegun, VisitEnded]
+    begun = next(one for one in events if isinstance(one, OrderBegun))
+    assert begun.fetcher == "f-1" and begun.order == tail.ended[0].order
+
+
+async def test_fetcher_without_a_name_reports_only_outcomes(
+    log: SqliteLog, store: SqliteStore
+) -> None:
+    tail = Tail(log)
+    async with serving(a=page()) as server, serving_orders(log, store):
+        put(log, order(f"{server.root}/a"))
+        events = await tail.until(1)
+    assert not [one for one in events if isinstance(one, FetcherStarted | OrderBegun)]

@@ -533,6 +533,10 @@ class Workbench:
         out = self._checked_out_of.get(site)
         return self.hosts[next(iter(out))].row if out else None
 
+    def checked_out_hosts(self) -> list[Host]:
+        """Return all checked-out hosts."""
+        return [self.hosts[key] for keys in self._checked_out_of.values() for key in keys]
+
     def has_place(self, crawl: str, site: Site, number: int, places: Places, coming: int) -> bool:
         """Return whether a host of *site*, with the request *number* in *crawl*, may be loaded.
 

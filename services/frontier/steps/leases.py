@@ -1,4 +1,5 @@
-"""Expired leases: a fetcher did not report the last outcome of its order in time.
+"""Leases that end without the last outcome of their order: it did not come in time, or the fetcher
+that had begun the order is dead.
 
 One expired lease means little: the fetcher crashed, or was cut off. Its host is delayed, and gets
 orders of one URL until a visit to one of its queued URLs ends. The next lease may expire because a
@@ -12,6 +13,13 @@ robots.txt: an answer shows that the fetcher works, and the next order counts. T
 host always counts, because it causes no backoff. Until a fetcher answers, the host is delayed for
 at most five minutes.
 
+**A dead fetcher** need not be waited for. A fetcher reports each order that it has begun, and each
+of its own starts, on `visits.ended`. Its name belongs to one living process, so a start proves that
+the earlier process is dead, with all the orders that the log has as begun before the start. The
+frontier has applied their outcomes by then, because a partition of the log is read in order. The
+last request may have been sent just before the death, so the host waits for its courtesy delay. An
+order that lies unread on the log is not reported as begun, and is carried out.
+
 **The URL.** The outcomes of an order come in the order of its visits. When a lease expires, the
 first queued URL is the one in flight, or follows a visit whose outcome was lost. Orders of one URL
 isolate it. A URL at which `MAX_URL_LEASES` leases in a row expired is given up, with the outcome
@@ -20,7 +28,7 @@ isolate it. A URL at which `MAX_URL_LEASES` leases in a row expired is given up,
 
 from msgspec.structs import asdict, replace
 
-from gossamer.events import DEFAULT_CRAWL, OrderId, Outcome, Purpose, Visit, VisitEnded
+from gossamer.events import DEFAULT_CRAWL, OrderBegun, OrderId, Outcome, Purpose, Visit, VisitEnded
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.settings import FrontierSettings
 from gossamer.telemetry import count
@@ -33,7 +41,7 @@ from services.frontier.partition.share import CrawlShare
 from services.frontier.partition.workbench import Host
 from services.frontier.steps.checkin import CheckIn
 from services.frontier.steps.robots import needs_probe
-from services.frontier.tables.conditions import Trigger
+from services.frontier.tables.conditions import Condition, Trigger
 from services.frontier.tables.hosts import HostRow, Suspect
 from services.frontier.tables.urls import QueuedUrl
 
@@ -45,7 +53,7 @@ NO_ANSWER = "the lease of the last order expired, and no fetcher has answered si
 
 
 class Leases:
-    """Ends the leases that have expired."""
+    """Ends leases."""
 
     def __init__(self, settings: FrontierSettings, check_in: CheckIn) -> None:
         self._settings, self._check_in = settings, check_in
@@ -53,32 +61,49 @@ class Leases:
     def end(self, partition: Partition, until: float, now: float) -> None:
         """Delay the hosts whose lease had expired at *until*, or back off from them."""
         for host in partition.bench.leases_over(until):
-            share = partition.share(host.row.lease.crawl or DEFAULT_CRAWL)
-            count("gossamer_leases_expired_total")
-            row, wait = host.row, 0.0
-            if row.is_erased or share.is_removed or not self._settings.expired_wait:
-                pass
-            elif row.lease.counts_if_expired:
-                row = self._count_lease(share, row, now)
-                wait = expired_wait(
-                    self._settings, row.host, row.politeness.failures[LEASE_FAILURE]
-                )
-                if row.suspect.leases >= MAX_URL_LEASES:
-                    row = self._give_up(partition, share, host, row, now)
-            else:
-                returned = row.politeness.returned_orders + 1
-                politeness = replace(row.politeness, returned_orders=returned)
-                row = replace(
-                    row,
-                    politeness=politeness,
-                    suspect=replace(row.suspect, expired_at=now),
-                    backoff_reason=NO_ANSWER,
-                    backoff_cause=Outcome.UNVISITED,
-                )
-            failures = row.politeness.failures.get(LEASE_FAILURE, 0)
-            if row.lease.purpose is Purpose.USAGE and failures >= MAX_URL_LEASES:
-                give_up_usage_files(partition, host, now + wait, now)
-            self._release(partition, share, host, row, wait, now)
+            self._end(partition, host, now)
+
+    def record_begun(self, partition: Partition, event: OrderBegun, offset: int | None) -> None:
+        """Store which fetcher has begun the order of a host, as the record at *offset* reports."""
+        host = partition.find(event.site, event.host)
+        lease, is_out = host.row.lease, host.row.condition is Condition.CHECKED_OUT
+        if is_out and lease.order == event.order and lease.begun_by is None:
+            lease = replace(lease, begun_by=event.fetcher, begun_offset=offset)
+            partition.update(host, replace(host.row, lease=lease))
+
+    def end_begun(self, partition: Partition, fetcher: str, offset: int, now: float) -> None:
+        """End the leases of orders that an earlier process of *fetcher* has begun; it started again
+        as the record at *offset* reports."""
+        for host in partition.bench.checked_out_hosts():
+            if host.row.lease.was_begun_before(fetcher, offset):
+                self._end(partition, host, now)
+
+    def _end(self, partition: Partition, host: Host, now: float) -> None:
+        """Delay *host*, whose lease ends, or back off from it."""
+        share = partition.share(host.row.lease.crawl or DEFAULT_CRAWL)
+        count("gossamer_leases_expired_total")
+        row, wait = host.row, 0.0
+        if row.is_erased or share.is_removed or not self._settings.expired_wait:
+            pass
+        elif row.lease.counts_if_expired:
+            row = self._count_lease(share, row, now)
+            wait = expired_wait(self._settings, row.host, row.politeness.failures[LEASE_FAILURE])
+            if row.suspect.leases >= MAX_URL_LEASES:
+                row = self._give_up(partition, share, host, row, now)
+        else:
+            returned = row.politeness.returned_orders + 1
+            politeness = replace(row.politeness, returned_orders=returned)
+            row = replace(
+                row,
+                politeness=politeness,
+                suspect=replace(row.suspect, expired_at=now),
+                backoff_reason=NO_ANSWER,
+                backoff_cause=Outcome.UNVISITED,
+            )
+        failures = row.politeness.failures.get(LEASE_FAILURE, 0)
+        if row.lease.purpose is Purpose.USAGE and failures >= MAX_URL_LEASES:
+            give_up_usage_files(partition, host, now + wait, now)
+        self._release(partition, share, host, row, wait, now)
 
     def _count_lease(self, share: CrawlShare, row: HostRow, now: float) -> HostRow:
         """Return *row* with one more expired lease."""

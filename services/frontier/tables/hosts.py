@@ -74,11 +74,28 @@ class Lease(ColumnGroup, frozen=True):
     fetchers had made a visit since the host's previous lease expired."""
     crawl: str | None = None
     """The crawl of the last order; null if the host was never ordered."""
+    begun_by: str | None = None
+    """The name of the fetcher that has reported that it began the last order; null without a
+    report."""
+    begun_offset: int | None = None
+    """The offset of that report on `visits.ended`."""
 
     @property
     def outstanding(self) -> int:
         """Visits of the last order that have not ended."""
         return self.ordered - self.done
+
+    def was_begun_before(self, fetcher: str, offset: int) -> bool:
+        """Return whether an earlier process of *fetcher* began the last order: its report precedes
+        the *offset* at which the present one reports its start.
+
+        A start that is read again, after a crash of the frontier, ends no later order.
+        """
+        return (
+            self.begun_by == fetcher
+            and self.begun_offset is not None
+            and self.begun_offset < offset
+        )
 
 
 class Suspect(ColumnGroup, frozen=True):

@@ -1,0 +1,312 @@
+"""The hosts of a dead fetcher are released once it has started again under its name."""
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gossamer.events import Event, FetcherStarted, HostCheckedOut, OrderBegun, Outcome, VisitEnded
+from gossamer.log import Record, partition_of
+from gossamer.log.codec import decode, encode
+from gossamer.web.robots import RobotsRules
+from gossamer.web.url import HostKey, Site, host_key
+from services.frontier.partition.politeness import LEASE_FAILURE
+from services.frontier.tables.conditions import Condition
+from services.frontier.tables.hosts import HostRow
+from tests.frontier.simulation import PARTITIONS, START, VISIT_LIMIT, Simulation
+
+DELAY, BATCH = 2.0, 3
+HOSTS = [HostKey(f"http://h{number}.test") for number in range(4)]
+NAMES = ("fetcher-0", "fetcher-1")
+
+
+@dataclass
+class Run:
+    """An order in progress, and its current request: start, end and URL."""
+
+    order: HostCheckedOut
+    index: int = 0
+    next_at: float = 0.0
+    request: tuple[float, float, str] | None = None
+    is_over: bool = False
+
+    @property
+    def ends_at(self) -> float:
+        """The end of its lease."""
+        return self.order.expires_at
+
+
+@dataclass
+class Fetcher:
+    """One living process of a fetcher."""
+
+    name: str
+    runs: list[Run] = field(default_factory=list)
+
+
+class Fleet(Simulation):
+    """A frontier that reads a log, and fetchers that a test kills and restarts one step at a time.
+
+    An order waits on `visits.ordered` until a fetcher begins it. Each of its requests takes as long
+    as *random* says.
+    """
+
+    def __init__(self, random: Random | None = None, **changes: float) -> None:
+        self.random = random or Random(1)
+        self.waiting: list[HostCheckedOut] = []
+        self.log: list[Record] = []
+        self.read = 0
+        self.fetchers: dict[str, Fetcher] = {}
+        limits = {"delay": DELAY, "batch": BATCH, "site_gap": 0.0, **changes}
+        super().__init__(alone=False, **limits)  # type: ignore[arg-type]
+        for name in NAMES:
+            self.restart(name)
+
+    def _fetch(self, order: HostCheckedOut):  # type: ignore[no-untyped-def]
+        self.waiting.append(order)
+        return iter(())
+
+    def append(self, event: Event) -> None:
+        message = encode(event)
+        partition, offset = message.partition_among(PARTITIONS), len(self.log)
+        self.log.append(Record(message.topic, partition, offset, message.key, message.value))
+
+    def deliver(self, count: int = 1000) -> None:
+        """Let the frontier read *count* records, and make orders."""
+        for record in self.log[self.read : self.read + count]:
+            self.frontier.locate(record)
+            self.frontier.handle(decode(record), self.now)
+        self.read = min(len(self.log), self.read + count)
+        if self.read == len(self.log):
+            self.catch_up()
+        self.unread = self.read < len(self.log)
+        super().step()
+        if not self.unread:
+            self.catch_up()
+        self._settle()
+
+    def step(self) -> None:
+        """Let the frontier read all records, and make orders."""
+        self.deliver()
+
+    def begin(self, name: str, is_reported: bool = True) -> HostCheckedOut | None:
+        """Let a fetcher commit and begin the oldest order; it may die before it can report that."""
+        if not self.waiting or name not in self.fetchers:
+            return None
+        order = self.waiting.pop(0)
+        if order.expires_at <= self.now:
+            return None
+        self.fetchers[name].runs.append(Run(order, next_at=self.now))
+        if is_reported:
+            self.append(
+                OrderBegun(
+                    at=self.now, site=order.site, host=order.host, order=order.order, fetcher=name
+                )
+            )
+        return order
+
+    def work(self, name: str) -> None:
+        """End and begin the requests of a fetcher that are due."""
+        if (fetcher := self.fetchers.get(name)) is None:
+            return
+        for run in [*fetcher.runs]:
+            if run.request and run.request[1] <= self.now:
+                self.visits.append(run.request)
+                self._report(run, run.index == len(run.order.visits) - 1)
+            if run.is_over:
+                fetcher.runs.remove(run)
+            elif not run.request and run.next_at <= self.now:
+                if self.now + VISIT_LIMIT > run.ends_at:
+                    self._report(run, last=True)
+                    fetcher.runs.remove(run)
+                    continue
+                url = run.order.visits[run.index].url
+                run.request = (self.now, self.now + self.random.choice([0.1, 3.0, 20.0]), url)
+
+    def _report(self, run: Run, last: bool) -> None:
+        """Append the outcome of the request of *run*; without one, its URL was not visited."""
+        order, (began, end, url) = run.order, run.request or (0.0, 0.0, "")
+        robots = RobotsRules(fetched_at=began, expires_at=began + 86_400.0)
+        ended = VisitEnded(
+            at=self.now,
+            site=order.site,
+            host=order.host,
+            order=order.order,
+            epoch=order.epoch,
+            index=run.index,
+            last=last,
+            visit=order.visits[run.index],
+            outcome=Outcome.PAGE if run.request else Outcome.UNVISITED,
+            robots=robots if url.endswith("/robots.txt") else None,
+            started_at=began,
+            took=end - began,
+        )
+        self.append(ended)
+        run.request, run.is_over = None, last
+        run.index, run.next_at = run.index + 1, self.now + order.pause
+
+    def kill(self, name: str) -> None:
+        """Kill a fetcher: its requests are cut off now."""
+        if fetcher := self.fetchers.pop(name, None):
+            requests = [run.request for run in fetcher.runs if run.request]
+            self.visits += [(began, self.now, url) for began, _, url in requests]
+
+    def restart(self, name: str) -> None:
+        """Start a fetcher that is dead."""
+        if name not in self.fetchers:
+            self.fetchers[name] = Fetcher(name)
+            for number in range(PARTITIONS):
+                self.append(FetcherStarted(at=self.now, fetcher=name, partition=number))
+
+    def crash(self, back: int) -> None:
+        """Start another frontier, which reads the last *back* records again."""
+        self.read, visits = max(0, self.read - back), self.visits
+        self.unread = self.read < len(self.log)
+        self.start()
+        self.visits = visits
+
+    def row(self, host: HostKey) -> HostRow:
+        row = self.store.table(HostRow).get(Site(host.removeprefix("http://")), host)
+        assert row
+        return row
+
+    def all_visits(self) -> list[tuple[float, float, str]]:
+        running = [run.request for one in self.fetchers.values() for run in one.runs if run.request]
+        return sorted([*self.visits, *((began, self.now, url) for began, _, url in running)])
+
+
+def assert_polite(fleet: Fleet) -> None:
+    for host in HOSTS:
+        visits = [one for one in fleet.all_visits() if host_key(one[2]) == host]
+        for (_, end, before), (start, _, after) in pairwise(visits):
+            assert start >= end + DELAY - 1e-6, f"{before} until {end - START}, {after} at {start}"
+
+
+def fleet_at_work() -> Fleet:
+    """Return a fleet whose first fetcher has an order of the first host in progress."""
+    fleet = Fleet()
+    fleet.admit(*(f"{HOSTS[0]}/{n}" for n in range(6)))
+    fleet.deliver()
+    assert fleet.begin(NAMES[0])
+    fleet.work(NAMES[0])
+    return fleet
+
+
+def test_host_of_a_dead_fetcher_is_ordered_one_delay_after_the_restart() -> None:
+    fleet = fleet_at_work()
+    fleet.kill(NAMES[0])
+    fleet.now += 5.0
+    fleet.restart(NAMES[0])
+    fleet.deliver()
+    restarted = fleet.now
+    fleet.run(restarted + DELAY - 0.01)
+    assert not fleet.waiting
+    fleet.run(restarted + DELAY + 0.01)
+    assert [order.host for order in fleet.waiting] == [HOSTS[0]]
+
+
+def test_order_of_another_fetcher_stays() -> None:
+    fleet = fleet_at_work()
+    fleet.kill(NAMES[1])
+    fleet.restart(NAMES[1])
+    fleet.deliver()
+    fleet.run(fleet.now + 100.0)
+    assert not fleet.waiting and fleet.row(HOSTS[0]).condition is Condition.CHECKED_OUT
+
+
+def test_order_that_lies_unread_stays() -> None:
+    fleet = Fleet()
+    fleet.admit(f"{HOSTS[0]}/")
+    fleet.deliver()
+    fleet.kill(NAMES[0])
+    fleet.restart(NAMES[0])
+    fleet.deliver()
+    fleet.run(fleet.now + 100.0)
+    assert len(fleet.waiting) == 1 and fleet.row(HOSTS[0]).condition is Condition.CHECKED_OUT
+
+
+def test_order_whose_beginning_was_not_reported_waits_for_its_lease() -> None:
+    fleet = Fleet()
+    fleet.admit(f"{HOSTS[0]}/")
+    fleet.deliver()
+    order = fleet.begin(NAMES[0], is_reported=False)
+    assert order
+    fleet.kill(NAMES[0])
+    fleet.restart(NAMES[0])
+    fleet.deliver()
+    fleet.run(order.expires_at - 1.0)
+    assert not fleet.waiting
+    fleet.run(order.expires_at + 10.0)
+    assert len(fleet.waiting) == 1
+
+
+def test_start_that_is_read_again_ends_no_later_order() -> None:
+    fleet = fleet_at_work()
+    fleet.kill(NAMES[0])
+    fleet.restart(NAMES[0])
+    fleet.deliver()
+    fleet.run(fleet.now + DELAY + 0.01)
+    assert fleet.begin(NAMES[0])
+    fleet.deliver()
+    fleet.crash(back=len(fleet.log))
+    fleet.deliver()
+    fleet.run(fleet.now + 100.0)
+    assert not fleet.waiting and fleet.row(HOSTS[0]).condition is Condition.CHECKED_OUT
+
+
+def test_host_of_a_dead_fetcher_is_released_by_the_next_frontier() -> None:
+    fleet = fleet_at_work()
+    fleet.deliver()
+    fleet.kill(NAMES[0])
+    fleet.crash(back=0)
+    fleet.restart(NAMES[0])
+    fleet.deliver()
+    fleet.run(fleet.now + DELAY + 0.01)
+    assert [order.host for order in fleet.waiting] == [HOSTS[0]]
+
+
+def test_host_whose_fetcher_died_counts_as_suspect() -> None:
+    fleet = fleet_at_work()
+    fleet.kill(NAMES[0])
+    fleet.restart(NAMES[0])
+    fleet.deliver()
+    assert fleet.row(HOSTS[0]).politeness.failures[LEASE_FAILURE] == 1
+    fleet.run(fleet.now + DELAY + 0.01)
+    [order] = fleet.waiting
+    assert len(order.visits) == 1
+
+
+@pytest.mark.slow
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_hosts_are_visited_politely_through_any_deaths(seed: int) -> None:
+    random = Random(seed)
+    fleet = Fleet(random, lease_slack=random.choice([10.0, 300.0]), expired_wait=0.0)
+    fleet.admit(*(f"{host}/{n}" for n in range(40) for host in HOSTS))
+    for _ in range(500):
+        name = random.choice(NAMES)
+        fleet.now += random.choice([0.0, 0.01, 0.5, 3.0])
+        for one in NAMES:
+            fleet.work(one)
+        match random.choice(["begin"] * 10 + ["deliver"] * 10 + ["kill", "crash", "unreported"]):
+            case "begin":
+                fleet.restart(name)
+                fleet.begin(name)
+            case "deliver":
+                fleet.deliver(random.choice([1, 1000]))
+            case "unreported":
+                if fleet.begin(name, is_reported=False):
+                    fleet.work(name)
+                    fleet.kill(name)
+            case "kill":
+                fleet.kill(name)
+            case "crash":
+                fleet.crash(random.randrange(40))
+    assert_polite(fleet)
+
+
+def test_partitions_of_the_hosts_differ() -> None:
+    assert len({partition_of(Site(host.removeprefix("http://")), PARTITIONS) for host in HOSTS}) > 1
