@@ -12,6 +12,7 @@ durations are seconds, sizes are bytes.
 """
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, NewType
@@ -22,7 +23,7 @@ from msgspec.inspect import Metadata, StructType, type_info
 from gossamer.events.outcomes import Imported, Outcome, Purpose, Verdict
 from gossamer.web.cookies import Cookie
 from gossamer.web.http import Headers
-from gossamer.web.robots import RobotsRules
+from gossamer.web.robots import REDIRECTS, RobotsRules
 from gossamer.web.soft_404 import NO_SIGNATURE, Signature
 from gossamer.web.url import HostKey, Site
 from gossamer.web.usage import Statement
@@ -255,6 +256,21 @@ class Visit(Struct, frozen=True, gc=False):
         """
         return conditions(self.validators) if self.conditional else ()
 
+    @property
+    def max_requests(self) -> int:
+        """The largest number of requests, each of which has a pause.
+
+        Only visits to a robots.txt and to usage files follow redirects, within the host. A
+        conditional request is repeated if its conditions are refused.
+        """
+        follows = self.purpose in (Purpose.ROBOTS, Purpose.USAGE)
+        return 1 + REDIRECTS - self.hops if follows else 1 + bool(self.conditions)
+
+
+def max_seconds(visits: Iterable[Visit], pause: float, visit_limit: float) -> float:
+    """Return the longest time that *visits* take, each request after a *pause*."""
+    return sum(visit.max_requests for visit in visits) * (pause + visit_limit)
+
 
 class Timing(Struct, frozen=True, gc=False):
     """Seconds of each phase of a visit's last request. A failure ends its phase."""
@@ -313,6 +329,14 @@ class HostCheckedOut(Event, frozen=True, kw_only=True, tag="host_checked_out"):
         """Number of visits that make a request, if all shared captures can be read."""
         return sum(visit.shared is None for visit in self.visits)
 
+    def lease_after(self, ended: int, visit_limit: float) -> float:
+        """Return the seconds in which the order may go on once *ended* visits have ended: the
+        longest time of the others, with the slack of the lease. *visit_limit*: the longest
+        request."""
+        whole = max_seconds(self.visits, self.pause, visit_limit)
+        slack = max(0.0, self.expires_at - self.at - whole)
+        return slack + max_seconds(self.visits[ended:], self.pause, visit_limit)
+
 
 class OrderBegun(Event, frozen=True, kw_only=True, tag="order_begun"):
     """A fetcher has begun an order, after it committed the order's offset. No other fetcher will
@@ -352,6 +376,9 @@ class VisitEnded(Event, frozen=True, kw_only=True, tag="visit_ended"):
     """The position of the visit in the order, from 0."""
     last: bool
     """Whether this is the last visit of the order."""
+    lease: float = 0.0
+    """Seconds from now on after which no request of the order starts, unless the next outcome comes
+    before. 0 means that the lease stays as it is."""
     visit: Visit
     outcome: Outcome
     reason: str = ""

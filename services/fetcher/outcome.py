@@ -360,9 +360,15 @@ def unvisited_result(reason: str, wait: float = 0.0, hop: Reply | None = None) -
 
 
 def make_events(
-    order: HostCheckedOut, index: int, result: VisitResult, last: bool, now: float
+    order: HostCheckedOut,
+    index: int,
+    result: VisitResult,
+    last: bool,
+    now: float,
+    lease: float = 0.0,
 ) -> tuple[Event, ...]:
-    """Return the events of the visit *index*: followed redirects and the page, then the outcome.
+    """Return the events of the visit *index*: followed redirects and the page, then the outcome,
+    with the *lease* of the visits that follow.
 
     A robots.txt of another host adds `RobotsRequested` or `RobotsAnswered`.
     """
@@ -381,7 +387,7 @@ def make_events(
         hazards = (*result.assessment.hazards, *_certificate_hazards(result.response))
         statements, wall = result.usage_statements, result.assessment.wall
         emitted.append(replace(page, hazards=hazards, usage_statements=statements, wall=wall))
-    emitted.append(_make_ended(order, index, result, last, now))
+    emitted.append(replace(_make_ended(order, index, result, last, now), lease=lease))
     on_behalf_of = visit.on_behalf_of
     if result.robots_location:
         emitted.append(

@@ -393,7 +393,7 @@ class OrderRun:
         self.order, self._emitter, self._clock, self._skew = order, emit, clock, skew
         self.received_at = clock()
         self._ahead = skew.seconds_ahead(order.epoch, order.at, self.received_at)
-        self._latest = order.expires_at - visit_limit
+        self._latest, self._visit_limit = order.expires_at - visit_limit, visit_limit
         self.requested_at = 0.0
         """When the current visit made its last request; 0 if it has made none."""
         self._finished_visits, self._is_finished = 0, False
@@ -443,6 +443,9 @@ class OrderRun:
             if isinstance(event, VisitEnded):
                 self._finished_visits, self._is_finished = self._finished_visits + 1, event.last
                 self.requested_at = 0.0
+                if event.lease:
+                    end = event.at + event.lease - self._visit_limit
+                    self._latest = min(self._latest, end)
                 count_visit(event)
 
     def fail_order(self, error: Exception) -> None:

@@ -113,6 +113,7 @@ class Pace:
 
     def __init__(self, order: HostCheckedOut, limits: VisitLimits, now: float) -> None:
         self.order, self.limits, self.now = order, limits, now
+        self._ends_at = order.expires_at
         self._pause = 0.0
         self._jar = Jar(order.cookies, limits.cookies, limits.cookie_size)
         self.tries_cookie_walls = limits.cookies > 0
@@ -179,6 +180,15 @@ class Pace:
         ends = result.paused or self._must_stop(url) or self._outlasts_lease(0.0)
         return None if ends else result.page
 
+    def shorten_lease(self, ended: int) -> float:
+        """Return the seconds of the lease once *ended* visits have ended. It never ends later than
+        before: the frontier may not have the outcome in time."""
+        # The pause after a slow visit may be longer than that of the order.
+        longer = max(0.0, self._pause - self.order.pause)
+        lease = self.order.lease_after(ended, self.limits.visit_limit) + longer
+        self._ends_at = min(self._ends_at, self.now + lease)
+        return lease
+
     def cookie(self, url: str) -> Headers:
         """Return the Cookie header of a request for *url*; () if there is no cookie."""
         return self._jar.header(url, self.now)
@@ -201,7 +211,7 @@ class Pace:
         return max(at.get(order.site, -inf), at.get(host_name(order.host), -inf))
 
     def _outlasts_lease(self, pause: float) -> bool:
-        if self.now + pause + self.limits.visit_limit <= self.order.expires_at:
+        if self.now + pause + self.limits.visit_limit <= self._ends_at:
             return False
         self.reason = "the next request could outlast the lease"
         return True

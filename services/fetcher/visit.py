@@ -106,7 +106,8 @@ def converse(order: HostCheckedOut, limits: VisitLimits, now: float) -> Conversa
             result = replace(result, cookies=cookies)
         ends_order = OUTCOMES[result.assessment.outcome].ends_order
         last = ends_order or index == len(order.visits) - 1
-        events = make_events(order, index, result, last, pace.now)
+        lease = 0.0 if last else pace.shorten_lease(index + 1)
+        events = make_events(order, index, result, last, pace.now, lease)
         if order.keep and (page := kept_page(events)):
             stored = yield Keep(page)
             events = tuple(

@@ -32,11 +32,8 @@ class Run:
     next_at: float = 0.0
     request: tuple[float, float, str] | None = None
     is_over: bool = False
-
-    @property
-    def ends_at(self) -> float:
-        """The end of its lease."""
-        return self.order.expires_at
+    ends_at: float = 0.0
+    """The end of its lease."""
 
 
 @dataclass
@@ -55,11 +52,13 @@ class Fleet(Simulation):
     """
 
     def __init__(self, random: Random | None = None, **changes: float) -> None:
-        self.random = random or Random(1)
+        self.random = random or Random(2)
         self.waiting: list[HostCheckedOut] = []
         self.log: list[Record] = []
         self.read = 0
         self.fetchers: dict[str, Fetcher] = {}
+        self.stopped: set[str] = set()
+        """Fetchers that do nothing for now, although they live."""
         limits = {"delay": DELAY, "batch": BATCH, "site_gap": 0.0, **changes}
         super().__init__(alone=False, **limits)  # type: ignore[arg-type]
         for name in NAMES:
@@ -99,7 +98,7 @@ class Fleet(Simulation):
         order = self.waiting.pop(0)
         if order.expires_at <= self.now:
             return None
-        self.fetchers[name].runs.append(Run(order, next_at=self.now))
+        self.fetchers[name].runs.append(Run(order, next_at=self.now, ends_at=order.expires_at))
         if is_reported:
             self.append(
                 OrderBegun(
@@ -110,7 +109,7 @@ class Fleet(Simulation):
 
     def work(self, name: str) -> None:
         """End and begin the requests of a fetcher that are due."""
-        if (fetcher := self.fetchers.get(name)) is None:
+        if (fetcher := self.fetchers.get(name)) is None or name in self.stopped:
             return
         for run in [*fetcher.runs]:
             if run.request and run.request[1] <= self.now:
@@ -129,6 +128,8 @@ class Fleet(Simulation):
     def _report(self, run: Run, last: bool) -> None:
         """Append the outcome of the request of *run*; without one, its URL was not visited."""
         order, (began, end, url) = run.order, run.request or (0.0, 0.0, "")
+        lease = 0.0 if last else order.lease_after(run.index + 1, VISIT_LIMIT)
+        run.ends_at = min(run.ends_at, self.now + lease)
         robots = RobotsRules(fetched_at=began, expires_at=began + 86_400.0)
         ended = VisitEnded(
             at=self.now,
@@ -138,6 +139,7 @@ class Fleet(Simulation):
             epoch=order.epoch,
             index=run.index,
             last=last,
+            lease=lease,
             visit=order.visits[run.index],
             outcome=Outcome.PAGE if run.request else Outcome.UNVISITED,
             robots=robots if url.endswith("/robots.txt") else None,
@@ -291,7 +293,9 @@ def test_hosts_are_visited_politely_through_any_deaths(seed: int) -> None:
         fleet.now += random.choice([0.0, 0.01, 0.5, 3.0])
         for one in NAMES:
             fleet.work(one)
-        match random.choice(["begin"] * 10 + ["deliver"] * 10 + ["kill", "crash", "unreported"]):
+        match random.choice(
+            ["begin"] * 10 + ["deliver"] * 10 + ["kill", "crash", "unreported", "stop"]
+        ):
             case "begin":
                 fleet.restart(name)
                 fleet.begin(name)
@@ -303,9 +307,39 @@ def test_hosts_are_visited_politely_through_any_deaths(seed: int) -> None:
                     fleet.kill(name)
             case "kill":
                 fleet.kill(name)
+            case "stop":
+                fleet.stopped ^= {name}
             case "crash":
                 fleet.crash(random.randrange(40))
+    fleet.stopped.clear()
+    for one in NAMES:
+        fleet.work(one)
     assert_polite(fleet)
+
+
+def test_lease_covers_what_is_left_of_the_order() -> None:
+    fleet = fleet_at_work()
+    fleet.now += 0.1
+    fleet.work(NAMES[0])
+    fleet.deliver()
+    fleet.run(fleet.now + DELAY)
+    order = fleet.begin(NAMES[0])
+    assert order and len(order.visits) == BATCH
+    ends = [order.expires_at]
+    fleet.now += 100.0
+    for ended in range(1, BATCH):
+        while len(fleet.visits) <= ended:
+            fleet.work(NAMES[0])
+            fleet.now += 0.5
+        fleet.deliver()
+        ends.append(fleet.row(HOSTS[0]).lease.expires_at or 0.0)
+        left = ends[-1] - fleet.now
+        assert left <= 300.0 + (BATCH - ended) * (DELAY + VISIT_LIMIT)
+    fleet.kill(NAMES[0])
+    fleet.run(ends[-1] - 1.0)
+    assert not fleet.waiting
+    fleet.run(ends[-1] + 2 * DELAY)
+    assert [one.host for one in fleet.waiting] == [HOSTS[0]]
 
 
 def test_partitions_of_the_hosts_differ() -> None:

@@ -47,6 +47,14 @@ def _kill_frontier(run: "Run") -> None:
         run.fleet.kill(name, away)
 
 
+def _kill_fetcher(run: "Run") -> None:
+    if name := run.victim("fetcher"):
+        run.losses += 1
+        away = run.sim.random.choice([0.5, 2.0, 15.0])
+        run.note(f"{name} killed, away for {away} s")
+        run.fleet.kill(name, away)
+
+
 def _die_soon(run: "Run") -> None:
     if name := run.victim():
         run.losses += name.startswith("fetcher")
@@ -343,5 +351,10 @@ SLOWING = frozenset(
     }
 )
 """Harms that make a single request take seconds or be retried: the step limit does not hold."""
+NAMED_HARMS: dict[str, Callable[["Run"], None]] = {"fetcher killed": _kill_fetcher}
+"""Kinds of harm that a scenario names, and that no run draws."""
+FETCHERS_ALONE = frozenset(NAMED_HARMS)
+"""Harms that hit fetchers alone, each of which is restarted soon."""
+
 MILD = frozenset({"Cassandra hiccup", "node away", "overloaded", "undecided"})
 """Harms that every order survives: it may wait, but it is carried out or returned."""

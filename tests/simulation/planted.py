@@ -77,7 +77,13 @@ from services.frontier.procedures.removal import CrawlRemoval
 from services.frontier.steps.checkout import _charge
 from services.frontier.steps.refusals import Refusal, Refusals, find_exclusion
 from services.frontier.steps.urgent import UrgentRequests, _may_wait
-from services.frontier.tables.hosts import HostRow, OffsetAndTime, QueueEnds, RobotsRow
+from services.frontier.tables.hosts import (
+    HostRow,
+    Lease,
+    OffsetAndTime,
+    QueueEnds,
+    RobotsRow,
+)
 from services.frontier.tables.urls import Origin, QueuedUrl
 from tests.simulation.run import simulate
 from tests.simulation.scenarios import seeds_of
@@ -383,6 +389,14 @@ def _as_if_present(self: Dedup, event: Event) -> bool:
     return False
 
 
+def _begun_by_any(self: Lease, fetcher: str, offset: int) -> bool:
+    return self.begun_by is not None
+
+
+def _begun_by_none(self: Lease, fetcher: str, offset: int) -> bool:
+    return False
+
+
 FAULTS = (
     Fault(
         "priority",
@@ -670,5 +684,21 @@ FAULTS = (
         seeds=10,
         report="for URLs that were answered before",
         seams={_may_wait: _never_waits},
+    ),
+    Fault(
+        "released too early",
+        "A host is released while the request of the fetcher with its order may still run.",
+        scenario="fetchers killed",
+        seeds=5,
+        report="s between two requests|two requests at once",
+        seams={Lease.was_begun_before: _begun_by_any},
+    ),
+    Fault(
+        "dead fetcher",
+        "The hosts of a dead fetcher wait for their leases.",
+        scenario="fetchers killed",
+        seeds=5,
+        report="was silent for",
+        seams={Lease.was_begun_before: _begun_by_none},
     ),
 )

@@ -49,6 +49,9 @@ LIMITS = {
 """A rule that excludes URLs only for a time → its name in reports."""
 MAX_BEFORE = 30
 """Orders for the site with many hosts that a host of another site may wait for."""
+MAX_SILENCE = 80.0
+"""Seconds after the restart of a killed fetcher within which its hosts are ordered again: 20 s, and
+the courtesy delay of a strained server, which may be a minute."""
 GRACE = 5.0
 """Seconds in which a frontier reads records of the log."""
 
@@ -625,6 +628,35 @@ def check_answered(story: Story) -> Iterator[str]:
     for _, order in story.orders:
         if order["order"] not in ended:
             yield f"an order of {order['host']} was never answered: its lease expired"
+
+
+def check_released(story: Story) -> Iterator[str]:
+    """Yield each host that was silent for more than `MAX_SILENCE` after the fetcher that had begun
+    its order was killed and started again.
+
+    A host whose order before had no last outcome either backs off: it may stop the fetchers.
+    """
+    ended = {(one["host"], one["order"]): at for at, one in story.outcomes if one.get("last")}
+    starts: dict[str, list[float]] = defaultdict(list)
+    for at, event in story.outcomes:
+        if event["event"] == "fetcher_started":
+            starts[event["fetcher"]].append(at)
+    orders: dict[str, list[tuple[float, str]]] = defaultdict(list)
+    for at, order in story.orders:
+        orders[order["host"]].append((at, order["order"]))
+    for at, begun in story.outcomes:
+        if begun["event"] != "order_begun":
+            continue
+        started = min((one for one in starts[begun["fetcher"]] if one > at), default=inf)
+        host, of_host = begun["host"], orders[begun["host"]]
+        place = [order for _, order in of_host].index(begun["order"])
+        before, after = of_host[:place], of_host[place + 1 :]
+        is_suspect = before and (host, before[-1][1]) not in ended
+        if ended.get((host, begun["order"]), inf) < started or is_suspect:
+            continue
+        silence = (after[0][0] if after else inf) - started
+        if silence > MAX_SILENCE:
+            yield f"{host} was silent for {silence:.0f} s after its fetcher had restarted"
 
 
 def check_repeats(

@@ -23,7 +23,16 @@ from tests.simulation import promises
 from tests.simulation.broker import Broker
 from tests.simulation.crawls import SHARE_FOR, Crawl, Key, make_crawls
 from tests.simulation.fleet import Fleet, log_to, replace_backends
-from tests.simulation.harms import HARMS, MILD, RESTORES, SKEW, SLOW_FOR, SLOWING
+from tests.simulation.harms import (
+    FETCHERS_ALONE,
+    HARMS,
+    MILD,
+    NAMED_HARMS,
+    RESTORES,
+    SKEW,
+    SLOW_FOR,
+    SLOWING,
+)
 from tests.simulation.kernel import START, Sim
 from tests.simulation.nodes import Nodes
 from tests.simulation.operators import ACTIONS, Deleted, Instruction, check_gaps, check_instructions
@@ -189,7 +198,7 @@ class Run:
             for _ in range(random.randint(*self.scenario.times)):
                 at = random.uniform(1, self.scenario.until)
                 if self._chosen is None or self.result.planned in self._chosen:
-                    self.sim.later(at, {**HARMS, **RESTORES, **ACTIONS}[kind], self)
+                    self.sim.later(at, {**HARMS, **NAMED_HARMS, **RESTORES, **ACTIONS}[kind], self)
                 self.result.planned += 1
         self.sim.later(IDLE_CHECK_INTERVAL, self._check_idle)
         self.sim.later(MEMORY_CHECK_INTERVAL, self._check_memory)
@@ -405,6 +414,8 @@ class Run:
         limit = SERVICE.stuck_after if slow else SERVICE.step_limit
         result.broken += promises.check_step_times(self.fleet.steps, limit)
         result.broken += promises.check_dead_letters(self.story, self.invalid_seeds)
+        if FETCHERS_ALONE.issuperset(self.kinds):
+            result.broken += promises.check_released(self.story)
         if MILD.issuperset(self.kinds):
             result.broken += promises.check_answered(self.story)
         result.broken += [f"{who} was evicted for not polling" for who in self.broker.evicted]

@@ -306,6 +306,9 @@ def _count_visit(ended: EndedVisit, row: HostRow) -> HostRow:
         returned_orders=0 if was_requested else returned,
     )
     lease = replace(row.lease, done=row.lease.done + 1)
+    if event.lease and lease.expires_at:
+        # The fetcher ends the order at least as early: its time began with the outcome.
+        lease = replace(lease, expires_at=min(lease.expires_at, ended.now + event.lease))
     return replace(row, totals=totals, lease=lease, politeness=politeness)
 
 

@@ -14,10 +14,11 @@ from gossamer.events import (
     Purpose,
     Visit,
 )
+from gossamer.events.records import max_seconds
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
-from gossamer.web.robots import REDIRECTS, RobotsRules
+from gossamer.web.robots import RobotsRules
 from gossamer.web.signing import SignMode
 from gossamer.web.soft_404 import NO_SIGNATURE
 from gossamer.web.url import HostKey
@@ -486,7 +487,7 @@ class CheckOut:
         )
         visits = self._share(row, visits, queued, crawl, now)
         urls = [visit.url for visit in visits]
-        max_seconds = sum(map(_max_requests, visits)) * (rules.pause + self._visit_limit)
+        longest = max_seconds(visits, rules.pause, self._visit_limit)
         return HostCheckedOut(
             crawl=crawl.crawl,
             at=now,
@@ -494,7 +495,7 @@ class CheckOut:
             host=row.host,
             order=order,
             epoch=partition.epoch,
-            expires_at=now + self._settings.lease_slack + max_seconds,
+            expires_at=now + self._settings.lease_slack + longest,
             pause=rules.pause,
             pause_factor=overrides.factor(row.site, row.host, self._settings.delay_factor),
             cookies=cookies_of_order(partition, row, now),
@@ -553,14 +554,6 @@ class CheckOut:
         pages = ((url.url, url.origin.duplicates) for url in queued if not is_requisite(url))
         share.parts.count_orders(row.site, pages)
         return _make_visits(order, queued, trust)
-
-
-def _max_requests(visit: Visit) -> int:
-    """Return the largest number of requests of a visit, each of which has a pause. Only visits to a
-    robots.txt and to usage files follow redirects, within the host. A conditional request is
-    repeated if its conditions are refused."""
-    follows = visit.purpose in (Purpose.ROBOTS, Purpose.USAGE)
-    return 1 + REDIRECTS - visit.hops if follows else 1 + bool(visit.conditions)
 
 
 def _let_wait(before: HostRow, row: HostRow, crawl: str) -> HostRow:
