@@ -339,21 +339,25 @@ class HostCheckedOut(Event, frozen=True, kw_only=True, tag="host_checked_out"):
 
 
 class OrderBegun(Event, frozen=True, kw_only=True, tag="order_begun"):
-    """A fetcher has begun an order, after it committed the order's offset. No other fetcher will
-    carry the order out."""
+    """A fetcher begins an order as soon as it has committed the order's offset.
+
+    The report precedes the commit. If the fetcher dies in between, another one begins the order.
+    """
 
     site: Site
     host: HostKey
     order: OrderId
     fetcher: str
     """The name of the fetcher, which it has again after a restart."""
+    offset: int
+    """The offset of the order in its partition of `visits.ordered`."""
 
 
 class FetcherStarted(Event, frozen=True, kw_only=True, tag="fetcher_started"):
     """A fetcher has started, so the earlier process of its name is dead. It has begun no order yet.
 
-    Each partition of the topic has one such event: orders that are reported as begun before it, by
-    a fetcher of that name, will have no further outcome.
+    Each partition of the topic has one such event. An order that only a fetcher of that name has
+    begun, before the event, has no further outcome if its offset was committed.
     """
 
     crawl: str = FLEET
@@ -361,6 +365,9 @@ class FetcherStarted(Event, frozen=True, kw_only=True, tag="fetcher_started"):
     """The name of the fetcher, which no other living process has."""
     partition: int
     """The partition of the topic that carries the event."""
+    committed: dict[int, int]
+    """Partition of `visits.ordered` → the offset that fetchers had committed at the start. Earlier
+    orders are not read again."""
     site: Site = Site("")
     """Always "": the event is about all sites of the partition."""
 

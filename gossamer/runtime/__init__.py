@@ -42,7 +42,8 @@ by a record. It stops the process before anything of the step is written.
 
 **Why `begins_once`.** Executing an order twice would be impolite: the same host would get the same
 requests again, perhaps at the same time. The fetcher therefore advances past an order *before* it
-starts the order. If the process crashes, the frontier notices when the lease of the order expires.
+starts the order, and appends its report of that (`announce`) before. If the process crashes, the
+frontier notices when the fetcher has started again, or when the lease of the order expires.
 
 **Why the fetcher's messages do not wait.** The messages of a record that may be handled again are
 held until all earlier records of its partition are done. If they were appended at once, a crash

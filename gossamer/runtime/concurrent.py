@@ -142,6 +142,8 @@ class Concurrent:
         for one in decoded:
             self._offsets.begin(one.record)
             if self._begins_once:
+                if not isinstance(one.event, GossamerError):
+                    self._emit(*self._processor.announce(one.event, one.record.offset))
                 self._started.append(one)
                 self._offsets.complete(one.record)
             else:

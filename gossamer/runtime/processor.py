@@ -138,5 +138,9 @@ class AsyncProcessor(Protocol):
     def control(self, event: Event) -> None:
         """Apply a setting of operators."""
 
+    def announce(self, event: Event, offset: int) -> Iterable[Event]:
+        """Return the events that are appended before the log advances past *event*, at *offset*, if
+        it does so before the work on it starts."""
+
     async def work(self, event: Event, emit: Emitter) -> None:
         """Handle one event, and emit its results through *emit* during or after the work."""

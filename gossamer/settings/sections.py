@@ -132,8 +132,9 @@ class FrontierSettings(Section):
     batch: Annotated[Positive, unit("URLs")] = 10
     """Maximum number of URLs in an order."""
     lease_slack: Seconds = 300.0
-    """Time added to the maximum duration of an order's visits. After that, an unanswered order
-    expires and its host is given to another fetcher."""
+    """Time added to the maximum duration of an order's visits that have not ended. After that, an
+    unanswered order expires and its host is given to another fetcher. The hosts of a fetcher that
+    was killed and has started again under its name do not wait for it."""
     checked_out_limit: Hosts = 512
     """Maximum number of hosts that each frontier has checked out at once. Half of them are reserved
     for its partitions in equal parts, at least one for each, so that a stalled partition does not

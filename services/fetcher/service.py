@@ -1,7 +1,7 @@
 """The processor: carries out the steps of conversations, and finishes every order it begins."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import TypeVar
 
@@ -200,6 +200,21 @@ class Fetcher:
         # The writer's clock may be ahead.
         return min(event.at, self._clock())
 
+    def announce(self, event: Event, offset: int) -> Iterable[Event]:
+        """Return the report that the order *event* is begun, if this fetcher has a name."""
+        if not self._instance or not isinstance(event, HostCheckedOut):
+            return ()
+        begun = OrderBegun(
+            crawl=event.crawl,
+            at=self._clock(),
+            site=event.site,
+            host=event.host,
+            order=event.order,
+            fetcher=self._instance,
+            offset=offset,
+        )
+        return (begun,)
+
     async def work(self, event: Event, emit: Emitter) -> None:
         """Carry out the order *event*, and emit its last `VisitEnded` unless the process fails.
 
@@ -208,9 +223,6 @@ class Fetcher:
         if not isinstance(event, HostCheckedOut) or not event.visits:
             raise Poison("not an order of visits")
         run = OrderRun(event, emit, self._clock, self._skew, self._limits.visit_limit)
-        if self._instance:
-            # The log has advanced past the order, so no other fetcher begins it.
-            run.report_begun(self._instance)
         set_gauge("gossamer_fetches_open", self._count_open(1))
         try:
             await self._carry_out(run)
@@ -421,20 +433,6 @@ class OrderRun:
         would be due at once.
         """
         return at + self._ahead
-
-    def report_begun(self, fetcher: str) -> None:
-        """Report that *fetcher* has begun the order."""
-        order = self.order
-        self._emitter(
-            OrderBegun(
-                crawl=order.crawl,
-                at=self.now(),
-                site=order.site,
-                host=order.host,
-                order=order.order,
-                fetcher=fetcher,
-            )
-        )
 
     def emit(self, events: tuple[Event, ...]) -> None:
         """Append *events* to the log and count them; raise Poison if one is too large."""

@@ -9,7 +9,7 @@ from gossamer import clock
 from gossamer.clock import Clock
 from gossamer.errors import BadSettings
 from gossamer.events import FetcherStarted
-from gossamer.events.topics import PAGES_FETCHED
+from gossamer.events.topics import PAGES_FETCHED, VISITS_ORDERED
 from gossamer.log import Log, partition_of
 from gossamer.log.codec import encode
 from gossamer.log.throttling import Throttle
@@ -141,8 +141,12 @@ def announce_start(log: Log, name: str, now: float) -> None:
     Nothing of its former process is under way: a process that failed has ended, and one that lost
     its servers has cancelled its work.
     """
-    numbers = range(log.partitions)
-    log.append(encode(FetcherStarted(at=now, fetcher=name, partition=n)) for n in numbers)
+    found = log.group_offsets(Fetcher.name, [VISITS_ORDERED.name])
+    committed = {number: offsets.committed for (_, number), offsets in found.items()}
+    log.append(
+        encode(FetcherStarted(at=now, fetcher=name, partition=number, committed=committed))
+        for number in range(log.partitions)
+    )
 
 
 BASE_DESCRIPTORS = 256

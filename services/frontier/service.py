@@ -453,7 +453,7 @@ class Frontier(Processor):
         """End the leases of orders that the dead process of the fetcher has begun."""
         for partition in self._partitions:
             if partition.number == event.partition and self._offset is not None:
-                self._leases.end_begun(partition, event.fetcher, self._offset, now)
+                self._leases.end_begun(partition, event, self._offset, now)
 
     def _check_in_visit(
         self, partition: Partition, share: CrawlShare, event: VisitEnded, now: float

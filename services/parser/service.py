@@ -1,7 +1,7 @@
 """The parser on the log: one PageParsed for each PageFetched."""
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 import structlog
 
@@ -85,6 +85,10 @@ class Parser:
 
     def control(self, event: Event) -> None:
         """Ignore control events: the parser has no state."""
+
+    def announce(self, event: Event, offset: int) -> Iterable[Event]:
+        """Return nothing, because pages may be read again."""
+        return ()
 
     async def work(self, event: Event, emit: Emitter) -> None:
         """Emit the contents of a fetched page; ignore visits of other purposes."""

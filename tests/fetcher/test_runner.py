@@ -249,6 +249,8 @@ async def test_fetcher_reports_its_start_in_each_partition_before_its_orders(
     assert [type(one) for one in reports[len(partitions) :]] == [OrderBegun, VisitEnded]
     begun = next(one for one in events if isinstance(one, OrderBegun))
     assert begun.fetcher == "f-1" and begun.order == tail.ended[0].order
+    offsets = log.group_offsets("fetcher", [VISITS_ORDERED.name]).values()
+    assert begun.offset + 1 in [one.committed for one in offsets]
 
 
 async def test_fetcher_without_a_name_reports_only_outcomes(

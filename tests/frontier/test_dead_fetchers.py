@@ -1,5 +1,6 @@
 """The hosts of a dead fetcher are released once it has started again under its name."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import pairwise
 from random import Random
@@ -54,6 +55,10 @@ class Fleet(Simulation):
     def __init__(self, random: Random | None = None, **changes: float) -> None:
         self.random = random or Random(2)
         self.waiting: list[HostCheckedOut] = []
+        self.offsets: dict[str, int] = {}
+        """Order → its offset on `visits.ordered`."""
+        self.ordered, self.committed = Counter[int](), Counter[int]()
+        """Partition of `visits.ordered` → number of orders, and of committed ones."""
         self.log: list[Record] = []
         self.read = 0
         self.fetchers: dict[str, Fetcher] = {}
@@ -66,6 +71,8 @@ class Fleet(Simulation):
 
     def _fetch(self, order: HostCheckedOut):  # type: ignore[no-untyped-def]
         self.waiting.append(order)
+        self.offsets[order.order + order.host] = self.ordered[partition_of_order(order)]
+        self.ordered[partition_of_order(order)] += 1
         return iter(())
 
     def append(self, event: Event) -> None:
@@ -91,20 +98,33 @@ class Fleet(Simulation):
         """Let the frontier read all records, and make orders."""
         self.deliver()
 
-    def begin(self, name: str, is_reported: bool = True) -> HostCheckedOut | None:
-        """Let a fetcher commit and begin the oldest order; it may die before it can report that."""
-        if not self.waiting or name not in self.fetchers:
+    def report(self, name: str) -> HostCheckedOut | None:
+        """Let a fetcher report that it begins the oldest order, before it commits."""
+        if not self.waiting or name not in self.fetchers or name in self.stopped:
             return None
-        order = self.waiting.pop(0)
+        order = self.waiting[0]
+        self.append(
+            OrderBegun(
+                at=self.now,
+                site=order.site,
+                host=order.host,
+                order=order.order,
+                fetcher=name,
+                offset=self.offsets[order.order + order.host],
+            )
+        )
+        return order
+
+    def begin(self, name: str) -> HostCheckedOut | None:
+        """Let a fetcher report, commit and begin the oldest order."""
+        if (order := self.report(name)) is None:
+            return None
+        self.committed[partition_of_order(order)] += 1
+        self.waiting.remove(order)
         if order.expires_at <= self.now:
             return None
-        self.fetchers[name].runs.append(Run(order, next_at=self.now, ends_at=order.expires_at))
-        if is_reported:
-            self.append(
-                OrderBegun(
-                    at=self.now, site=order.site, host=order.host, order=order.order, fetcher=name
-                )
-            )
+        run = Run(order, next_at=self.now, ends_at=order.expires_at)
+        self.fetchers[name].runs.append(run)
         return order
 
     def work(self, name: str) -> None:
@@ -160,8 +180,11 @@ class Fleet(Simulation):
         """Start a fetcher that is dead."""
         if name not in self.fetchers:
             self.fetchers[name] = Fetcher(name)
+            committed = dict(self.committed)
             for number in range(PARTITIONS):
-                self.append(FetcherStarted(at=self.now, fetcher=name, partition=number))
+                self.append(
+                    FetcherStarted(at=self.now, fetcher=name, partition=number, committed=committed)
+                )
 
     def crash(self, back: int) -> None:
         """Start another frontier, which reads the last *back* records again."""
@@ -178,6 +201,10 @@ class Fleet(Simulation):
     def all_visits(self) -> list[tuple[float, float, str]]:
         running = [run.request for one in self.fetchers.values() for run in one.runs if run.request]
         return sorted([*self.visits, *((began, self.now, url) for began, _, url in running)])
+
+
+def partition_of_order(order: HostCheckedOut) -> int:
+    return order.sent_to if order.sent_to >= 0 else partition_of(order.site, PARTITIONS)
 
 
 def assert_polite(fleet: Fleet) -> None:
@@ -230,14 +257,28 @@ def test_order_that_lies_unread_stays() -> None:
     assert len(fleet.waiting) == 1 and fleet.row(HOSTS[0]).condition is Condition.CHECKED_OUT
 
 
-def test_order_whose_beginning_was_not_reported_waits_for_its_lease() -> None:
+def test_order_that_was_not_committed_stays() -> None:
     fleet = Fleet()
     fleet.admit(f"{HOSTS[0]}/")
     fleet.deliver()
-    order = fleet.begin(NAMES[0], is_reported=False)
-    assert order
+    assert fleet.report(NAMES[0])
     fleet.kill(NAMES[0])
     fleet.restart(NAMES[0])
+    fleet.deliver()
+    fleet.run(fleet.now + 100.0)
+    assert len(fleet.waiting) == 1 and fleet.row(HOSTS[0]).condition is Condition.CHECKED_OUT
+
+
+def test_order_that_two_fetchers_have_reported_waits_for_its_lease() -> None:
+    fleet = Fleet()
+    fleet.admit(f"{HOSTS[0]}/")
+    fleet.deliver()
+    assert fleet.report(NAMES[0])
+    order = fleet.begin(NAMES[1])
+    assert order
+    for name in NAMES:
+        fleet.kill(name)
+        fleet.restart(name)
     fleet.deliver()
     fleet.run(order.expires_at - 1.0)
     assert not fleet.waiting
@@ -294,16 +335,16 @@ def test_hosts_are_visited_politely_through_any_deaths(seed: int) -> None:
         for one in NAMES:
             fleet.work(one)
         match random.choice(
-            ["begin"] * 10 + ["deliver"] * 10 + ["kill", "crash", "unreported", "stop"]
+            ["begin"] * 10 + ["deliver"] * 10 + ["kill", "crash", "uncommitted", "stop"]
         ):
             case "begin":
                 fleet.restart(name)
                 fleet.begin(name)
             case "deliver":
                 fleet.deliver(random.choice([1, 1000]))
-            case "unreported":
-                if fleet.begin(name, is_reported=False):
-                    fleet.work(name)
+            case "uncommitted":
+                # The fetcher dies before it commits, or it loses the partition and lives on.
+                if fleet.report(name) and random.random() < 0.5:
                     fleet.kill(name)
             case "kill":
                 fleet.kill(name)

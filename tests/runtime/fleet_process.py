@@ -82,6 +82,9 @@ class Answering:
     def control(self, event: Event) -> None:
         """Ignore control events."""
 
+    def announce(self, event: Event, offset: int) -> tuple[Event, ...]:
+        return ()
+
     async def work(self, event: Event, emit: Emitter) -> None:
         """Emit a discovery."""
         assert isinstance(event, SeedAdded)

@@ -34,6 +34,9 @@ class Manual:
             raise ValueError("cannot be handled")
         self.controls.append(event.scope)
 
+    def announce(self, event: Event, offset: int) -> tuple[Event, ...]:
+        return ()
+
     async def work(self, event: Event, emit: Emitter) -> None:
         """Record the URL, wait for the test, and emit a discovery."""
         assert isinstance(event, SeedAdded)

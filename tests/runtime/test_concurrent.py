@@ -258,6 +258,9 @@ async def test_events_of_one_emit_call_are_appended_together(
     start: Start, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Batches(Manual):
+        def announce(self, event: Event, offset: int) -> tuple[Event, ...]:
+            return ()
+
         async def work(self, event: Event, emit: Emitter) -> None:
             for n in range(20):
                 emit(*(make_discovery(Site(f"{n}.{i}"), 1.0) for i in range(5)))

@@ -62,6 +62,9 @@ async def test_failing_record_becomes_dead_letter_with_reason(
 class Talker(Manual):
     """Emits a small and a too large event in one call at the end."""
 
+    def announce(self, event: Event, offset: int) -> tuple[Event, ...]:
+        return ()
+
     async def work(self, event: Event, emit: Emitter) -> None:
         """Emit the events."""
         await super().work(

@@ -76,6 +76,9 @@ class Failing(SqliteLog):
 class HandsBack(ManualOnce):
     """Emits an event when it is cancelled."""
 
+    def announce(self, event: Event, offset: int) -> tuple[Event, ...]:
+        return ()
+
     async def work(self, event: Event, emit: Emitter) -> None:
         """Work, and return the order when it is cancelled."""
         assert isinstance(event, SeedAdded)

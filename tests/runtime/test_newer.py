@@ -58,6 +58,9 @@ class Worker:
     def control(self, event: Event) -> None:
         """Ignore it."""
 
+    def announce(self, event: Event, offset: int) -> tuple[Event, ...]:
+        return ()
+
     async def work(self, event: Event, emit: Emitter) -> None:
         """Record the site."""
         assert isinstance(event, UrlsDiscovered)

@@ -389,11 +389,11 @@ def _as_if_present(self: Dedup, event: Event) -> bool:
     return False
 
 
-def _begun_by_any(self: Lease, fetcher: str, offset: int) -> bool:
+def _begun_by_any(self: Lease, fetcher: str, offset: int, committed: int) -> bool:
     return self.begun_by is not None
 
 
-def _begun_by_none(self: Lease, fetcher: str, offset: int) -> bool:
+def _begun_by_none(self: Lease, fetcher: str, offset: int, committed: int) -> bool:
     return False
 
 

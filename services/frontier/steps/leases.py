@@ -13,12 +13,14 @@ robots.txt: an answer shows that the fetcher works, and the next order counts. T
 host always counts, because it causes no backoff. Until a fetcher answers, the host is delayed for
 at most five minutes.
 
-**A dead fetcher** need not be waited for. A fetcher reports each order that it has begun, and each
-of its own starts, on `visits.ended`. Its name belongs to one living process, so a start proves that
-the earlier process is dead, with all the orders that the log has as begun before the start. The
-frontier has applied their outcomes by then, because a partition of the log is read in order. The
-last request may have been sent just before the death, so the host waits for its courtesy delay. An
-order that lies unread on the log is not reported as begun, and is carried out.
+**A dead fetcher** need not be waited for. A fetcher reports each order that it begins, and each of
+its own starts, on `visits.ended`. Its name belongs to one living process, so a start proves that
+the earlier process is dead. Its orders are those that the log has as begun before the start. Their
+outcomes were applied by then, because a partition of the log is read in order. The last request may
+have been sent just before the death, so the host waits for its courtesy delay. An order that lies
+unread on the log is carried out: a start also states up to which offset fetchers have committed. A
+report precedes its commit, so an order may have reports of two fetchers, of which only one has
+begun it; then the lease holds.
 
 **The URL.** The outcomes of an order come in the order of its visits. When a lease expires, the
 first queued URL is the one in flight, or follows a visit whose outcome was lost. Orders of one URL
@@ -28,7 +30,16 @@ isolate it. A URL at which `MAX_URL_LEASES` leases in a row expired is given up,
 
 from msgspec.structs import asdict, replace
 
-from gossamer.events import DEFAULT_CRAWL, OrderBegun, OrderId, Outcome, Purpose, Visit, VisitEnded
+from gossamer.events import (
+    DEFAULT_CRAWL,
+    FetcherStarted,
+    OrderBegun,
+    OrderId,
+    Outcome,
+    Purpose,
+    Visit,
+    VisitEnded,
+)
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.settings import FrontierSettings
 from gossamer.telemetry import count
@@ -66,16 +77,23 @@ class Leases:
     def record_begun(self, partition: Partition, event: OrderBegun, offset: int | None) -> None:
         """Store which fetcher has begun the order of a host, as the record at *offset* reports."""
         host = partition.find(event.site, event.host)
-        lease, is_out = host.row.lease, host.row.condition is Condition.CHECKED_OUT
-        if is_out and lease.order == event.order and lease.begun_by is None:
-            lease = replace(lease, begun_by=event.fetcher, begun_offset=offset)
-            partition.update(host, replace(host.row, lease=lease))
+        lease = host.row.lease
+        if host.row.condition is not Condition.CHECKED_OUT or lease.order != event.order:
+            return
+        # A fetcher that lost the order's partition before it could commit has not begun it.
+        name = event.fetcher if lease.begun_by in (None, event.fetcher) else ""
+        lease = replace(lease, begun_by=name, begun_offset=offset, order_offset=event.offset)
+        partition.update(host, replace(host.row, lease=lease))
 
-    def end_begun(self, partition: Partition, fetcher: str, offset: int, now: float) -> None:
-        """End the leases of orders that an earlier process of *fetcher* has begun; it started again
-        as the record at *offset* reports."""
+    def end_begun(
+        self, partition: Partition, event: FetcherStarted, offset: int, now: float
+    ) -> None:
+        """End the leases of orders that the earlier process of a fetcher has begun; it started
+        again as the record at *offset* reports."""
         for host in partition.bench.checked_out_hosts():
-            if host.row.lease.was_begun_before(fetcher, offset):
+            lease = host.row.lease
+            number = partition.number if lease.sent_to is None else lease.sent_to
+            if lease.was_begun_before(event.fetcher, offset, event.committed.get(number, 0)):
                 self._end(partition, host, now)
 
     def _end(self, partition: Partition, host: Host, now: float) -> None:

@@ -75,27 +75,28 @@ class Lease(ColumnGroup, frozen=True):
     crawl: str | None = None
     """The crawl of the last order; null if the host was never ordered."""
     begun_by: str | None = None
-    """The name of the fetcher that has reported that it began the last order; null without a
-    report."""
+    """The name of the fetcher that has reported the last order as begun; "" if several have, null
+    without a report."""
     begun_offset: int | None = None
-    """The offset of that report on `visits.ended`."""
+    """The offset of the last such report on `visits.ended`; null without a report."""
+    order_offset: int | None = None
+    """The offset of the last order on `visits.ordered`; null before it is reported as begun."""
 
     @property
     def outstanding(self) -> int:
         """Visits of the last order that have not ended."""
         return self.ordered - self.done
 
-    def was_begun_before(self, fetcher: str, offset: int) -> bool:
-        """Return whether an earlier process of *fetcher* began the last order: its report precedes
-        the *offset* at which the present one reports its start.
+    def was_begun_before(self, fetcher: str, offset: int, committed: int) -> bool:
+        """Return whether an earlier process of *fetcher* alone has begun the last order.
 
-        A start that is read again, after a crash of the frontier, ends no later order.
+        The report precedes the *offset* at which the present process reports its start, so a start
+        that is read again ends no later order. And the order precedes the *committed* offset of its
+        partition, so no fetcher reads it again.
         """
-        return (
-            self.begun_by == fetcher
-            and self.begun_offset is not None
-            and self.begun_offset < offset
-        )
+        if self.begun_by != fetcher or self.begun_offset is None or self.order_offset is None:
+            return False
+        return self.begun_offset < offset and self.order_offset < committed
 
 
 class Suspect(ColumnGroup, frozen=True):
