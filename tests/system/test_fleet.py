@@ -1,6 +1,7 @@
 """A fleet with two instances of each service crawls a world like one crawler, and survives
 failures."""
 
+import re
 import signal
 import time
 from collections.abc import Callable
@@ -30,11 +31,11 @@ ADDRESS_SLOTS = 4
 BATCH = 3
 SETTINGS = {
     "GOSSAMER_FRONTIER__BATCH": str(BATCH),
-    "GOSSAMER_FRONTIER__LEASE_SLACK": "2",
-    "GOSSAMER_FETCHER__VISIT_LIMIT": "4",
     "GOSSAMER_FETCHER__ADDRESS_AT_ONCE": str(ADDRESS_SLOTS),
     "GOSSAMER_FETCHER__ADDRESS_GAP": "0",
 }
+SHORT_LEASE = {"GOSSAMER_FRONTIER__LEASE_SLACK": "2", "GOSSAMER_FETCHER__VISIT_LIMIT": "4"}
+"""A fetcher that is stopped for longer than its leases is not stopped for minutes."""
 DELAY = 0.5
 LEASE = 2.0 + BATCH * (DELAY + 4.0)
 """Seconds after which an unanswered order of LONG expires."""
@@ -64,6 +65,26 @@ def test_fleet_of_two_survives_a_kill_of_one_instance_of_each_service(
         crawl_to_the_end(live_fleet)
         hosts = len({request.host for request in web.requests()})
         assert assert_whole(live_fleet, 0.2) <= BATCH * hosts, "more than the orders under way"
+
+
+def test_hosts_of_a_killed_fetcher_go_on_after_its_restart_under_default_leases(
+    tmp_path: Path, kafka: str, cassandra: int
+) -> None:
+    """A host that waited for its lease, 361 s or more, would count as hung."""
+    settings = {**of_servers(kafka, cassandra), "GOSSAMER_FRONTIER__DELAY": str(DELAY)}
+    with SynthWeb(SMALL) as web, fleet(web, tmp_path, 1, **settings) as live_fleet:
+        [fetcher] = live_fleet.of("fetcher")
+        live_fleet.seed()
+        until(lambda: len(page_answers(web)) >= 20, "the first pages")
+        fetcher.kill()
+        fetcher.start()
+        crawl_to_the_end(live_fleet)
+        assert_whole(live_fleet, DELAY)
+        [frontier] = live_fleet.of("frontier")
+        ended = re.findall(
+            r"^gossamer_leases_expired_total (\S+)$", frontier.get("/metrics")[1], re.M
+        )
+        assert float(ended[0]) > 0, "the fetcher was killed between two orders"
 
 
 @pytest.mark.long
@@ -182,7 +203,7 @@ class Instructions:
 def test_fleet_survives_kills_of_services_and_servers(tmp_path: Path) -> None:
     kafka, cassandra = (Server(kind, tmp_path / kind) for kind in ("kafka", "cassandra"))
     servers = of_servers(f"127.0.0.1:{kafka.port}", cassandra.port)
-    settings = {**servers, **SETTINGS, "GOSSAMER_FRONTIER__DELAY": str(DELAY)}
+    settings = {**servers, **SETTINGS, **SHORT_LEASE, "GOSSAMER_FRONTIER__DELAY": str(DELAY)}
     with (
         running(kafka, cassandra),
         SynthWeb(LONG) as web,
