@@ -468,7 +468,8 @@ def limit_cpu(seconds: float) -> Iterator[None]:
         raise Hung
 
     before = signal.signal(signal.SIGPROF, end)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    # Again each second, because asyncio keeps an exception of a callback to itself.
+    signal.setitimer(signal.ITIMER_PROF, seconds, 1.0)
     try:
         yield
     finally:

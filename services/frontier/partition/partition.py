@@ -808,7 +808,7 @@ class Partition:
     def _release_held(self) -> None:
         """Let a held entry of each site that may have got a place be found again."""
         while self.bench.changed_sites:
-            site = self.bench.changed_sites.pop()
+            site, _ = self.bench.changed_sites.popitem()
             for crawl, share in self.shares.items():
                 if share.directory.release(site):
                     self._may_have_listed.add(crawl)
@@ -847,7 +847,7 @@ class Partition:
                 share.directory.delist(entry.host, entry.number)
         for site in dict.fromkeys(entry.site for entry in entries):
             del self._coming[share.crawl, site]
-            self.bench.changed_sites.add(site)
+            self.bench.changed_sites[site] = None
             for _ in range(self.bench.excess_ready(share.crawl, site, self._places)):
                 if last := self.bench.last_ready(share.crawl, site):
                     self.return_to_directory(last)

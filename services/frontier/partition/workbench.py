@@ -436,8 +436,9 @@ class Workbench:
         self._ready_of = defaultdict[tuple[str, Site], set[HostKey]](set)
         """Crawl and site → the site's ready hosts in the part of the memory of the crawl, also
         those that wait for another host."""
-        self.changed_sites = set[Site]()
-        """Sites that may have got a place for a host (see `has_place`). The reader removes them."""
+        self.changed_sites = dict[Site, None]()
+        """Sites that may have got a place for a host (see `has_place`), in the order of their
+        changes. The reader removes them."""
 
     def __repr__(self) -> str:
         conditions = [host.row.condition for host in self.hosts.values()]
@@ -453,7 +454,7 @@ class Workbench:
 
     def unload(self, host: Host) -> None:
         """Remove a host."""
-        self.changed_sites.add(host.row.site)
+        self.changed_sites[host.row.site] = None
         self._leave(host)
         del self.hosts[host.row.host]
 
@@ -493,7 +494,7 @@ class Workbench:
         ready.remove(host.row.host)
         if not ready:
             del self._ready_of[key]
-        self.changed_sites.add(host.row.site)
+        self.changed_sites[host.row.site] = None
 
     def _enter(self, host: Host) -> None:
         row = host.row
@@ -506,7 +507,7 @@ class Workbench:
         if row.condition is Condition.READY:
             self._unloadable[host.loaded_for].put(row.host, row.of(host.loaded_for).number)
             self._ready_of[host.loaded_for, row.site].add(row.host)
-            self.changed_sites.add(row.site)
+            self.changed_sites[row.site] = None
         if row.condition is Condition.CHECKED_OUT:
             self.checked_out += 1
             self.orders_at[row.lease.sent_to] += 1
@@ -555,7 +556,7 @@ class Workbench:
         """Return the ready host of *site*, in the part of *crawl*, with the highest request number;
         None without one."""
         hosts = (self.hosts[key] for key in self._ready_of.get((crawl, site), ()))
-        return max(hosts, key=lambda host: host.row.of(crawl).number, default=None)
+        return max(hosts, key=lambda host: (host.row.of(crawl).number, host.row.host), default=None)
 
     def excess_ready(self, crawl: str, site: Site, places: Places) -> int:
         """Return the ready hosts of *site*, in the part of *crawl*, beyond its *places*."""
