@@ -468,9 +468,10 @@ FAULTS = (
         "short outage",
         "A short outage of the store ends the fetcher's order.",
         scenario="short store outages",
-        seeds=12,
+        seeds=100,
         report="was never answered: its lease expired|fetcher-. ended with status",
         seams={Fetcher._refusal: _ends_at_once},
+        nightly=True,
     ),
     Fault(
         "hot loop",
