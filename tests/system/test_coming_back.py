@@ -108,6 +108,8 @@ def test_pages_are_revisited_at_their_interval_through_kills(
     settings = {
         **of_servers(kafka, cassandra),
         "GOSSAMER_FRONTIER__DELAY": str(DELAY),
+        "GOSSAMER_FRONTIER__LEASE_SLACK": "2",
+        "GOSSAMER_FETCHER__VISIT_LIMIT": "4",
         "GOSSAMER_CRAWL__REVISIT": f"fixed:{INTERVAL:.0f}s",
     }
     with (

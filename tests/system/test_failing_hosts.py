@@ -82,7 +82,9 @@ def test_page_that_stops_the_fetcher_is_given_up_and_the_others_are_visited(
     settings = {
         **of_servers(kafka, cassandra),
         "GOSSAMER_FRONTIER__DELAY": "0.2",
+        "GOSSAMER_FRONTIER__LEASE_SLACK": "2",
         "GOSSAMER_FRONTIER__EXPIRED_WAIT": "1",
+        "GOSSAMER_FETCHER__VISIT_LIMIT": "4",
     }
     is_stopped = threading.Event()
 
