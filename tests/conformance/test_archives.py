@@ -28,7 +28,7 @@ FILES = [(name, file) for name in SUITES for file in load_suites()[1][name].file
 
 
 class Difference(NamedTuple):
-    """What the import and warcio read differently in a file."""
+    """The difference between the import's and warcio's reading of a file."""
 
     missing: int
     """Captures that only warcio reads."""

@@ -35,7 +35,7 @@ statement disallows a use, the use is disallowed. Otherwise, if one allows it, i
 Otherwise it is unknown. Each host has two pages, `/` and `/works/one.html`. Where a statement or a
 verdict differs between them, both are there.
 
-What is not read of a file counts as reserved, and `gossamer usage URL` names the place
+Each unread part of a file counts as reserved, and `gossamer usage URL` names the place
 and the reason: "entry 201 and further were not read (more than 200 entries): they count as
 reserved". A response without any sign of the format, such as a page in place of the file, says
 nothing.

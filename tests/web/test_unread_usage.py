@@ -1,4 +1,4 @@
-"""What was not read of a consent file counts as reserved: no limit makes a verdict wider."""
+"""Unread parts of a consent file count as reserved: no limit makes a verdict wider."""
 
 import json
 from collections.abc import Callable, Iterator

@@ -202,7 +202,7 @@ class KafkaReader:
         Raise Gap if records that the group has not consumed are missing.
         """
         # Once it has begun to join, the passing member is served until it has left. If this member
-        # was evicted meanwhile, it waits for the group, which waits for the passing member.
+        # was evicted, it waits for the group, and the group waits for the passing member.
         if not self._is_complete and (self._passing.is_inside or self._consumer.memberid()):
             self._is_complete = self._passing.pass_through()
         if self._unchecked:

@@ -3,7 +3,7 @@
 A file has statements for patterns of paths, which match as in robots.txt. It is fetched by a visit
 of its own and cached like a robots.txt.
 
-What was not read counts as reserved, and the `fault` of the file is the reason. A response without
+Each unread part counts as reserved, and the `fault` of the file is the reason. A response without
 any sign of the format says nothing: many servers answer every path with a page.
 """
 
@@ -46,7 +46,7 @@ class FileStatement(Struct, frozen=True):
 
 
 class ReadFile(NamedTuple):
-    """What was read of a file."""
+    """The statements of a file, and why parts of it are unread."""
 
     statements: tuple[FileStatement, ...]
     fault: str = ""
