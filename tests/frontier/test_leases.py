@@ -9,6 +9,7 @@ from gossamer.events import (
     DEFAULT_CRAWL,
     Discovery,
     HostCheckedOut,
+    OrderBegun,
     Outcome,
     RetryRequested,
     UrlsAdmitted,
@@ -19,7 +20,7 @@ from gossamer.log import partition_of
 from gossamer.web.robots import REDIRECTS
 from gossamer.web.url import HostKey, Site
 from services.frontier.partition.politeness import LEASE_FAILURE, spread_factor
-from services.frontier.steps.leases import MAX_URL_LEASES, NO_ANSWER
+from services.frontier.steps.leases import MAX_URL_LEASES, NO_ANSWER, NO_BEGIN
 from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.urls import UrlRow
@@ -52,10 +53,25 @@ class Fleet(Simulation):
         self.admit(*PAGES)
 
     def _fetch(self, order: HostCheckedOut) -> Iterator[tuple[float, VisitEnded]]:
+        if self.is_down:
+            return
+        self.report_begun(order)
         for at, event in super()._fetch(order):
-            if self.is_down or event.visit.url in self.killers:
+            if event.visit.url in self.killers:
                 return
             yield at, event
+
+    def report_begun(self, order: HostCheckedOut) -> None:
+        self.handle(
+            OrderBegun(
+                at=self.now,
+                site=order.site,
+                host=order.host,
+                order=order.order,
+                fetcher="fetcher-0",
+                offset=0,
+            )
+        )
 
     def row(self) -> HostRow:
         row = self.store.table(HostRow).get(SITE, HOST)
@@ -127,6 +143,25 @@ def test_outage_of_all_fetchers_causes_no_backoff_and_loses_no_url() -> None:
     assert max(at for at, _, url in sim.visits if url in PAGES) < ends + HOUR
 
 
+def test_orders_that_no_fetcher_begins_blame_no_host() -> None:
+    """For example, a rebalance may lose the orders of a host twice while others are answered."""
+    sim = Fleet()
+    sim.run(START + 90.0)
+    fetch = sim._fetch
+
+    def lose_orders(order: HostCheckedOut) -> Iterator[tuple[float, VisitEnded]]:
+        return iter(()) if order.host == HOST and sim.now < until else fetch(order)
+
+    until = sim.now + HOUR
+    sim._fetch = lose_orders  # type: ignore[method-assign]
+    sim.run(until)
+    assert len(sim.sent()) > 3 and LEASE_FAILURE not in sim.row().politeness.failures
+    assert sim.row().backoff_reason in (NO_BEGIN, None)
+    sim.run(until + HOUR)
+    assert {sim.outcome(url) for url in PAGES} == {Outcome.PAGE}
+    assert not sim.share(SITE).tally.hazards
+
+
 def test_answer_to_robots_txt_shows_that_the_fetchers_of_a_host_alone_work() -> None:
     sim = Fleet(PAGES[0], neighbours=0)
     sim.run()
@@ -189,7 +224,10 @@ def test_probe_that_stops_the_fetcher_is_made_twice() -> None:
     fetch = sim._fetch
 
     def stop_at_probe(order: HostCheckedOut) -> Iterator[tuple[float, VisitEnded]]:
-        return iter(()) if order.host == HOST and order.visits[0].url not in known else fetch(order)
+        if order.host != HOST or order.visits[0].url in known:
+            return fetch(order)
+        sim.report_begun(order)
+        return iter(())
 
     known = {*PAGES, f"{HOST}/robots.txt"}
     sim._fetch = stop_at_probe  # type: ignore[method-assign]

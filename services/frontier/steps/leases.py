@@ -7,11 +7,12 @@ visit to this host stops the process of its fetcher. Viuva-negra met such hosts 
 lease in a row, and each further one, therefore makes the host back off exponentially.
 
 **An outage of ours blames no host.** When fetchers are stopped, all leases expire. A lease counts
+only if a fetcher has reported that it began the order: otherwise it made no request. And it counts
 only if the fetcher of the same partition of `visits.ordered` had made a visit between the end of
 the host's previous lease and the order. If it had made none, the order is for the host's
 robots.txt: an answer shows that the fetcher works, and the next order counts. The first lease of a
-host always counts, because it causes no backoff. Until a fetcher answers, the host is delayed for
-at most five minutes.
+begun order always counts, because it causes no backoff. Until a fetcher answers, the host is
+delayed for at most five minutes.
 
 **A dead fetcher** need not be waited for. A fetcher reports each order that it begins, and each of
 its own starts, on `visits.ended`. Its name belongs to one living process, so a start proves that
@@ -60,6 +61,9 @@ MAX_URL_LEASES = 3
 """Leases in a row that may expire at one URL before it is given up."""
 
 NO_ANSWER = "the lease of the last order expired, and no fetcher has answered since"
+NO_BEGIN = (
+    "the lease of the last order expired, and no fetcher has reported that it began the order"
+)
 """Why a host is delayed after a lease that does not count."""
 
 
@@ -103,7 +107,7 @@ class Leases:
         row, wait = host.row, 0.0
         if row.is_erased or share.is_removed or not self._settings.expired_wait:
             pass
-        elif row.lease.counts_if_expired:
+        elif row.lease.counts_if_expired and row.lease.begun_by is not None:
             row = self._count_lease(share, row, now)
             wait = expired_wait(self._settings, row.host, row.politeness.failures[LEASE_FAILURE])
             if row.suspect.leases >= MAX_URL_LEASES:
@@ -115,7 +119,7 @@ class Leases:
                 row,
                 politeness=politeness,
                 suspect=replace(row.suspect, expired_at=now),
-                backoff_reason=NO_ANSWER,
+                backoff_reason=NO_ANSWER if row.lease.begun_by is not None else NO_BEGIN,
                 backoff_cause=Outcome.UNVISITED,
             )
         failures = row.politeness.failures.get(LEASE_FAILURE, 0)
