@@ -145,9 +145,10 @@ class Partitions:
             self._count(restored)
 
     def catch_up(self) -> None:
-        """Let all partitions catch up with the current records of the awaited topics."""
-        self._move(self._of(PartitionState.SERVING), Cause.MUST_CATCH_UP)
-        self._count(self._of(PartitionState.CATCHING_UP))
+        """Let all partitions that serve catch up with the current records of the awaited topics."""
+        serving = self._of(PartitionState.SERVING)
+        self._move(serving, Cause.MUST_CATCH_UP)
+        self._count(serving)
 
     def _count(self, numbers: Iterable[int]) -> None:
         for topic in self._topics:

@@ -67,7 +67,8 @@ class Processor(ABC):
         """Reload *partitions* after the clock was set, if their state contains times."""
 
     def must_catch_up(self, now: float) -> bool:
-        """Return whether all current records of the topics in `awaits` must be handled first.
+        """Return whether all current records of the topics in `awaits` must be handled first, in
+        the partitions that have caught up.
 
         `finish_catching_up` is called after that. All other work continues in between.
         """

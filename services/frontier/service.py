@@ -189,9 +189,8 @@ class Frontier(Processor):
         self._replaced = dict[str, CrawlDefined]()
         """The definitions of removed crawls that refused ones have replaced on `control`. They are
         appended again, because Kafka keeps the newest alone."""
-        self._requested_at = self._read_until = 0.0
-        """When `must_catch_up` last requested all earlier outcomes, and the time up to which all
-        outcomes were applied."""
+        self._requested_at = 0.0
+        """When `must_catch_up` last requested all earlier outcomes."""
         self._unread_partitions: frozenset[int] = frozenset()
         """The partitions whose requested outcomes were not all applied."""
 
@@ -219,7 +218,7 @@ class Frontier(Processor):
         self._removal.start()
         self._left = None
         self._loading.load_hosts(now, self._open_crawls())
-        self._requested_at = self._read_until = 0.0
+        self._unread_partitions = frozenset()
 
     def reload_after_clock_set(self, partitions: frozenset[int], now: float) -> None:
         """Claim *partitions* again, so that times from before the clock was set are treated as the
@@ -229,36 +228,31 @@ class Frontier(Processor):
         self.assign(partitions, now)
 
     def finish_catching_up(self, partitions: frozenset[int], now: float) -> None:
-        """Note that all earlier outcomes of *partitions* were applied: leases may end and orders be
-        made now."""
-        before = self._partitions.caught_up
-        self._partitions.catch_up(partitions)
-        if self._alone and self._partitions.caught_up and not before:
-            for partition in self._partitions:
+        """Note that all earlier outcomes of *partitions* were applied: their leases may end and
+        orders be made now. Other partitions do not wait for those that catch up."""
+        for partition in self._partitions:
+            if partition.number not in partitions:
+                continue
+            if partition.number in self._unread_partitions:
+                partition.read_until = self._requested_at
+            if self._alone and not partition.caught_up:
                 partition.free_checked_out(now)
-            self._left = None
+                self._left = None
+            partition.caught_up = True
         self._unread_partitions -= partitions
-        if not self._unread_partitions:
-            self._read_until = self._requested_at
 
     def must_catch_up(self, now: float) -> bool:
         """Return whether a lease has expired whose order unread outcomes may end.
 
         While Kafka is unavailable or this frontier lags, the log may have the last outcome of the
-        order, which may contain a Retry-After. The outcomes of all partitions count as requested
-        once this method returns True.
+        order, which may contain a Retry-After. The outcomes of all partitions that have caught up
+        count as requested once this method returns True.
         """
-        ends = [
-            end
-            for partition in self._partitions
-            if (end := partition.bench.next_lease_end()) is not None
-        ]
-        end = min(ends, default=None)
-        if end is None or not self._read_until < end <= now:
+        serving = [partition for partition in self._partitions if partition.caught_up]
+        if self._unread_partitions or not any(_has_unread_end(one, now) for one in serving):
             return False
-        if self._unread_partitions or not self._partitions.caught_up:
-            return False
-        self._requested_at, self._unread_partitions = now, self._partitions.numbers
+        self._requested_at = now
+        self._unread_partitions = frozenset(partition.number for partition in serving)
         return True
 
     def reads_of(self, events: Sequence[Event]) -> Iterator[Iterable[Key]]:
@@ -535,12 +529,12 @@ class Frontier(Processor):
         next_at = self._pacing.next_at if self._may_order() else None
         if next_at == 0:
             return 0.0
-        read = self._partitions.caught_up and not self._unread_partitions
         ends = [self._revisits.due(), next_at]
         ends += [self._expiries.due()] if self._restores_settings else []
         for partition in self._partitions:
             ends += [partition.due(), partition.bench.next_delay_end()]
-            ends += [partition.bench.next_lease_end()] if read else []
+            if partition.caught_up and not self._unread_partitions:
+                ends.append(partition.bench.next_lease_end())
         return min((end for end in ends if end is not None), default=None)
 
     def wake(self, now: float, limit: int = MAX_POLL_RECORDS) -> Iterator[Event]:
@@ -553,9 +547,9 @@ class Frontier(Processor):
             self._day = day_of(now)
             for share in self._partitions.shares():
                 share.tally.daily.open_day(now)
-        read_until = self._leases_may_end_until(now)
-        for partition in self._partitions if self._partitions.caught_up else ():
-            self._leases.end(partition, read_until, now)
+        for partition in self._partitions:
+            if partition.caught_up:
+                self._leases.end(partition, min(now, partition.read_until), now)
         self._pacing.refresh(now)
         self._left = None
         self._queue_due(now, limit)
@@ -572,10 +566,6 @@ class Frontier(Processor):
     def _restores_settings(self) -> bool:
         """Whether this frontier restores settings that have expired."""
         return OWNER_PARTITION in self._partitions.numbers
-
-    def _leases_may_end_until(self, now: float) -> float:
-        """Return the time up to which leases may end at *now*: earlier outcomes were applied."""
-        return min(now, self._read_until)
 
     def _queue_due(self, now: float, limit: int) -> None:
         """Queue at most *limit* due URLs, and end the backoff of due hosts."""
@@ -691,7 +681,7 @@ class Frontier(Processor):
     def _may_order(self) -> bool:
         """Return whether an order may be made, if the speed of the crawl allows it."""
         may_order, loading = self._open_crawls(), self._loading
-        if not may_order or not self._partitions.caught_up:
+        if not may_order:
             return False
         return bool(loading.first_ready(may_order)) or loading.blocks_waiting_hosts(may_order)
 
@@ -709,6 +699,12 @@ class Frontier(Processor):
         changed = self._partitions.write()
         self._removal.settle()
         self._gauges.update(changed)
+
+
+def _has_unread_end(partition: Partition, now: float) -> bool:
+    """Return whether a lease has expired whose order unread outcomes may end."""
+    end = partition.bench.next_lease_end()
+    return end is not None and partition.read_until < end <= now
 
 
 def _choose_crawl(host: Host, crawls: Iterable[str], now: float) -> str:

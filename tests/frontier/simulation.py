@@ -72,6 +72,8 @@ class Simulation:
         """The definitions of further crawls, by their ids."""
         self.unread = False
         """Whether the log has unread outcomes when a frontier starts."""
+        self.read_partitions = frozenset(range(PARTITIONS))
+        """The partitions whose outcomes are all read."""
         self.settings = FrontierSettings(**{"probe_after": 0, **settings})  # type: ignore[arg-type]
         self.answer, self.alone = answer, alone
         self.database = Database(":memory:")
@@ -111,7 +113,7 @@ class Simulation:
     def catch_up(self) -> None:
         """Report to the frontier that all outcomes from before its start were applied."""
         self.unread = False
-        self.frontier.finish_catching_up(frozenset(range(PARTITIONS)), self.now)
+        self.frontier.finish_catching_up(self.read_partitions, self.now)
 
     @property
     def partitions(self) -> list[Partition]:

@@ -17,7 +17,7 @@ from services.frontier.choice.dispatch import MAX_LOADED_PER_STEP, MAX_READS_PER
 from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostRow
 from tests.flow.test_flow import virtual_crawl
-from tests.frontier.simulation import START, Simulation, crawl
+from tests.frontier.simulation import PARTITIONS, START, Simulation, crawl
 
 
 def test_takeover_reads_hosts_in_batches_and_steps(monkeypatch) -> None:  # type: ignore[no-untyped-def]
@@ -53,6 +53,27 @@ def test_takeover_reads_hosts_in_batches_and_steps(monkeypatch) -> None:  # type
     assert sim.loaded() == 1200
     assert single.count(HostRow) == 0
     assert sum(steps) == 1200 and max(steps) <= MAX_LOADED_PER_STEP
+
+
+def test_partition_that_catches_up_holds_up_no_other() -> None:
+    """Neither its orders nor the ends of its leases wait."""
+    sim = Simulation(lambda url: {"took": 1.0}, alone=False, delay=1.0, probe_after=0)
+    sites = [Site(f"h{n}.test") for n in range(40)]
+    sim.read_partitions = frozenset({partition_of(sites[0], PARTITIONS)})
+    sim.frontier.assign(sim.read_partitions, sim.now)
+    before = [site for site in sites if partition_of(site, PARTITIONS) in sim.read_partitions]
+    sim.admit(*(f"http://{site}/{n}" for site in before for n in range(100)))
+    sim.run(START + 20)
+    sim.lose()
+    sim.frontier.assign(frozenset(range(PARTITIONS)), sim.now)
+    sim.admit(*(f"http://{site}/" for site in sites if site not in before))
+    claimed, made = sim.now, len(sim.orders)
+    sim.run(claimed + 3600.0)
+    assert {order.site for _, order in sim.orders[made:]} == {*before}
+    sim.read_partitions = frozenset(range(PARTITIONS))
+    sim.catch_up()
+    sim.run()
+    assert {order.site for _, order in sim.orders[made:]} == {*sites}
 
 
 def test_new_owner_makes_no_order_beside_one_of_former_owner() -> None:

@@ -58,16 +58,16 @@ def test_method_and_property_are_replaced_in_their_class() -> None:
     def check(self: CassandraStore, check: object) -> None:
         pass
 
-    before = vars(Partitions)["caught_up"], CassandraStore.guard
-    caught_up = property(is_true)
+    before = vars(Partitions)["numbers"], CassandraStore.guard
+    numbers = property(is_true)
     fault = Fault(
         "methods",
         "",
         "anything",
         1,
         "",
-        {Partitions.caught_up: caught_up, CassandraStore.guard: check},
+        {Partitions.numbers: numbers, CassandraStore.guard: check},
     )
     with plant(fault):
-        assert (vars(Partitions)["caught_up"], CassandraStore.guard) == (caught_up, check)
-    assert (vars(Partitions)["caught_up"], CassandraStore.guard) == before
+        assert (vars(Partitions)["numbers"], CassandraStore.guard) == (numbers, check)
+    assert (vars(Partitions)["numbers"], CassandraStore.guard) == before

@@ -333,11 +333,11 @@ class HostLoader:
         return self._find_preceded({}, crawls) is not None
 
     def _with_slots(self) -> list[Partition]:
-        """Return the partitions with a free slot."""
+        """Return the partitions that have caught up and have a free slot."""
         partitions = [*self._partitions]
         used = [partition.bench.checked_out for partition in partitions]
-        have_slots = check_slots(used, self._slots)
-        return [one for one, has_slot in zip(partitions, have_slots, strict=True) if has_slot]
+        have_slots = zip(partitions, check_slots(used, self._slots), strict=True)
+        return [one for one, has_slot in have_slots if has_slot and one.caught_up]
 
 
 def _first_listed(crawl: str, partitions: Iterable[Partition]) -> ListedEntry | None:

@@ -117,7 +117,7 @@ class Pacing:
         If the speed is limited, they are at most the visits of one second, because all visits of an
         order are charged at once.
         """
-        if not self._partitions.caught_up or (self._limited and self._free_at > now):
+        if self._limited and self._free_at > now:
             return 0
         return max(1, int(min(self._rates(), default=UNLIMITED_PAGES)))
 

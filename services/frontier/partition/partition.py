@@ -107,7 +107,9 @@ class Partition:
         self.erasures = Erasures(store, "frontier")
         self.erasures.load(key_groups_of(number, total))
         self.caught_up = False
-        """Whether all outcomes from before the claim were applied."""
+        """Whether all outcomes from before the claim were applied. No order is made before."""
+        self.read_until = 0.0
+        """All outcomes that were on the log by then were applied: earlier leases may end."""
         self._rows = store.table(PartitionRow)
         self._stored = stored = self._rows.get(self.key) or PartitionRow(self.key)
         # None and not `stored`, so that the first `write` always puts the row. It replaces a late

@@ -230,16 +230,6 @@ class Partitions:
         opened.load_checked_out(self._crawls[0], now)
         return opened
 
-    @property
-    def caught_up(self) -> bool:
-        """Whether all outcomes from before the claims were applied."""
-        return all(partition.caught_up for partition in self._claimed.values())
-
-    def catch_up(self, numbers: frozenset[int]) -> None:
-        """Note that the outcomes from before the claims on *numbers* have been applied."""
-        for number in numbers & self._claimed.keys():
-            self._claimed[number].caught_up = True
-
     def number_of(self, site: Site) -> int:
         """Return the partition number of *site*, whether it is claimed or not."""
         return partition_of(site, self.total)
