@@ -2,7 +2,7 @@
 
     .venv/bin/python -m bench.scale_fleet [--urls 1000000] [--hosts 200000]
 
-There is one instance of each, on Faust, Cassandra and Kafka, with one copy of all data. The links
+There is one instance of each, on Cassandra and Kafka, with one copy of all data. The links
 are those of `bench.scale`. The crawl is paused: nothing is ordered. CPU is that of each process
 until all discovered URLs are admitted, without Java's compilers, which stop some time.
 """

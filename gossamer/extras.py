@@ -10,7 +10,8 @@ from importlib.util import find_spec
 from gossamer.errors import GossamerError
 
 EXTRAS = {
-    "fleet": ("cassandra", "confluent_kafka", "cramjam", "faust", "rocksdict"),
+    "fleet": ("cassandra", "confluent_kafka", "rocksdict"),
+    "faust": ("cramjam", "faust", "rocksdict"),
     "api": ("litestar", "uvicorn"),
     "parquet": ("pyarrow",),
     "replay": ("pywb",),

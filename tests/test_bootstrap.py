@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 UV = """#!/bin/sh
 echo "$@" >>"$0.calls"
 """
-CLIENTS = {"aiokafka", "cassandra-driver", "confluent-kafka", "faust-streaming", "rocksdict"}
+CLIENTS = {"cassandra-driver", "confluent-kafka", "rocksdict"}
 
 
 class Checkout:
@@ -64,7 +64,7 @@ def test_kinds_installed_one_after_another_stay_installed(checkout: Checkout) ->
 @pytest.mark.slow
 def test_dev_contains_all_other_kinds(checkout: Checkout) -> None:
     assert checkout.installed_by("dev") == ["requirements-dev.lock"]
-    for kind in ("run", "parquet", "s3", "replay", "fleet"):
+    for kind in ("run", "parquet", "s3", "replay", "fleet", "faust"):
         assert checkout.installed_by(kind) == []
 
 
@@ -80,7 +80,7 @@ def test_changed_lock_file_installs_every_kind_again(checkout: Checkout) -> None
 def test_unknown_kind_is_refused_with_the_known_ones(checkout: Checkout) -> None:
     done = checkout.run("flet")
     assert done.returncode == 2
-    kinds = "run|api|parquet|s3|replay|fleet|dev"
+    kinds = "run|api|parquet|s3|replay|fleet|faust|dev"
     assert done.stderr == f"scripts/bootstrap [{kinds}]: unknown kind: flet\n"
 
 
@@ -103,14 +103,15 @@ def test_parquet_adds_only_pyarrow_and_a_fleet_only_its_clients() -> None:
     assert not {"pyarrow", *CLIENTS} & set(run)
     assert set(locked_packages("-parquet")) - set(run) == {"pyarrow"}
     assert set(locked_packages("-fleet")) >= CLIENTS
-    assert "pyarrow" not in locked_packages("-fleet")
+    assert not {"pyarrow", "faust-streaming"} & set(locked_packages("-fleet"))
+    assert set(locked_packages("-faust")) >= {"aiokafka", "faust-streaming", "rocksdict"}
 
 
-@pytest.mark.parametrize("kind", ["-parquet", "-s3", "-replay", "-fleet", "-dev"])
+@pytest.mark.parametrize("kind", ["-parquet", "-s3", "-replay", "-fleet", "-faust", "-dev"])
 def test_every_kind_has_the_packages_of_a_crawl_in_the_same_versions(kind: str) -> None:
     assert locked_packages(kind).items() >= locked_packages().items()
 
 
-@pytest.mark.parametrize("kind", ["-parquet", "-s3", "-replay", "-fleet"])
+@pytest.mark.parametrize("kind", ["-parquet", "-s3", "-replay", "-fleet", "-faust"])
 def test_dev_has_the_packages_of_every_kind_in_the_same_versions(kind: str) -> None:
     assert locked_packages("-dev").items() >= locked_packages(kind).items()

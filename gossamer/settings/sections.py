@@ -555,7 +555,8 @@ class DedupSettings(Section):
     page, or each visit publishes the page as new."""
     engine: Literal["own", "faust"] = "own"
     """The engine of dedup and its URL-seen set in a fleet: our own loop with the changelog
-    `urls.seen`, or Faust. Each has its own table and changelog, so a crawl cannot switch."""
+    `urls.seen`, or Faust, which needs the extra `faust`. Each has its own table and changelog, so a
+    crawl cannot switch."""
     folder: Path = Path("gossamer-data/dedup")
     """Folder of the tables. Each instance has a subfolder with its name. If the folder does not
     outlive the process, the tables are rebuilt from their changelog."""

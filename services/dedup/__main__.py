@@ -25,8 +25,8 @@ def run_on_loop(backends: Backends) -> None:
     """Run on the runtime's loop, with the URL-seen set on the instance's disk."""
     require_extra("fleet")
     # Imported after the check, so that `run` reports a missing RocksDB in words.
-    from services.dedup.faust.rocksdb import RocksDisk
     from services.dedup.replicated import ReplicatedSeen
+    from services.dedup.rocksdb import RocksDisk
 
     settings = backends.settings
     folder = settings.dedup.folder / settings.service.instance
@@ -39,6 +39,7 @@ def run_on_loop(backends: Backends) -> None:
 
 def run_on_faust(backends: Backends) -> None:
     """Run on Faust's streams and table."""
+    require_extra("faust")
     from services.dedup.faust.app import FaustWorker, build
     from services.dedup.faust.changelog import make_changelog
     from services.dedup.faust.tables import lock_folder

@@ -20,8 +20,8 @@ from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import Site, fingerprint
-from services.dedup.faust.rocksdb import RocksDisk
 from services.dedup.replicated import Disk, ReplicatedSeen
+from services.dedup.rocksdb import RocksDisk
 from services.dedup.seen import Finding, SeenMapping, SeenSet, SeenTable
 from tests.support.memory_disk import MemoryDisk
 

@@ -250,7 +250,7 @@ def _stand_ins(fleet: Fleet) -> dict[str, object]:
         "gossamer.store.cassandra.store.table_problems": lambda *_: [],
         "gossamer.runtime.concurrent.asyncio.run": lambda main: run_simulated(sim, lambda: main),
         "services.frontier.partition.partition.Workbench": bench,
-        "services.dedup.faust.rocksdb.RocksDisk": partial(SimDisk, fleet),
+        "services.dedup.rocksdb.RocksDisk": partial(SimDisk, fleet),
         "services.fetcher.wiring.Web": partial(SimWeb, fleet.sites),
         "services.parser.wiring.Pool": partial(SimPool, sim),
         "services.parser.wiring.os.cpu_count": lambda: 2,
