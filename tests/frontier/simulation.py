@@ -11,6 +11,7 @@ from gossamer.events import (
     ErasureBegun,
     Event,
     HostCheckedOut,
+    OrderBegun,
     Outcome,
     PageDeduplicated,
     Purpose,
@@ -192,6 +193,19 @@ class Simulation:
         """Give the frontier an event."""
         self.frontier.handle(event, self.now)
         self._settle()
+
+    def report_begun(self, order: HostCheckedOut) -> None:
+        """Report that a fetcher begins *order*."""
+        self.handle(
+            OrderBegun(
+                at=self.now,
+                site=order.site,
+                host=order.host,
+                order=order.order,
+                fetcher="fetcher-0",
+                offset=0,
+            )
+        )
 
     def run(self, until: float = float("inf"), steps: int = 100_000) -> None:
         """Run until nothing happens any more, until the time, or for the number of steps."""

@@ -86,7 +86,10 @@ def stop_fetchers() -> Simulation:
     fetch = sim._fetch
 
     def stop(order: HostCheckedOut) -> Iterator[tuple[float, VisitEnded]]:
-        return iter(()) if order.host == HOST else fetch(order)
+        if order.host != HOST:
+            return fetch(order)
+        sim.report_begun(order)
+        return iter(())
 
     sim._fetch = stop  # type: ignore[method-assign]
     # The later the order after an expired lease, the surer is an answer of another host before it.

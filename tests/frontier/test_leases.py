@@ -9,7 +9,6 @@ from gossamer.events import (
     DEFAULT_CRAWL,
     Discovery,
     HostCheckedOut,
-    OrderBegun,
     Outcome,
     RetryRequested,
     UrlsAdmitted,
@@ -60,18 +59,6 @@ class Fleet(Simulation):
             if event.visit.url in self.killers:
                 return
             yield at, event
-
-    def report_begun(self, order: HostCheckedOut) -> None:
-        self.handle(
-            OrderBegun(
-                at=self.now,
-                site=order.site,
-                host=order.host,
-                order=order.order,
-                fetcher="fetcher-0",
-                offset=0,
-            )
-        )
 
     def row(self) -> HostRow:
         row = self.store.table(HostRow).get(SITE, HOST)

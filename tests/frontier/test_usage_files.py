@@ -178,6 +178,7 @@ def test_visit_to_a_usage_file_that_no_fetcher_ends_is_given_up() -> None:
     for _ in range(50):
         sim.run(steps=1)
         if sim.orders and sim.orders[-1][1].visits[0].purpose is Purpose.USAGE:
+            sim.report_begun(sim.orders[-1][1])
             sim.lose()
     assert sim.pages()[-1] == f"{HOST}/0"
 
