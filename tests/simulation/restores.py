@@ -24,6 +24,7 @@ from gossamer.store.sqlite import SqliteStore
 from procedures.align import align
 from procedures.copying import Side
 from procedures.move import move
+from procedures.preconditions import FLEET_REMEDY
 from procedures.resize import resize_fleet
 from procedures.restore import check_tables
 from procedures.snapshot import read_fleet_snapshot, take_fleet_snapshot
@@ -271,7 +272,7 @@ def _while_stopped(run: "Run", begin: Callable[[], Job]) -> None:
 
     def look() -> None:
         if _is_drained(run) and run.fleet.wanted:
-            _stop(run, lambda: None, job)
+            _stop(run, lambda: None, job, look)
         else:
             run.sim.later(STOPPED, look)
 
@@ -293,10 +294,14 @@ def _align(run: "Run", settings: Settings) -> None:
 
 
 def _stop(
-    run: "Run", replace: Callable[[], None], then: Callable[[Settings], None] | None = None
+    run: "Run",
+    replace: Callable[[], None],
+    then: Callable[[Settings], None] | None = None,
+    drain: Callable[[], None] | None = None,
 ) -> None:
     """Stop all services. When their groups are empty, *replace* a part of the fleet and run the job
-    *then*, by default the alignment of the fleet."""
+    *then*, by default the alignment of the fleet. If it needs a drained fleet, and a service has
+    reported something while it was stopped, the services go on until *drain* stops them again."""
     names = sorted(run.fleet.wanted)
     if not names or run.sim.now < START + SET_UP:
         # Another part of the fleet is being replaced, or the fleet has not started.
@@ -313,12 +318,17 @@ def _stop(
             run.sim.later(STOPPED, look)
             return
         replace()
-        _operate(run, names, then or partial(_align, run))
+        _operate(run, names, then or partial(_align, run), drain)
 
     run.sim.later(STOPPED, look)
 
 
-def _operate(run: "Run", names: list[str], job: Callable[[Settings], None]) -> None:
+def _operate(
+    run: "Run",
+    names: list[str],
+    job: Callable[[Settings], None],
+    drain: Callable[[], None] | None,
+) -> None:
     """Let an operator repeat *job* until it succeeds, and start the services again."""
     process = Process(run.sim, "operator-1")
 
@@ -327,10 +337,18 @@ def _operate(run: "Run", names: list[str], job: Callable[[Settings], None]) -> N
             job(Settings.model_validate(run.fleet.settings))
         except GossamerError as error:
             run.note(f"the command failed: {error}")
-            run.sim.later(STOPPED, _operate, run, names, job)
+            if drain and FLEET_REMEDY in str(error):
+                _start(run, names)
+                run.sim.later(STOPPED, drain)
+            else:
+                run.sim.later(STOPPED, _operate, run, names, job, drain)
         else:
-            for name in names:
-                run.fleet.start(name)
+            _start(run, names)
         process.kill()
 
     process.spawn(operate)
+
+
+def _start(run: "Run", names: list[str]) -> None:
+    for name in names:
+        run.fleet.start(name)
