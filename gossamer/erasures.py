@@ -7,12 +7,13 @@ last order before the erasure, and drops results of that order and of earlier on
 involved.
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 
-from gossamer.events import FLEET, Erasure, Visit
+from gossamer.events import FLEET, Erasure, ErasureBegun, Tombstone, Visit, VisitsErased
+from gossamer.events.public import Gone
 from gossamer.log import KEY_GROUPS
 from gossamer.store import Row, Store
-from gossamer.web.url import host_key, site_of
+from gossamer.web.url import fingerprint, host_key, site_of
 
 
 class ErasureRow(Row, frozen=True):
@@ -151,3 +152,18 @@ def is_about(url: str, target: str) -> bool:
 def targets_of(url: str) -> tuple[str, str, str]:
     """Return all targets that include *url*."""
     return url, host_key(url), site_of(url)
+
+
+def tombstones_of(event: ErasureBegun | VisitsErased, topic: str) -> Iterator[Tombstone]:
+    """Yield a tombstone on *topic* for each erased URL of *event*."""
+    at = event.erasure.requested_at
+    for url in event.urls:
+        yield Tombstone(
+            event.crawl,
+            url,
+            event.site,
+            reason=Gone.ERASED,
+            at=at,
+            trace=fingerprint(url),
+            topic=topic,
+        )

@@ -11,17 +11,15 @@ import structlog
 from msgspec.structs import replace
 
 from gossamer.crawl import accept
-from gossamer.erasures import Erasures
+from gossamer.erasures import Erasures, tombstones_of
 from gossamer.events import (
     CrawlDefined,
     Event,
     PageArchived,
     PageFetched,
     Purpose,
-    Tombstone,
     VisitsErased,
 )
-from gossamer.events.public import Gone
 from gossamer.events.topics import PAGES_ARCHIVED, PAGES_FETCHED
 from gossamer.log import MAX_POLL_RECORDS
 from gossamer.runtime.processor import Key, Output, Processor
@@ -30,7 +28,6 @@ from gossamer.store import Store
 from gossamer.store.claims import Claimant
 from gossamer.telemetry import count, set_gauge
 from gossamer.web.http import first_value, payload_digest
-from gossamer.web.url import fingerprint
 from gossamer.web.usage import judge
 from services.archive.buffer import Buffer
 from services.archive.capture_rows import CaptureRows
@@ -203,18 +200,7 @@ class Archive(Processor):
             return []
         self._erasures.add(event.erasure, erased, event.part)
         self._retention.look()
-        return [
-            Tombstone(
-                event.crawl,
-                url,
-                event.site,
-                reason=Gone.ERASED,
-                at=event.erasure.requested_at,
-                trace=fingerprint(url),
-                topic=PAGES_ARCHIVED.name,
-            )
-            for url in event.urls
-        ]
+        return tombstones_of(event, PAGES_ARCHIVED.name)
 
     def reads_of(self, events: Sequence[Event]) -> Iterator[Iterable[Key]]:
         """Yield the rows that `handle` will read for *events*."""

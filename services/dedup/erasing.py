@@ -15,9 +15,9 @@ from itertools import groupby
 
 from msgspec.structs import replace
 
-from gossamer.erasures import Erasures
+from gossamer.erasures import Erasures, tombstones_of
 from gossamer.events import ErasureBegun, Event, Tombstone, UrlsErased
-from gossamer.events.public import Gone
+from gossamer.events.topics import PAGES
 from gossamer.store import Partition, Row, Store
 from gossamer.web.url import HostKey, fingerprint, host_key, site_of
 from services.dedup.content import DigestRow, NearRow, bands
@@ -46,15 +46,7 @@ class Erasing:
         """Erase URLs from the URL-seen set; yield tombstones and the reply to the frontier."""
         is_dropped = event.removal and self._seen.drop(event.crawl, event.site)
         self._begun.append((event, 0 if is_dropped else self._erase_seen(event, now)))
-        for url in event.urls:
-            yield Tombstone(
-                event.crawl,
-                url,
-                event.site,
-                reason=Gone.ERASED,
-                at=event.erasure.requested_at,
-                trace=fingerprint(url),
-            )
+        yield from tombstones_of(event, PAGES.name)
         yield UrlsErased(
             crawl=event.crawl,
             at=now,
