@@ -236,7 +236,7 @@ def producer_config(settings: KafkaSettings) -> dict[str, Any]:
     return {
         "enable.idempotence": True,
         "acks": "all",
-        # Level 3 takes 1.5 times as long for 10 % less data (`bench.batching`).
+        # Level 3 takes 1.5 times as long for 10 % less data (docs/scale.md).
         "compression.type": "zstd",
         "compression.level": 1,
         # Only documentation: the partition is always set, by the same hash.
