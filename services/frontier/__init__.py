@@ -63,6 +63,12 @@ The cursor moves with each outcome, not with the order, so a crash repeats at mo
 was checked out. PolyBot restarts from snapshots, and leaves duplicate fetches to the application
 (section 2.1).
 
+**Restored stores.** The log of a fleet outlives a store that is restored to a backup. The frontier
+then reads outcomes of orders that are newer than the last one in the row of their host. They count
+like any other, but their URLs are not at the head of a queue, and perhaps not admitted yet. So they
+stay queued, the row of the host says up to which request number (`tables.hosts.LostVisits`), and a
+check-out skips those whose rows show the visit, like surplus entries of promoted URLs.
+
 **Plans.** A retry, a revisit, and a first visit under a budget are plans. A plan is a row with the
 time, the reason, and all data of the next order (`tables.plans.PlanRow`). The calendar is an index
 of plans, and of hosts that back off, in buckets by due time. A due entry counts only if its time is

@@ -121,7 +121,6 @@ class _Snapshot:
         self.process = Process(run.sim, "operator-2")
         self._folder = run.fleet.folder / f"snapshot-{next(run.sim.numbers)}"
         self._backup = [dict[tuple[str, Any], Partition]() for _ in run.nodes.data]
-        self._requests = 0
         self._changed: list[str] = []
         """The tables that were written while they were copied."""
         self._is_checked = False
@@ -149,7 +148,6 @@ class _Snapshot:
         """Copy the tables node by node, one after the other."""
         run, random = self._run, self._sim.random
         run.note("the fleet is quiesced")
-        self._requests = len(run.sites.requests)
         if self._sim.chance(0.2):
             self._sim.later(self._sim.between(0.0, 2.0), self._kill)
         before = {table: run.nodes.all_rows(table) for table in run.nodes.columns}
@@ -172,8 +170,6 @@ class _Snapshot:
     def _restore(self) -> None:
         run = self._run
         run.nodes.restore(deepcopy(self._backup))
-        # URLs without an outcome in the store are visited again.
-        run.excused += len(run.sites.requests) - self._requests
         run.note("the snapshot is put back")
 
     def _finish(self, settings: Settings) -> None:

@@ -13,7 +13,7 @@ from services.frontier.partition.workbench import Host
 class EndedVisit:
     """A visit of an order that has not ended, and where its outcome is applied at the time *now*.
 
-    The effects of the outcome give the host a new row, one after another. The last three fields are
+    The effects of the outcome give the host a new row, one after another. The last two fields are
     what they decide beside the row.
     """
 
@@ -25,6 +25,8 @@ class EndedVisit:
     now: float
     is_erased: bool
     """Whether the crawl was removed, or the URL was erased after the order."""
+    is_lost: bool = False
+    """Whether the store lacks the order, so that the URL may be anywhere in its queue."""
     is_tried_signed: bool = False
     """Whether the URL is visited once more, with a signature."""
     backoff_until: float | None = None

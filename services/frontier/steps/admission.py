@@ -300,6 +300,9 @@ class Admission:
         totals = replace(totals, admitted=totals.admitted + len(accepted))
         row = replace(host.row, totals=totals, applied=applied)
         moment = self._partitions.next_moment(partition, now, len(accepted))
+        if row.lost.ended_at is not None and event.at <= row.lost.ended_at:
+            # The store was restored, and the record is read again after these visits were.
+            row = replace(row, lost=replace(row.lost, queued_until=partition.tally.last_number))
         strategy = self._partitions.strategy_of(share.crawl)
         following = next_of_walk(event.urls, event.via) if strategy.is_walk else None
         if any(found.depth == 0 for found in accepted):

@@ -51,7 +51,7 @@ from services.frontier.steps.robots import (
     reason_for_backoff,
 )
 from services.frontier.tables.conditions import Condition, Trigger
-from services.frontier.tables.hosts import HostRow, HostTotals
+from services.frontier.tables.hosts import HostRow, HostTotals, Lease, LostVisits
 from services.frontier.tables.urls import UrlRow
 
 
@@ -114,8 +114,10 @@ class OutcomeEffect(NamedTuple):
 class CheckIn:
     """Applies outcomes.
 
-    The next outcome of a host's last order is applied. Any other outcome is late: only its
-    Retry-After is applied.
+    The next outcome of a host's last order is applied. The outcome of a later order is *lost*: the
+    store was restored, and the log still has the outcome. It is applied, too, but the URL stays in
+    its queue until a check-out skips it. Any other outcome is late: only its Retry-After is
+    applied.
     """
 
     def __init__(
@@ -136,6 +138,9 @@ class CheckIn:
     ) -> None:
         """Apply one outcome; the last outcome of an order releases the host."""
         host = partition.find(event.site, event.host)
+        if _is_lost(partition, share, host, event):
+            self._apply_lost(partition, share, host, event, now)
+            return
         if (event.order, event.index) != (host.row.lease.order, host.row.lease.done):
             partition.restore_backoff(host)
             self._apply_late(partition, host, event, now)
@@ -199,6 +204,39 @@ class CheckIn:
             (partition.back_off if wait else partition.delay)(host, row)
         else:
             partition.unload(host, row, Trigger.EMPTIED)
+
+    def _apply_lost(
+        self, partition: Partition, share: CrawlShare, host: Host, event: VisitEnded, now: float
+    ) -> None:
+        """Apply an outcome of *host* whose order the store lacks. The host keeps its condition,
+        unless it is still under the lease of an earlier order."""
+        partition.restore_backoff(host)
+        if host.row.condition is Condition.CHECKED_OUT:
+            earlier = partition.share(host.row.lease.crawl or event.crawl)
+            row = earlier.queues.end_order(host.row)
+            if row.queued:
+                partition.delay(host, row)
+            else:
+                partition.unload(host, row, Trigger.EMPTIED)
+        ended = self._make_ended(partition, share, host, event, now)
+        ended.is_lost = True
+        lease = Lease(
+            order=event.order,
+            crawl=event.crawl,
+            ordered_at=event.started_at or event.at,
+            ordered=event.index + 1,
+            done=event.index,
+        )
+        ended_at = max(event.at, host.row.lost.ended_at or 0.0)
+        lost = LostVisits(ended_at=ended_at, queued_until=partition.tally.last_number)
+        row = replace(host.row, lease=lease, lost=lost)
+        for effect in OUTCOME_EFFECTS:
+            if effect.applies(ended):
+                row = effect.apply(self, ended, row)
+        if ended.backoff_until is not None:
+            until = max(ended.backoff_until, row.politeness.busy_until or 0.0)
+            row = replace(row, politeness=replace(row.politeness, busy_until=until))
+        partition.update(host, row)
 
     def _apply_late(self, partition: Partition, host: Host, event: VisitEnded, now: float) -> None:
         """Apply the Retry-After of an outcome of *host* that comes too late to count.
@@ -274,6 +312,20 @@ class CheckIn:
             return row.with_crawl(event.crawl, replace(own, owed=0.0)) if own.owed else row
         made = row.lease.done if event.visit.purpose.is_queued else 0
         return row.with_crawl(event.crawl, choose_next_queue(own, made, discovery))
+
+
+def _is_lost(partition: Partition, share: CrawlShare, host: Host, event: VisitEnded) -> bool:
+    """Return whether *event* is the outcome of an order that the store lacks, and counts.
+
+    A requisite, and a robots.txt on behalf of another host, are visited again.
+    """
+    visit = event.visit
+    if not host.row.lease.lacks(event.order, event.index):
+        return False
+    if share.is_removed or host.row.is_erased or partition.erasures.covers(visit):
+        return False
+    is_again = visit.purpose is Purpose.REQUISITE or visit.on_behalf_of
+    return not is_again and OUTCOMES[event.outcome].fate is not Fate.STAY
 
 
 def _delay_to_continue(ended: EndedVisit, row: HostRow) -> float | None:
@@ -591,7 +643,8 @@ OUTCOME_EFFECTS = (
     OutcomeEffect(
         "delay",
         "starts the courtesy delay",
-        lambda ended: ended.was_requested,
+        # A restored host gets its delay at the claim.
+        lambda ended: ended.was_requested and not ended.is_lost,
         # Last, because it depends on the rules and the strain that the visit has shown.
         lambda step, ended, row: step.start_delay(ended, row),
     ),

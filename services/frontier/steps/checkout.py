@@ -61,6 +61,7 @@ from services.frontier.tables.conditions import Trigger
 from services.frontier.tables.hosts import HostRow, Lease, RobotsRow
 from services.frontier.tables.ordering import (
     is_urgent,
+    moment_of,
     strategy_row,
 )
 from services.frontier.tables.urls import QueuedUrl, UrlRow
@@ -377,8 +378,10 @@ class CheckOut:
     def _rows_of_promoted(
         self, share: CrawlShare, row: HostRow, queued: Sequence[QueuedUrl]
     ) -> Mapping[str, UrlRow]:
-        """Return the rows of the *queued* URLs of a host with surplus entries, by URL."""
-        if not share.queues.of(row).new.surplus:
+        """Return the rows of the *queued* URLs, by URL, if the host has surplus entries or the URLs
+        may be those of lost visits."""
+        may_be_lost = any(row.lost.may_include(moment_of(url.number)) for url in queued)
+        if not (share.queues.of(row).new.surplus or may_be_lost):
             return {}
         urls = [url.url for url in queued if url.url]
         found = self._urls.get_many((queued[0].crawl, row.host), urls)

@@ -124,7 +124,8 @@ class Endings:
             if self._store_outcome(event, earlier + 1, 0, now):
                 at = event.started_at or now
                 self._revisits.record_absence(share, event, event.visit, at)
-        if fate in (Fate.DONE, Fate.RETRY) or (fate is Fate.WAIT and given_up):
+        leaves_queue = fate in (Fate.DONE, Fate.RETRY) or (fate is Fate.WAIT and given_up)
+        if leaves_queue and not ended.is_lost:
             row = share.queues.advance(row)
         if is_requisite and is_repeated(event, self._settings.retries):
             row = share.queues.append(row, [make_retry(row, event)])

@@ -87,6 +87,16 @@ class Lease(ColumnGroup, frozen=True):
         """Visits of the last order that have not ended."""
         return self.ordered - self.done
 
+    def lacks(self, order: OrderId, index: int) -> bool:
+        """Return whether the visit *index* of *order* is of a later order than the last one, or of
+        a later visit of the last one than were ordered.
+
+        An order is in the store before it is on the log, so the store was restored since.
+        """
+        if order == self.order:
+            return index >= self.ordered
+        return self.order is None or _place(order) > _place(self.order)
+
     def was_begun_before(self, fetcher: str, offset: int, committed: int) -> bool:
         """Return whether an earlier process of *fetcher* alone has begun the last order.
 
@@ -97,6 +107,27 @@ class Lease(ColumnGroup, frozen=True):
         if self.begun_by != fetcher or self.begun_offset is None or self.order_offset is None:
             return False
         return self.begun_offset < offset and self.order_offset < committed
+
+
+def _place(order: OrderId) -> tuple[int, int]:
+    """Return the epoch and the number of *order*: both only grow in a partition."""
+    epoch, _, number = order.partition(".")
+    return int(epoch), int(number)
+
+
+class LostVisits(ColumnGroup, frozen=True):
+    """The visits to a host whose orders the store lacks, because it was restored. Their outcomes
+    were on the log."""
+
+    ended_at: float | None = None
+    """When the last of these visits ended; null without one."""
+    queued_until: int | None = None
+    """The moment of the last request number whose URL these visits may have visited; null without
+    one."""
+
+    def may_include(self, moment: int) -> bool:
+        """Return whether these visits may have visited a URL that was requested at *moment*."""
+        return self.queued_until is not None and moment <= self.queued_until
 
 
 class Suspect(ColumnGroup, frozen=True):
@@ -302,6 +333,7 @@ class HostRow(Row, frozen=True):
     totals: HostTotals = HostTotals()
     politeness: Politeness = Politeness()
     suspect: Suspect = Suspect()
+    lost: LostVisits = LostVisits()
     walls: dict[str, int] = field(default_factory=dict)
     """Kind and name of a wall, as `challenge: Anubis` → visits that it answered."""
     signing: HostSigning = HostSigning()
