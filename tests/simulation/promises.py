@@ -526,10 +526,10 @@ def check_shared(story: Story, share_for: float, removed: Container[str] = ()) -
     A capture counts from its outcome on, if that came before the end of the lease. Retries and
     revisits may need a newer one. The captures of *removed* crawls are dropped.
     """
-    ends = {order["order"]: order["expires_at"] for _, order in story.orders}
+    ends = {(one["host"], one["order"]): one["expires_at"] for _, one in story.orders}
     kept: dict[str, list[tuple[float, dict[str, Any]]]] = defaultdict(list)
     for at, outcome in story.outcomes:
-        if outcome.get("kept") and at < ends.get(outcome["order"], 0.0):
+        if outcome.get("kept") and at < ends.get((outcome["host"], outcome["order"]), 0.0):
             kept[outcome["visit"]["url"]].append((at, outcome))
     for at, order in story.orders:
         for visit in order["visits"]:
@@ -623,10 +623,10 @@ def check_one_partition(story: Story, skew: float) -> Iterator[str]:
 
 
 def check_answered(story: Story) -> Iterator[str]:
-    """Yield each order without a last outcome."""
-    ended = {event["order"] for _, event in story.outcomes if event.get("last")}
+    """Yield each order without a last outcome. Order ids are unique in a partition only."""
+    ended = {(one["host"], one["order"]) for _, one in story.outcomes if one.get("last")}
     for _, order in story.orders:
-        if order["order"] not in ended:
+        if (order["host"], order["order"]) not in ended:
             yield f"an order of {order['host']} was never answered: its lease expired"
 
 
