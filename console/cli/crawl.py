@@ -24,7 +24,7 @@ from console.cli.options import (
     seconds,
     seeds_of,
 )
-from console.cli.progress import Ended, report, summary
+from console.cli.progress import Ended, reason_of_end, report, summary
 from console.cli.view import Lines, LiveView, NoView
 from console.output import print_lines, say
 from gossamer import clock
@@ -208,8 +208,6 @@ def run(options: argparse.Namespace) -> int:
     seeds = request.seeds if request else ()
     has_seed_page = end in CUT_SHORT or not seeds or not failed.keys() >= {*seeds}
     if not options.quiet:
-        if settings.logs.json_lines:
-            structlog.get_logger().info("crawl ended", end=end.value, pages=progress.pages)
         backing_off = progress.conditions[Condition.BACKING_OFF]
         waiting = read_waiting(opened.store, backing_off, progress.due_count)
         if end is End.WAITING:
@@ -230,6 +228,10 @@ def run(options: argparse.Namespace) -> int:
             read_replicas(opened.store, progress),
             keeps_limit=request is None or request.max_pages is None,
         )
+        if settings.logs.json_lines:
+            structlog.get_logger().info(
+                "crawl ended", end=reason_of_end(ended), pages=progress.pages
+            )
         say(*summary(ended))
         print_lines(report(ended))
     if end in INTERRUPTED:

@@ -64,6 +64,15 @@ LARGE_HOST = 100 << 20
 MIN_SHOWN_LAG = 20
 """Minimum lag that is shown, in records: a few are always in flight."""
 MIN_SHOWN_ESTIMATE = 10.0
+NOT_READ = {
+    Hazard.NESTED_INDEX: ("sitemap index within an index", "sitemap indexes within an index"),
+    Hazard.TOO_MANY_LINKS: (
+        "page or sitemap beyond the limits on links",
+        "pages or sitemaps beyond the limits on links",
+    ),
+}
+"""Hazard → the links that are not read because of it, for one visit and for several. Nobody knows
+how many URLs they would have been, so none of them is parked."""
 
 
 def progress_line(progress: Progress, rate: float, workload: Workload) -> str:
@@ -167,19 +176,38 @@ def report(run: Ended) -> Iterator[Line]:
 
 def summary(run: Ended) -> tuple[str, str]:
     """Return the first sentence of the report, and its style."""
-    parked = sum(run.parked.values())
-    has_parked, why = parked and run.end is End.DONE, run.end.value
-    if has_parked:
-        why = f"nothing but {plural(parked, 'parked URL')} is left to fetch"
-    if run.waiting.delayed:
-        others = "; some hosts back off, or URLs are scheduled" if run.progress.due_count else ""
-        why = f"{delayed_text(run.waiting)}{others}"
-    text = f"Ended after {duration(run.seconds)}: {why}."
+    text = f"Ended after {duration(run.seconds)}: {reason_of_end(run)}."
     if not run.has_seed_page:
         return f"{text} {no_seed(run.failed_seeds)}", RED
-    if has_parked or run.end in (End.INTERRUPTED, End.KILLED, End.WAITING, End.PAUSED):
+    is_complete = run.end is not End.DONE or not (run.parked or not_read_text(run.progress))
+    if not is_complete or run.end in (End.INTERRUPTED, End.KILLED, End.WAITING, End.PAUSED):
         return text, YELLOW
     return text, GREEN
+
+
+def reason_of_end(run: Ended) -> str:
+    """Return why the run ended, in words."""
+    if run.waiting.delayed:
+        others = "; some hosts back off, or URLs are scheduled" if run.progress.due_count else ""
+        return f"{delayed_text(run.waiting)}{others}"
+    if run.end is not End.DONE:
+        return str(run.end.value)
+    parked = plural(sum(run.parked.values()), "parked URL") if run.parked else ""
+    if not_read := not_read_text(run.progress):
+        left = f", except {parked}" if parked else ""
+        return f"every URL that was found is done{left}; not read: {not_read}"
+    return f"nothing but {parked} is left to fetch" if parked else str(run.end.value)
+
+
+def not_read_text(progress: Progress) -> str:
+    """Return the listings and pages whose links were not read, or not all of them; "" without
+    any."""
+    found = [
+        f"{count:,} {one if count == 1 else several}"
+        for hazard, (one, several) in NOT_READ.items()
+        if (count := progress.hazards[hazard])
+    ]
+    return ", ".join(found)
 
 
 def delayed_text(waiting: Waiting) -> str:

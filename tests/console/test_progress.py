@@ -323,6 +323,24 @@ def test_end_with_parked_urls_names_them_and_how_to_visit_them(transcript: Trans
     transcript.add("parked URLs", [summary(ended)[0], *shown])
 
 
+def test_run_whose_listings_were_not_read_does_not_say_that_nothing_is_left(
+    transcript: Transcript,
+) -> None:
+    for parked in ({}, {Site("a.example"): 3}):
+        for hazards in (
+            Counter(nested_index=1),
+            Counter(nested_index=2, too_many_links=1),
+            Counter(malformed_listing=1),
+        ):
+            ended = Ended(
+                End.DONE, progress(queued=0, hazards=hazards), Waiting(), 2.0, {},
+                Folder(Path("data")), (), {}, parked=parked,
+            )  # fmt: skip
+            text, _ = summary(ended)
+            assert ("nothing" in text) == ("malformed_listing" in hazards)
+            transcript.add(f"{dict(hazards)}, {sum(parked.values())} parked", text)
+
+
 def test_hosts_that_mirror_another_are_named(transcript: Transcript) -> None:
     store = SqliteStore(Database(":memory:"))
     for name in "bcdef":
