@@ -111,7 +111,7 @@ def counters_by_sites(sites: int, visits: int) -> Iterator[tuple[int, float, int
     with tempfile.TemporaryDirectory() as folder:
         store = SqliteStore(Database(Path(folder) / "gossamer.db"))
         caches = FrontierCaches().open_partition()
-        parts = Parts("crawl", store, caches, lambda site, at: None)
+        parts = Parts("crawl", store, caches, lambda *_: None, lambda *_: None)
         for n in range(sites):
             site = f"site{n}.example"
             for number in range(visits):

@@ -81,7 +81,7 @@ def summary(status: CrawlStatus) -> str:
     parts = [plural(progress.pages, "page"), f"{plural(progress.queued, 'URL')} queued"]
     if progress.due_count:
         parts.append(f"{progress.due_count:,} waiting for later")
-    if parked := sum(status.parked.values()):
+    if parked := status.parked_urls:
         parts.append(f"{parked:,} parked")
     return f"{status.crawl}: {', '.join(parts)}."
 
@@ -99,11 +99,13 @@ def lines(status: CrawlStatus, now: float, verbose: bool = False) -> Iterator[Li
     yield Line("urls", f"{progress.admitted:,} admitted, {progress.queued:,} queued")
     if progress.due_count and not (status.waiting.hosts or status.waiting.urls):
         yield Line("waiting", f"{progress.due_count:,} for later; {_due(status.due_at, now)}")
-    if text := parked_text(status.parked):
+    if text := parked_text(status.parked, in_fleet=status.parked_urls * status.fleet):
         yield Line("parked", text, YELLOW)
     yield Line("pages", f"{progress.pages:,}{duplicates_text(progress)}")
-    is_running, parked = status.is_running is not False, sum(status.parked.values())
-    yield from totals(progress, status.waiting, status.failures, verbose, parked, is_running)
+    is_running = status.is_running is not False
+    yield from totals(
+        progress, status.waiting, status.failures, verbose, status.parked_urls, is_running
+    )
     for group, topics in progress.lags.items():
         if any(topics.values()):
             yield Line("lag", f"{group}: {counts(topics)}")

@@ -235,7 +235,7 @@ def _answer(status: CrawlStatus, workload: Workload, limit: Limit, rate: float, 
         queued = f"{counted}, {plural(progress.queued, 'URL')} queued"
         return f"No crawl runs in this folder: {queued}. Run gossamer crawl to continue it."
     if not progress.queued and not workload.hosts:
-        parked = sum(status.parked.values())
+        parked = status.parked_urls
         has_more = progress.due_count or progress.revisiting.active or any(progress.lag.values())
         is_done = parked and not has_more
         rest = f"Nothing but {plural(parked, 'parked URL')} is left" if is_done else NOTHING_QUEUED
@@ -293,7 +293,7 @@ def _problems(
             behind = f"{least}{duration(lag.seconds)} behind on {lag.topic}"
             text = f"{lag.service} is {behind} ({plural(lag.records, 'record')})."
             yield Problem(ProblemKind.LAG, text, lag.service)
-    if parked := parked_text(status.parked):
+    if parked := parked_text(status.parked, in_fleet=status.parked_urls * status.fleet):
         yield Problem(ProblemKind.PARKED, f"Parked: {parked}.")
     if reached := _reached(budgets):
         yield Problem(ProblemKind.BUDGET, f"{reached[:1].upper()}{reached[1:]}.")

@@ -63,6 +63,8 @@ class Progress:
     refused: Counter[str] = field(default_factory=Counter)
     verdicts: Counter[str] = field(default_factory=Counter)
     hazards: Counter[str] = field(default_factory=Counter)
+    parked: Counter[str] = field(default_factory=Counter)
+    """Rule → URLs that are parked now because of it: in a part of a site, or over a budget."""
     conditions: Counter[str] = field(default_factory=Counter)
     slowest: dict[str, float] = field(default_factory=dict)
     largest: dict[str, float] = field(default_factory=dict)
@@ -175,6 +177,7 @@ def _add_tally(progress: Progress, row: TallyRow) -> None:
     progress.refused.update(row.refused)
     progress.verdicts.update(row.verdicts)
     progress.hazards.update(row.hazards)
+    progress.parked.update(row.parked)
     progress.latest += row.latest
     progress.failed_urls.update(row.failed_urls)
     for hour, (new, changed, unchanged) in row.hours.items():

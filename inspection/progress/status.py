@@ -172,7 +172,7 @@ class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     """Archives with WARC files that wait to be uploaded to a volume."""
     parked: dict[Site, int]
     """Site → its parked URLs, of the sites with most; empty for a fleet, where `gossamer sites` has
-    them."""
+    them. `failures` has the number by reason."""
 
 
 @dataclass(frozen=True)
@@ -202,6 +202,11 @@ class CrawlStatus:
     """Whether an operator has paused all crawls together."""
     parked: dict[Site, int] = field(default_factory=dict)
     """Site → its parked URLs. Empty in a fleet, whose rows are on all nodes."""
+
+    @property
+    def parked_urls(self) -> int:
+        """The number of parked URLs: of the sites, or as the frontiers of a fleet have counted."""
+        return sum((self.progress.parked if self.fleet else self.parked).values())
 
     @property
     def idle(self) -> str:
@@ -301,9 +306,14 @@ def read_status(crawl: OpenCrawl) -> CrawlStatus:
         )
 
 
-def parked_text(parked: Mapping[Site, int], command: str = "gossamer", options: str = "") -> str:
+def parked_text(
+    parked: Mapping[Site, int], command: str = "gossamer", options: str = "", in_fleet: int = 0
+) -> str:
     """Return how many URLs are *parked*, where most of them are, and the *command* with its
-    *options* that explains and releases them; "" if none is."""
+    *options* that explains and releases them; "" if none is. *in_fleet*: the parked URLs of a
+    fleet, whose sites are not known here."""
+    if in_fleet:
+        return f"{plural(in_fleet, 'URL')}: {command} sites{options} SITE says why for a site"
     if not parked:
         return ""
     site, urls = max(parked.items(), key=lambda item: item[1])
@@ -338,19 +348,11 @@ def _parked_parts(store: Store, crawls: Collection[str]) -> Iterator[tuple[Site,
             yield from ((row.site, part) for part in row.parts.values())
 
 
-def _without_released(
-    store: Store | None, crawls: Collection[str], hazards: Counter[str]
-) -> Counter[str]:
-    """Return *hazards* without the URLs that were parked and then released.
-
-    A fleet has no *store* here. Its released URLs are not known, so parked URLs are not counted.
-    """
-    parked = Counter[str]()
-    for _, part in _parked_parts(store, crawls) if store else ():
-        parked[part.rule] += part.urls
-    still = hazards.copy()
+def _without_released(progress: Progress) -> Counter[str]:
+    """Return the hazards of *progress* without the URLs that were parked and then released."""
+    still = progress.hazards.copy()
     for rule in (Hazard.LOW_WORTH, *BUDGETS):
-        still[rule] = min(hazards[rule], parked[rule])
+        still[rule] = min(progress.hazards[rule], progress.parked[rule])
     return +still
 
 
@@ -361,10 +363,9 @@ def read_failures(
 
     The best example is a URL that is not retried, then one of the latest visits, then a host of
     *waiting*. If there is none, the rows of *store* are searched. In a fleet *store* is None,
-    because the search would read from all nodes; then parked URLs are not counted.
+    because the search would read from all nodes.
     """
-    hazards = _without_released(store, progress.crawls or (crawl_id,), progress.hazards)
-    counted = failures(progress.outcomes, hazards)
+    counted = failures(progress.outcomes, _without_released(progress))
     examples = _find_examples(set(counted), store, crawl_id, progress, waiting)
     ordered = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
     return tuple(Failure(label, count, examples.get(label, "")) for label, count in ordered)

@@ -364,12 +364,15 @@ def test_urls_that_were_parked_and_released_are_no_failure() -> None:
     parts = {"http://a.example/cal/": ParkedPart(Hazard.LOW_WORTH, 0.0, urls=3)}
     store.table(ParkedPartsRow).put(ParkedPartsRow(DEFAULT_CRAWL, Site("a.example"), parts))
     store.flush()
-    of = progress(hazards=Counter({Hazard.LOW_WORTH: 9, Hazard.TRAP_URLS: 213}))
-    found = read_failures(store, DEFAULT_CRAWL, of, Waiting())
-    assert [(one.label, one.count) for one in found] == [(LABELS[Hazard.LOW_WORTH], 3)]
+    of = progress(
+        hazards=Counter({Hazard.LOW_WORTH: 9, Hazard.TRAP_URLS: 213}),
+        parked=Counter({Hazard.LOW_WORTH: 3}),
+    )
+    for rows in (store, None):
+        found = read_failures(rows, DEFAULT_CRAWL, of, Waiting())
+        assert [(one.label, one.count) for one in found] == [(LABELS[Hazard.LOW_WORTH], 3)]
     assert read_parked(store, DEFAULT_CRAWL) == {"a.example": 3}
     assert read_parked(store, "other") == {}
-    assert read_failures(None, DEFAULT_CRAWL, of, Waiting()) == ()
 
 
 def test_failures_are_one_table_with_examples(transcript: Transcript) -> None:

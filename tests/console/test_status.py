@@ -9,8 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from console.cli.status import lines, summary
-from console.output import Output
+from console.output import RED, Output
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SeedAdded
+from gossamer.events.hazards import Hazard
 from gossamer.log import key_group_of
 from gossamer.log.codec import encode
 from gossamer.store import Row
@@ -223,6 +224,24 @@ def test_calendar_of_a_fleet_is_not_read(crawl_folder: Opened) -> None:
         OpenCrawl("a fleet", crawl_folder.log, lambda: crawl_folder.store, fleet=True)
     )
     assert (status.progress.queued, status.due_at) == (1, None)
+
+
+def test_fleet_shows_its_parked_urls_by_reason(
+    crawl_folder: Opened, transcript: Transcript
+) -> None:
+    rules = (str(Hazard.LOW_WORTH), str(Hazard.TRAP_HOSTS))
+    for key, counts in (("0/4", (29, 4)), ("1/4", (-2, 0))):
+        parked = dict(zip(rules, counts, strict=True))
+        hazards = dict.fromkeys(rules, 40 * (key == "0/4"))
+        store_rows(crawl_folder, TallyRow(DEFAULT_CRAWL, key, hazards=hazards, parked=parked))
+    crawl = OpenCrawl("a fleet", crawl_folder.log, lambda: crawl_folder.store, fleet=True)
+    status = read_status(crawl)
+    shown = [
+        Output().line(line)
+        for line in lines(status, NOW)
+        if line.title == "parked" or line.style == RED
+    ]
+    transcript.add("parked URLs of a fleet", [summary(status), *shown])
 
 
 def test_missing_crawl_is_reported_with_the_remedy(tmp_path: Path, transcript: Transcript) -> None:

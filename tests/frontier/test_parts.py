@@ -1,5 +1,6 @@
 """Parked URLs of a site: kept, probed, and released when their part brings new texts again."""
 
+from collections import Counter
 from collections.abc import Mapping
 
 import pytest
@@ -83,8 +84,12 @@ class TrapSite:
         return [url for url in self.sim.pages() if url.startswith(f"{HOST}{prefix}")]
 
     def parked(self) -> dict[str, int]:
-        """Return the parked parts and their URLs."""
+        """Return the parked parts and their URLs, which the totals of the crawl have, too."""
         row = self.sim.store.table(ParkedPartsRow).get((DEFAULT_CRAWL, SITE))
+        counted, by_rule = self.sim.share(SITE).tally.parked, Counter[str]()
+        for part in row.parts.values() if row else ():
+            by_rule[part.rule] += part.urls
+        assert +counted == +by_rule
         return {name: part.urls for name, part in (row.parts if row else {}).items() if part.urls}
 
     def outcome(self, path: str) -> str:
@@ -316,7 +321,7 @@ def test_probe_is_made_after_a_visit_to_an_expired_robots_txt() -> None:
 @pytest.mark.slow
 def test_memory_of_counters_is_bounded_whatever_the_number_of_sites() -> None:
     caches, store = FrontierCaches(), SqliteStore(Database(":memory:"))
-    parts = Parts(DEFAULT_CRAWL, store, caches.open_partition(), lambda site, at: None)
+    parts = Parts(DEFAULT_CRAWL, store, caches.open_partition(), lambda *_: None, lambda *_: None)
     for n in range(40_000):
         url = f"http://www.site{n}.test/a/b/list?page={n}"
         parts.record_visit(Site(f"site{n}.test"), Visit("1.1.0", url, depth=1), 1.0, 100, 0.0)

@@ -58,7 +58,7 @@ def test_partitions_of_a_frontier_share_what_they_learn_and_crawls_do_not() -> N
     caches, store = FrontierCaches(), SqliteStore(Database(":memory:"))
 
     def open_parts(crawl: str) -> Parts:
-        return Parts(crawl, store, caches.open_partition(), lambda site, at: None)
+        return Parts(crawl, store, caches.open_partition(), lambda *_: None, lambda *_: None)
 
     one, two, other = (open_parts(crawl) for crawl in (DEFAULT_CRAWL, DEFAULT_CRAWL, OTHER_CRAWL))
     one.record_suffix(Site(f"a.{SUFFIX}"))

@@ -166,6 +166,7 @@ class Partition:
         caches = self._caches if not self.shares else self._frontier_caches.open_partition()
         store, key, stored = self._store, self.key, self._stored
         listed = stored.directories.get(crawl, BucketList())
+        tally = Tally(crawl, key, store, now)
         share = CrawlShare(
             crawl,
             self._settings,
@@ -173,10 +174,10 @@ class Partition:
             sites=CrawlSites(self.sites, crawl, self._settings.site_at_once),
             directory=Directory(crawl, listed, store.table(ListedHost)),
             queues=HostQueues(store.table(QueuedUrl), crawl, caches.queue_heads),
-            parts=Parts(crawl, store, caches, self._schedule_site),
+            parts=Parts(crawl, store, caches, self._schedule_site, tally.count_parked),
             parked=ParkedUrls(crawl, stored.parked, store, self._settings.parked_limit),
             plans=Plans(crawl, key, store, now),
-            tally=Tally(crawl, key, store, now),
+            tally=tally,
         )
         if crawl in self._removed:
             share.close()

@@ -96,6 +96,8 @@ MAX_COMMON_TEXTS = 1
 all URLs, if any."""
 Schedule = Callable[[Site, float], None]
 """Wakes a site at a time."""
+CountParked = Callable[[str, int], None]
+"""Counts the URLs that a rule has parked, or fewer of them."""
 
 
 def part_name(part: str, duplicates: int) -> str:
@@ -105,12 +107,18 @@ def part_name(part: str, duplicates: int) -> str:
 
 
 class Parts:
-    """The parts of all sites of a partition, in one *crawl*; *schedule* wakes a site."""
+    """The parts of all sites of a partition, in one *crawl*; *schedule* wakes a site, and
+    *count_parked* counts parked URLs."""
 
     def __init__(
-        self, crawl: str, store: Store, caches: PartitionCaches, schedule: Schedule
+        self,
+        crawl: str,
+        store: Store,
+        caches: PartitionCaches,
+        schedule: Schedule,
+        count_parked: CountParked,
     ) -> None:
-        self._crawl, self._schedule = crawl, schedule
+        self._crawl, self._schedule, self._count_parked = crawl, schedule, count_parked
         self._zones = caches.zones
         self._worth_rows, self._rows = store.table(SiteWorthRow), store.table(ParkedPartsRow)
         self._parked = store.table(ParkedRow)
@@ -531,6 +539,10 @@ class Parts:
         self._put_row(replace(row, parts=parts))
 
     def _put_row(self, row: ParkedPartsRow) -> None:
+        for part in row.parts.values():
+            self._count_parked(part.rule, part.urls)
+        for part in self._row(row.site).parts.values():
+            self._count_parked(part.rule, -part.urls)
         self._parts.put(row.site, row, row.site)
         if not self.is_closed:
             self._rows.put(row)

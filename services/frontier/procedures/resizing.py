@@ -240,6 +240,7 @@ def _make_tally(crawl: str, key: str, parts: list[Portion]) -> TallyRow:
         refused=_add_counts(row.refused for row in rows),
         verdicts=_add_counts(row.verdicts for row in rows),
         hazards=_add_counts(row.hazards for row in rows),
+        parked=_add_counts(row.parked for row in rows),
         latest=tuple(visit for row in rows for visit in row.latest)[-10:],
         failed_urls={name: url for row in rows for name, url in row.failed_urls.items()},
         hours=hours,

@@ -55,6 +55,9 @@ class TallyRow(Row, frozen=True):
     refused: dict[str, int] = msgspec.field(default_factory=dict)
     verdicts: dict[str, int] = msgspec.field(default_factory=dict)
     hazards: dict[str, int] = msgspec.field(default_factory=dict)
+    parked: dict[str, int] = msgspec.field(default_factory=dict)
+    """Rule → URLs that are parked now because of it, about: in a part of a site, or over a budget.
+    In some partitions it may be below 0, after a change of their number."""
     latest: tuple[tuple[str, str], ...] = ()
     """The last few visits: URL and outcome."""
     failed_urls: dict[str, str] = msgspec.field(default_factory=dict)
@@ -185,6 +188,7 @@ class Tally:
         self.received = row.received
         self.outcomes, self.refused = Counter(row.outcomes), Counter(row.refused)
         self.verdicts, self.hazards = Counter(row.verdicts), Counter(row.hazards)
+        self.parked = Counter(row.parked)
         self.latest, self.hours = list(row.latest), dict(row.hours)
         self.failed_urls = dict(row.failed_urls)
         self.harvest, self.applied_verdicts = Harvest(row.harvest), row.applied_verdicts
@@ -230,6 +234,10 @@ class Tally:
         self.failed_urls = {name: one for name, one in self.failed_urls.items() if one != url}
         if event.outcome in FAILURES and event.visit.purpose is not Purpose.USUAL_SITEMAP:
             self.failed_urls[str(event.outcome)] = url
+
+    def count_parked(self, rule: str, urls: int) -> None:
+        """Count *urls* more that *rule* has parked; below 0 for URLs that were released."""
+        self.parked[rule] += urls
 
     def begin_parked(self, record: OffsetAndTime | None) -> bool:
         """Return whether the parked links of *record* are yet to be counted, and note that they
@@ -313,6 +321,7 @@ class Tally:
             refused=dict(self.refused),
             verdicts=dict(self.verdicts),
             hazards=dict(self.hazards),
+            parked={rule: urls for rule, urls in self.parked.items() if urls},
             latest=tuple(self.latest),
             failed_urls=dict(self.failed_urls),
             hours=dict(self.hours),
