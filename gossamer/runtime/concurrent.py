@@ -134,6 +134,10 @@ class Concurrent:
             except Exception as error:
                 self._emit(self._dead_letter(record, error))
 
+    def fits(self, decoded: Sequence[Decoded]) -> int:
+        """Return the number of all of *decoded*: no work waits for another."""
+        return len(decoded)
+
     def submit(self, decoded: Sequence[Decoded]) -> None:
         """Start this work. Work that must not be repeated starts after the log has advanced."""
         if decoded:

@@ -91,6 +91,10 @@ class Strategy(Protocol):
     def control(self, records: Sequence[Record]) -> None:
         """Apply settings of operators."""
 
+    def fits(self, decoded: Sequence[Decoded]) -> int:
+        """Return how many of *decoded*, from the first one on, this step takes. The others are
+        offered again in the next step."""
+
     def submit(self, decoded: Sequence[Decoded]) -> None:
         """Handle these records, or start to."""
 
@@ -144,8 +148,9 @@ class Loop:
         self._waiting: dict[int, str] = {}
         """The partitions that wait for a newer version, with the reason."""
         self._polled: list[Decoded] = []
-        """Polled records that were not submitted, because a server became unavailable, or because
-        their partition was assigned in the same poll and is not restored yet."""
+        """Polled records that were not submitted, because a server became unavailable, because they
+        do not fit a step, or because their partition was assigned in the same poll and is not
+        restored yet."""
         self._restoring = NO_PARTITIONS
         """The partitions whose state is not restored yet, since the last poll."""
         self._paused = NO_PARTITIONS
@@ -189,12 +194,13 @@ class Loop:
             yield from self._assign()
             strategy.prepare()
             yield from self._check_hold()
-            room = max(0, strategy.room() - len(self._ready()))
-            wait = 0.0 if strategy.restoring else timeout
+            left = len(self._ready())
+            room = max(0, strategy.room() - left)
+            wait = 0.0 if strategy.restoring or left else timeout
             paused = self._paused | self._waiting.keys() | strategy.restoring
             found = yield partial(self._reader.poll, wait, room, paused)
             self._polled += decode_all(found)
-            self._is_idle = not found
+            self._is_idle = not (found or left)
             self._find_newer()
             # Partitions change inside the poll. The strategy must know before it gets records.
             yield from self._assign()
@@ -212,10 +218,13 @@ class Loop:
             if self._control_records:
                 strategy.control(self._control_records)
                 self._control_records = []
-        records, restoring = self._ready(), strategy.restoring
+        ready, restoring = self._ready(), strategy.restoring
+        fits = strategy.fits(ready)
+        records = ready[:fits]
         if any(map(has_blob, records)):
             records = yield partial(load_all, records, self._blobs)
-        self._polled = [one for one in self._polled if one.record.partition in restoring]
+        waiting = [one for one in self._polled if one.record.partition in restoring]
+        self._polled = waiting + ready[fits:]
         strategy.submit(records)
         moved = yield from self._advance()
         if self._restoring and not moved:

@@ -5,6 +5,7 @@ The number of records of a step is adapted so that the step ends in time (`StepS
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from itertools import accumulate
 
 import structlog
 
@@ -31,6 +32,9 @@ from gossamer.telemetry.timing import observe_duration
 logger = structlog.get_logger()
 FIRST_STEP = 32
 """Number of records of the first step, whose duration is unknown."""
+FIRST_BYTES = 1 << 18
+"""Bytes of the records of the first step, and of every step at least: five records of a thousand
+URLs."""
 
 
 def sequential_loop(
@@ -73,6 +77,8 @@ class Sequential:
         self._step_seconds = 0.0
         """The duration of the last step with an advance."""
         self._records: Sequence[Record] = ()
+        self._is_cut = False
+        """Whether the records of this step are fewer than were offered."""
         self._outputs: list[Message] = []
         self.is_full = False
         """Whether the last step reached its limit, so that more records are likely waiting."""
@@ -122,6 +128,13 @@ class Sequential:
         """Handle *records* together with the next submitted ones."""
         self._outputs += self._handle(decode_all(records))
 
+    def fits(self, decoded: Sequence[Decoded]) -> int:
+        """Return how many of *decoded* can be handled in time; at least one, if there is one."""
+        sizes = accumulate(len(one.record.value) for one in decoded)
+        count = sum(1 for size in sizes if size <= self._size.bytes)
+        self._is_cut = count < len(decoded)
+        return max(1, count) if decoded else 0
+
     def submit(self, decoded: Sequence[Decoded]) -> None:
         """Read the rows that these records need, and handle the records."""
         self._records = records = [one.record for one in decoded]
@@ -143,7 +156,7 @@ class Sequential:
         if woken := self._is_due(now):
             with self._phase("wake"):
                 orders += self._wake(now, size)
-        self.is_full = len(self._records) >= size or len(orders) >= size
+        self.is_full = self._is_cut or len(self._records) >= size or len(orders) >= size
         if not (self._records or self._outputs or woken):
             return None
         with self._phase("settle"):
@@ -156,7 +169,8 @@ class Sequential:
         """Adapt the size of the next step."""
         self._records, self._outputs = (), []
         self._step_seconds = seconds
-        self._size.adapt(seconds, self.is_full or self._is_overdue(self._clock()))
+        is_full = self.is_full or self._is_overdue(self._clock())
+        self._size.adapt(seconds, is_full, self._is_cut)
 
     def _phase(self, name: str) -> AbstractContextManager[None]:
         return observe_duration("gossamer_step_phase_seconds", service=self.name, phase=name)
@@ -202,21 +216,30 @@ class Sequential:
 
 
 class StepSize:
-    """Number of records for the next step: as many as were recently handled within *limit* seconds.
+    """Number and bytes of the records for the next step: as many as were recently handled within
+    *limit* seconds.
 
     A loop that does not poll seems stuck to its consumer group and to its liveness probe, and the
-    work of a step is lost if the process is killed. A step is therefore bounded by time, not only
-    by records and bytes.
+    work of a step is lost if the process is killed. A step is therefore bounded by time. Small
+    records say nothing about the time of large ones: a record may have one URL or a thousand. So
+    the bytes grow only if a step was limited by bytes.
     """
 
     def __init__(self, limit: float) -> None:
         self._limit = limit
-        self.records = FIRST_STEP
+        self.records, self.bytes = FIRST_STEP, FIRST_BYTES
 
-    def adapt(self, seconds: float, is_full: bool) -> None:
-        """Shrink in proportion after a step beyond the limit, and double after a quick full
-        step."""
+    def adapt(self, seconds: float, is_full: bool, is_cut: bool) -> None:
+        """Shrink in proportion after a step beyond the limit, and double after a quick full step.
+
+        *is_cut*: the bytes limited the step.
+        """
         if seconds > self._limit:
-            self.records = max(1, int(self.records * self._limit / seconds))
-        elif is_full and 2 * seconds <= self._limit:
-            self.records = min(MAX_POLL_RECORDS, 2 * self.records)
+            part = self._limit / seconds
+            self.records = max(1, int(self.records * part))
+            self.bytes = max(FIRST_BYTES, int(self.bytes * part))
+        elif 2 * seconds <= self._limit:
+            if is_full:
+                self.records = min(MAX_POLL_RECORDS, 2 * self.records)
+            if is_cut:
+                self.bytes *= 2

@@ -407,6 +407,23 @@ def test_step_size_grows_with_quick_records(
     assert max(lengths(loop, hours)) == pytest.approx(MAX_POLL_RECORDS * hours.seconds)
 
 
+def test_large_records_after_many_small_ones_do_not_make_a_long_step(
+    hours: Hours, log: SqliteLog, store: SqliteStore
+) -> None:
+    """For example, a sitemap of 50,000 hosts after ordinary links."""
+    loop, hours.seconds = sequential_loop(hours, log, store, lambda: 100.0), 0.0001
+    append_seeds(log, *map(str, range(4 * MAX_POLL_RECORDS)))
+    lengths(loop, hours)
+    hours.seconds = 0.1
+    append_seeds(log, *(f"{number} {'x' * 60_000}" for number in range(100)))
+    large = lengths(loop, hours)
+    assert sum(large) == pytest.approx(100 * hours.seconds)
+    assert max(large) <= 1.0
+    hours.seconds = 0.0001
+    append_seeds(log, *(f"{number} {'x' * 60_000}" for number in range(400)))
+    assert max(lengths(loop, hours)) > 50 * hours.seconds, "quick large records share a step"
+
+
 def test_due_work_is_bounded_like_records(hours: Hours, log: SqliteLog, store: SqliteStore) -> None:
     loop, hours.seconds = sequential_loop(hours, log, store, lambda: 100.0), 1.0
     append_seeds(log, *map(str, range(FIRST_STEP)))
