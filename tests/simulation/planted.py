@@ -36,10 +36,12 @@ from gossamer.events import (
     HostCheckedOut,
     Outcome,
     Page,
+    PageParsed,
     SeedAdded,
     Tombstone,
     UrlsAdmitted,
     UrlsDiscovered,
+    Verdict,
 )
 from gossamer.log import At, GroupOffsets, Headers, Log, Record
 from gossamer.log.codec import E, _headers_of_page, decode, decode_valid, try_decode
@@ -55,7 +57,7 @@ from gossamer.store import Sort, Store
 from gossamer.store.cassandra.errors import is_temporary
 from gossamer.store.cassandra.store import CassandraStore, _by_partition
 from gossamer.web.url import Site
-from services.dedup.documents import is_overtaken
+from services.dedup.documents import Documents, Version, is_overtaken
 from services.dedup.erasing import Erasing
 from services.dedup.rows import DocumentRow
 from services.dedup.service import Dedup
@@ -268,6 +270,16 @@ def _bound_after_a_visit(self: Balance, partition: Partition, site: str, now: fl
 
 def _never_overtaken(row: DocumentRow, at: float) -> bool:
     return False
+
+
+publish_document = Documents.publish
+
+
+def _if_first(
+    self: Documents, page: PageParsed, version: Version, verdict: Verdict, original: str, now: float
+) -> Iterator[Page]:
+    published = [*publish_document(self, page, version, verdict, original, now)]
+    return (one for one in published if not version.change)
 
 
 def _not_read(store: Store, groups: Iterable[Iterable[Key]]) -> None:
@@ -560,6 +572,14 @@ FAULTS = (
         report="on `pages` goes back",
         seams={is_overtaken: _never_overtaken},
         nightly=True,
+    ),
+    Fault(
+        "changed pages",
+        "A changed page is not published.",
+        scenario="revisits",
+        seeds=5,
+        report="its version is not on `pages`",
+        seams={Documents.publish: _if_first},
     ),
     Fault(
         "early quiesce",

@@ -181,14 +181,8 @@ def check_erased(
                 again = name in since or any(name == host_key(url) for url in since)
                 if (name == host or name.startswith(f"{host}/")) and not again:
                     yield f"{name} was erased and is in {table}"
-        newest = {
-            split_key((key or b"").decode())[1]: value
-            for (topic, _), records in broker.logs.items()
-            for key, value in records
-            if topic == "pages"
-        }
-        for url in (url for url, value in newest.items() if value):
-            if url.startswith(f"{host}/") and url not in since:
+        for (_, url), value in find_newest_documents(broker).items():
+            if value and url.startswith(f"{host}/") and url not in since:
                 yield f"{url} was erased and is on `pages`"
 
 
@@ -209,15 +203,9 @@ def check_removed(nodes: Nodes, broker: Broker, removed: Mapping[str, float]) ->
             )
             if row.get("crawl") in removed and not at_once:
                 yield f"{row['crawl']} was removed and has a row in {table}: {row}"
-    newest = {
-        (key or b"").decode(): value
-        for (topic, _), records in broker.logs.items()
-        if topic == PAGES.name
-        for key, value in records
-    }
-    for key in (key for key, value in newest.items() if value):
-        if (crawl := split_key(key)[0]) in removed:
-            yield f"{crawl} was removed and {key} is published"
+    for (crawl, url), value in find_newest_documents(broker, {PAGES.name}).items():
+        if value and crawl in removed:
+            yield f"{crawl} was removed and {url} is published"
     for at in (at for at in broker.logs if is_of_documents(at[0])):
         times = broker.appended_at[at]
         for (name, value), when in zip(broker.logs[at], times, strict=True):
@@ -417,9 +405,49 @@ def check_archived(story: Story, folder: Path, hosts: Mapping[str, float]) -> It
             yield f"the capture of {one['url']} is not in {file}"
 
 
+def check_versions(
+    story: Story, broker: Broker, hosts: Container[str] = (), removed: Container[str] = ()
+) -> Iterator[str]:
+    """Yield each page whose last fetched version is neither published nor superseded by a
+    tombstone, except those of erased *hosts* and of *removed* crawls.
+
+    A version is an entity tag of the server. An earlier version is superseded by the last one.
+    """
+    fetched: dict[Key, dict[float, str]] = defaultdict(dict)
+    poison = " ".join(str(letter) for letter in story.letters)
+    for _, page in story.fetched:
+        visit = page["visit"]
+        if page["status"] == 200 and visit.get("purpose", "page") == "page":
+            tag = dict(page["headers"]).get("ETag", "")
+            fetched[page["crawl"], visit["url"]][page["started_at"]] = tag
+    documents = find_newest_documents(broker)
+    for (crawl, url), versions in fetched.items():
+        if crawl in removed or host_key(url) in hosts or url in poison:
+            continue
+        if (crawl, url) not in documents:
+            yield f"{url} was fetched and never published in {crawl}"
+        elif document := documents[crawl, url]:
+            at, last = json.loads(document)["fetched_at"], max(versions)
+            if at < last and versions.get(at) != versions[last]:
+                yield f"{url} was fetched at {last - START:.0f} and its version is not on `pages`"
+
+
 def is_of_documents(topic: str) -> bool:
     """Return whether *topic* has the documents of all crawls, or of one."""
     return topic == "pages" or topic not in TOPICS
+
+
+def find_newest_documents(
+    broker: Broker, topics: Container[str] | None = None
+) -> dict[Key, bytes | None]:
+    """Return the last value of each document on *topics*, by default on all topics of documents.
+    None is a tombstone."""
+    return {
+        split_key((key or b"").decode()): value
+        for (topic, _), records in broker.logs.items()
+        if (topic in topics if topics is not None else is_of_documents(topic))
+        for key, value in records
+    }
 
 
 def check_crawl_of_page(broker: Broker, crawls: Mapping[str, Crawl]) -> Iterator[str]:

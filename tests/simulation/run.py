@@ -389,6 +389,7 @@ class Run:
         result.broken += promises.check_complete(
             self.story, self.nodes, sites, self.crawls, self.erased, self.removed
         )
+        result.broken += promises.check_versions(self.story, self.broker, self.erased, self.removed)
         result.broken += promises.check_parked(self.nodes)
         result.broken += promises.check_archived(self.story, self.fleet.folder, self.erased)
         result.broken += promises.check_crawl_of_page(self.broker, self.crawls)
