@@ -232,6 +232,24 @@ def _append_hints(run: "Run") -> None:
         run.append(ChangesHinted(at=now, site=site_of(f"{host}/"), host=HostKey(host), hints=hints))
 
 
+def _change_robots(run: "Run") -> None:
+    """Let the robots.txt of a host exclude its pages, once some of them were visited."""
+    visited = {one.host for one in run.sites.requests if not one.url.endswith("/robots.txt")}
+    # While the file cannot be read, the last rules stay in force.
+    hosts = [
+        host
+        for host, site in sorted(run.sites.sites.items())
+        if site.always_answers and not site.forbidden and site.robots[0] != 301
+    ]
+    if not visited.intersection(hosts):
+        if hosts and run.over_at is None:
+            run.sim.later(1.0, _change_robots, run)
+        return
+    host = run.sim.random.choice([host for host in hosts if host in visited])
+    run.note(f"the robots.txt of {host} changes")
+    run.sites.change_robots(host)
+
+
 @dataclass(frozen=True)
 class Deleted:
     """Records that were deleted before a group consumed them."""
@@ -287,6 +305,7 @@ ACTIONS: dict[str, Callable[["Run"], None]] = {
     "fetch": _fetch,
     "removed": _remove_crawl,
     "long sitemap": _append_hints,
+    "robots changed": _change_robots,
     "erased": _erase,
     "records deleted": _delete_unread,
     "upgraded": upgrade,

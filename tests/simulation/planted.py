@@ -61,8 +61,10 @@ from services.dedup.documents import Documents, Version, is_overtaken
 from services.dedup.erasing import Erasing
 from services.dedup.rows import DocumentRow
 from services.dedup.service import Dedup
+from services.fetcher.outcome import Reply
 from services.fetcher.service import Fetcher, OrderRun
-from services.fetcher.visit import leaves_host
+from services.fetcher.steps import Pace
+from services.fetcher.visit import _robots_validity, leaves_host
 from services.frontier.choice.dispatch import Balance
 from services.frontier.partition.parked import SITE_RULES
 from services.frontier.partition.partition import Partition
@@ -355,6 +357,10 @@ def _without_robots(
     settings: FrontierSettings, last_took: float, robots: RobotsRow | None
 ) -> float:
     return max(settings.delay, settings.delay_factor * last_took)
+
+
+def _for_good(pace: Pace, reply: Reply) -> float:
+    return 1e9
 
 
 def _never_again(self: Refusals, crawls: Iterable[CrawlDefined]) -> Iterator[CrawlDefined]:
@@ -681,6 +687,14 @@ FAULTS = (
         seeds=15,
         report="less than the Crawl-delay",
         seams={courtesy_delay: _without_robots},
+    ),
+    Fault(
+        "old robots.txt",
+        "The rules of a robots.txt never expire.",
+        scenario="robots changed",
+        seeds=5,
+        report="is forbidden by robots.txt, since",
+        seams={_robots_validity: _for_good},
     ),
     Fault(
         "released and lost",

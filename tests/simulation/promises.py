@@ -227,9 +227,24 @@ def check_delays(sites: Sites) -> Iterator[str]:
                 yield f"two requests at once to {host}: {_both(one, other)}"
             elif gap < sites.delay - JITTER:
                 yield f"only {gap:.3f} s between two requests to {host}: {_both(one, other)}"
-        for request in requests:
-            if sites.forbids(request.url):
-                yield f"{request.url} is forbidden by robots.txt"
+
+
+def check_robots(sites: Sites, story: Story, robots_age: float, skew: float) -> Iterator[str]:
+    """Yield each request for a page that the robots.txt of its host has disallowed for longer than
+    the age of rules, *robots_age*, and a lease: an order has the rules that were valid when it was
+    made.
+
+    While the file cannot be read, the last rules stay in force.
+    """
+    lease = max((order["expires_at"] - order["at"] for _, order in story.orders), default=0.0)
+    for request in sites.requests:
+        if not sites.forbids(request.url):
+            continue
+        site = sites.sites[request.host]
+        since = site.forbidden_since
+        until = since + robots_age + lease + skew + GRACE if since else 0.0
+        if request.start > until and (site.always_answers or not since):
+            yield f"{request.url} is forbidden by robots.txt, since {max(0.0, since - START):.0f}"
 
 
 def check_crawl_delays(sites: Sites) -> Iterator[str]:

@@ -15,7 +15,7 @@ from gossamer.events import DEFAULT_CRAWL, CrawlDefined, Event, SeedAdded
 from gossamer.events.topics import TOPICS
 from gossamer.log import partition_of
 from gossamer.log.codec import encode
-from gossamer.settings import FrontierSettings
+from gossamer.settings import FrontierSettings, Settings
 from gossamer.settings.servers import ServiceSettings
 from gossamer.web.url import host_key
 from services.frontier.partition.politeness import MAX_RETURNED_ORDER_DELAY
@@ -377,6 +377,8 @@ class Run:
         if self.over_at is None:
             result.broken.append("the crawl did not finish")
         result.broken += promises.check_delays(sites)
+        robots_age = Settings.model_validate(self.fleet.settings).fetcher.robots_age
+        result.broken += promises.check_robots(sites, self.story, robots_age, skew)
         result.broken += promises.check_crawl_delays(sites)
         result.broken += promises.check_crowd(self.story)
         result.broken += promises.check_site_gap(sites, FrontierSettings().site_gap * self.delay)

@@ -184,6 +184,22 @@ FETCHERS_KILLED = Scenario(
     },
     turn=1.0,
 )
+ROBOTS_CHANGED = Scenario(
+    "robots changed",
+    ("robots changed", "kill"),
+    (2, 4),
+    until=15.0,
+    hosts=(4, 6),
+    pages=(30, 40),
+    all_added=True,
+    delay=4.0,
+    settings={
+        "frontier": {"batch": 2, "lease_slack": 9.0},
+        # A crawl lasts for several times the age of its rules.
+        "fetcher": {"robots_age": 20.0, "robots_age_floor": 20.0},
+    },
+    turn=1.0,
+)
 MOVED = Scenario("moved", ("moved", "kill"), (1, 1), until=60.0, hosts=(4, 12))
 SCENARIOS = (
     Scenario(
@@ -280,7 +296,7 @@ SELDOM_SCENARIOS = {
     0: PARKED,
     32: TWO_CRAWLS,
     64: CRAWL_REMOVED,
-    96: TWO_CRAWLS,
+    96: ROBOTS_CHANGED,
     128: CRAWLS_CHANGED,
     160: FETCHERS_KILLED,
     192: CROWDED,

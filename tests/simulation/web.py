@@ -26,6 +26,9 @@ from tests.simulation.kernel import START, Process, Sim
 from tests.simulation.scenarios import Scenario
 
 EXCLUDES = (200, "User-agent: *\nDisallow: /p1\n")
+EXCLUDES_ALL = (200, "User-agent: *\nDisallow: /p\n")
+FORBIDDEN_PATHS = {EXCLUDES: "/p1", EXCLUDES_ALL: "/p"}
+"""The robots.txt of a host → the path that it disallows."""
 CRAWL_DELAY = 3.0
 SLOWER = (200, f"User-agent: *\nCrawl-delay: {CRAWL_DELAY:g}\n")
 CROWD = "crowd.example"
@@ -68,6 +71,8 @@ class Site:
     robots: tuple[int, str] = (404, "")
     forbidden: str = ""
     """The path that its robots.txt disallows. The file may be on another host."""
+    forbidden_since: float = 0.0
+    """The true time at which its robots.txt began to disallow that path."""
     down: Window = (0.0, 0.0)
     nameless: Window = (0.0, 0.0)
     """When its name does not resolve in time."""
@@ -83,6 +88,12 @@ class Site:
     """Mean seconds of an answer."""
     changes: dict[str, float] = field(default_factory=dict)
     """Path → seconds between two versions, for pages that change."""
+
+    @property
+    def always_answers(self) -> bool:
+        """Whether it shows no failure, at any time."""
+        windows = self.down, self.nameless, self.failing, self.flaky, self.busy, self.silent
+        return not any(map(any, windows))
 
     def tag(self, path: str, now: float) -> str:
         """Return the entity tag of *path* at a true time."""
@@ -122,6 +133,14 @@ class Sites:
         host = host_key(url)
         forbidden = self.sites[host].forbidden
         return bool(forbidden) and url.removeprefix(host).startswith(forbidden)
+
+    def change_robots(self, host: str) -> None:
+        """Let the robots.txt of *host* exclude all pages but the home page from now on, also for
+        hosts that redirect to it."""
+        self.sites[host].robots = EXCLUDES_ALL
+        for site in self.sites.values():
+            if (forbidden := _forbidden_path(site, self.sites)) != site.forbidden:
+                site.forbidden, site.forbidden_since = forbidden, self.sim.now
 
     def required_urls(
         self,
@@ -304,7 +323,7 @@ def _forbidden_path(site: Site, sites: dict[str, Site]) -> str:
     for _ in range(REDIRECTS + 1):
         status, text = site.robots
         if status != 301:
-            return "/p1" if site.robots is EXCLUDES else ""
+            return FORBIDDEN_PATHS.get(site.robots, "")
         site = sites[host_key(text)]
     return ""
 
