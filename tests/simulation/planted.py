@@ -57,6 +57,7 @@ from gossamer.store import Sort, Store
 from gossamer.store.cassandra.errors import is_temporary
 from gossamer.store.cassandra.store import CassandraStore, _by_partition
 from gossamer.web.url import Site
+from services.archive.retention import Job, Retention
 from services.dedup.documents import Documents, Version, is_overtaken
 from services.dedup.erasing import Erasing
 from services.dedup.rows import DocumentRow
@@ -361,6 +362,10 @@ def _without_robots(
 
 def _for_good(pace: Pace, reply: Reply) -> float:
     return 1e9
+
+
+def _find_nothing(self: Retention) -> list[Job]:
+    return []
 
 
 def _never_again(self: Refusals, crawls: Iterable[CrawlDefined]) -> Iterator[CrawlDefined]:
@@ -695,6 +700,14 @@ FAULTS = (
         seeds=5,
         report="is forbidden by robots.txt, since",
         seams={_robots_validity: _for_good},
+    ),
+    Fault(
+        "erased bytes",
+        "The records of an erased host stay in the WARC files.",
+        scenario="erased",
+        seeds=5,
+        report="was erased and its .* is in",
+        seams={Retention._find_jobs: _find_nothing},
     ),
     Fault(
         "released and lost",

@@ -21,6 +21,7 @@ from gossamer.events.topics import PAGES, TOPICS
 from gossamer.log.codec import public_key, split_key
 from gossamer.log.control import ControlRow
 from gossamer.web.url import host_key, host_name, site_of
+from services.archive.reading import RecordReader, parse_date
 from services.dedup.content import DigestRow
 from services.frontier.partition.parked import PARKING_RULES, SITE_RULES
 from services.frontier.partition.workbench import Schedule, Workbench
@@ -72,6 +73,10 @@ class Story:
     published: dict[Key, float] = field(default_factory=dict)
     """Crawl and URL → time of the fetch of its newest document."""
     went_back: list[str] = field(default_factory=list)
+
+    def admitted_since(self, time: float) -> set[str]:
+        """Return the URLs that were admitted after *time*."""
+        return {url for (_, url), at in self.admitted_at.items() if at > time}
 
     def copy(self) -> "Story":
         """Return a copy of the story."""
@@ -171,7 +176,7 @@ def check_erased(
 ) -> Iterator[str]:
     """Yield each row and document of an erased host, except of URLs that were admitted later."""
     for host in hosts:
-        since = {url for (_, url), at in story.admitted_at.items() if at > hosts[host]}
+        since = story.admitted_since(hosts[host])
         for table, columns in ABOUT.items():
             rows = [row for rows in nodes.all_named(table).values() for row in rows]
             # Visits on behalf of another host belong to that host.
@@ -184,6 +189,20 @@ def check_erased(
         for (_, url), value in find_newest_documents(broker).items():
             if value and url.startswith(f"{host}/") and url not in since:
                 yield f"{url} was erased and is on `pages`"
+
+
+def check_erased_bytes(story: Story, folder: Path, hosts: Mapping[str, float]) -> Iterator[str]:
+    """Yield each record about an erased host in the WARC files, except of visits after the erasure
+    to URLs that were admitted later, and to robots.txt."""
+    for path in sorted(folder.rglob("*.warc.gz*")) if hosts else ():
+        for record in RecordReader([path.read_bytes()]):
+            host = host_key(record.url) if "://" in record.url else ""
+            if host not in hosts:
+                continue
+            is_wanted = record.url in story.admitted_since(hosts[host])
+            is_later = (parse_date(record.date) or 0.0) > hosts[host] - GRACE
+            if not (is_later and (is_wanted or record.url.endswith("/robots.txt"))):
+                yield f"{record.url} was erased and its {record.kind} is in {path.name}"
 
 
 def check_removed(nodes: Nodes, broker: Broker, removed: Mapping[str, float]) -> Iterator[str]:

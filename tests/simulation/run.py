@@ -321,7 +321,9 @@ class Run:
             and not self.sites.forbids(url)
             and host_key(url) not in self.erased
         }
-        return admitted <= done and (self.links_lost or self._required_urls(outcomes) <= done)
+        if not admitted <= done or not (self.links_lost or self._required_urls(outcomes) <= done):
+            return False
+        return not any(promises.check_erased_bytes(self.story, self.fleet.folder, self.erased))
 
     def _outcomes(self) -> dict[Key, dict[str, Any]]:
         rows = self.nodes.all_named("urls").values()
@@ -385,6 +387,7 @@ class Run:
         result.broken += promises.check_site_concurrency(sites, self.site_at_once)
         result.broken += check_instructions(sites.requests, self.instructions)
         result.broken += promises.check_erased(self.story, self.nodes, self.broker, self.erased)
+        result.broken += promises.check_erased_bytes(self.story, self.fleet.folder, self.erased)
         result.broken += promises.check_removed(self.nodes, self.broker, self.removed)
         result.broken += promises.check_retry_after(self.story, skew)
         result.broken += promises.check_one_partition(self.story, skew)
