@@ -179,6 +179,8 @@ class Broker:
         """The offsets that the members of each group have fetched."""
         self.groups: dict[str, Group] = {}
         self.on_append: list[Callable[[str, int, bytes | None], None]] = []
+        self.at_send: Callable[[Process], None] | None = None
+        """Called with each process that is about to send messages."""
         self.waiting: dict[Client, None] = {}
         """The consumers that wait in a poll, in the order in which they started to wait."""
         self._check()

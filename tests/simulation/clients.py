@@ -386,6 +386,8 @@ class SimProducer:
             by_partition[at].append(sent)
         self._queue = []
         until = self._sim.now + self._timeout
+        if self._broker.at_send:
+            self._broker.at_send(self._process)
         self._sim.effect(0.0)
         # Like librdkafka: messages that were queued before a long pause have timed out after it.
         in_time = self._sim.now <= until

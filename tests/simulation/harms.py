@@ -148,6 +148,20 @@ def _freeze_in_claim(run: "Run") -> None:
         run.fleet.kill(name, run.sim.random.choice([0.5, 15.0]))
 
 
+def _freeze_at_send(run: "Run") -> None:
+    """Stop a frontier between its last check of its claims and the log, for longer than it takes to
+    replace it."""
+    seconds = run.sim.random.choice([10.0, 15.0, 20.0])
+
+    def stop(process: Process) -> None:
+        if process.name.startswith("frontier"):
+            run.note(f"{process.name} stops for {seconds} s as it is about to send")
+            process.freeze(seconds)
+            run.broker.at_send = None
+
+    run.broker.at_send = stop
+
+
 def _stop_kafka(run: "Run") -> None:
     seconds = run.sim.random.choice([1.0, 8.0, 25.0])
     run.note(f"Kafka away for {seconds} s")
@@ -351,9 +365,12 @@ SLOWING = frozenset(
     }
 )
 """Harms that make a single request take seconds or be retried: the step limit does not hold."""
-NAMED_HARMS: dict[str, Callable[["Run"], None]] = {"fetcher killed": _kill_fetcher}
+NAMED_HARMS: dict[str, Callable[["Run"], None]] = {
+    "fetcher killed": _kill_fetcher,
+    "freeze at send": _freeze_at_send,
+}
 """Kinds of harm that a scenario names, and that no run draws."""
-FETCHERS_ALONE = frozenset(NAMED_HARMS)
+FETCHERS_ALONE = frozenset({"fetcher killed"})
 """Harms that hit fetchers alone, each of which is restarted soon."""
 
 MILD = frozenset({"Cassandra hiccup", "node away", "overloaded", "undecided"})

@@ -65,7 +65,7 @@ from services.dedup.service import Dedup
 from services.fetcher.outcome import Reply
 from services.fetcher.service import Fetcher, OrderRun
 from services.fetcher.steps import Pace
-from services.fetcher.visit import _robots_validity, leaves_host
+from services.fetcher.visit import _robots_validity, leaves_host, refusal
 from services.frontier.choice.dispatch import Balance
 from services.frontier.partition.parked import SITE_RULES
 from services.frontier.partition.partition import Partition
@@ -327,6 +327,7 @@ def _no_partitions(self: CrawlRemoval) -> Iterator[tuple[Partition, CrawlShare]]
 
 
 begin_erasure, fetch_urgently = Erasing.begin, UrgentRequests.fetch
+decide_refusal = refusal
 record_refusal = Refusals.record
 
 
@@ -366,6 +367,10 @@ def _for_good(pace: Pace, reply: Reply) -> float:
 
 def _find_nothing(self: Retention) -> list[Job]:
     return []
+
+
+def _not_if_fenced(order: HostCheckedOut, epoch: int, now: float) -> str:
+    return decide_refusal(order, order.epoch, now)
 
 
 def _never_again(self: Refusals, crawls: Iterable[CrawlDefined]) -> Iterator[CrawlDefined]:
@@ -708,6 +713,14 @@ FAULTS = (
         seeds=5,
         report="was erased and its .* is in",
         seams={Retention._find_jobs: _find_nothing},
+    ),
+    Fault(
+        "fence ignored",
+        "A fetcher carries out the orders of a frontier that has lost the partition.",
+        scenario="fenced",
+        seeds=8,
+        report="for an order of an older epoch",
+        seams={refusal: _not_if_fenced},
     ),
     Fault(
         "released and lost",

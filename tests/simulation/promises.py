@@ -18,6 +18,7 @@ from gossamer.bounds import REPLICA_PREFIX
 from gossamer.events import Outcome
 from gossamer.events.hazards import Hazard
 from gossamer.events.topics import PAGES, TOPICS
+from gossamer.log import partition_of
 from gossamer.log.codec import public_key, split_key
 from gossamer.log.control import ControlRow
 from gossamer.web.url import host_key, host_name, site_of
@@ -690,6 +691,24 @@ def check_answered(story: Story) -> Iterator[str]:
     for _, order in story.orders:
         if (order["host"], order["order"]) not in ended:
             yield f"an order of {order['host']} was never answered: its lease expired"
+
+
+def check_epochs(story: Story, partitions: int) -> Iterator[str]:
+    """Yield each visit for an order of a frontier that had lost the partition: an order with a
+    newer epoch was on the log before."""
+    newest: dict[int, int] = defaultdict(int)
+    fenced = dict[tuple[str, str], float]()
+    for at, order in story.orders:
+        number = partition_of(order["site"], partitions)
+        if order["epoch"] < newest[number]:
+            fenced[order["host"], order["order"]] = at
+        newest[number] = max(newest[number], order["epoch"])
+    for _, ended in story.outcomes:
+        is_visit = ended["event"] == "visit_ended" and ended["outcome"] != Outcome.UNVISITED
+        ordered_at = fenced.get((ended.get("host", ""), ended.get("order", "")))
+        if ordered_at is not None and is_visit and not ended["visit"].get("shared"):
+            url = ended["visit"]["url"]
+            yield f"{url} was visited for an order of an older epoch, of {ordered_at - START:.0f}"
 
 
 def check_released(story: Story) -> Iterator[str]:

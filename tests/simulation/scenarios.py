@@ -200,6 +200,22 @@ ROBOTS_CHANGED = Scenario(
     },
     turn=1.0,
 )
+FENCED = Scenario(
+    "fenced",
+    ("freeze at send",),
+    (3, 5),
+    until=60.0,
+    hosts=(8, 12),
+    pages=(20, 30),
+    all_added=True,
+    delay=0.5,
+    settings={
+        # Messages of a process that was stopped are still sent when it has been replaced.
+        "kafka": {"timeout": 30.0},
+        "frontier": {"lease_slack": 60.0, "checked_out_limit": 50, "loaded_limit": 50},
+    },
+    turn=1.0,
+)
 MOVED = Scenario("moved", ("moved", "kill"), (1, 1), until=60.0, hosts=(4, 12))
 SCENARIOS = (
     Scenario(
@@ -304,12 +320,20 @@ SELDOM_SCENARIOS = {
 }
 """Scenarios with one seed of 256 each."""
 
+RAREST_SCENARIOS = {352: FENCED}
+"""Scenarios with one seed of 512 each."""
+
 NAMES = (
     ANYTHING.name,
     *(
         dict.fromkeys(
             scenario.name
-            for scenario in (*SCENARIOS, *RARE_SCENARIOS.values(), *SELDOM_SCENARIOS.values())
+            for scenario in (
+                *SCENARIOS,
+                *RARE_SCENARIOS.values(),
+                *SELDOM_SCENARIOS.values(),
+                *RAREST_SCENARIOS.values(),
+            )
         )
     ),
 )
@@ -320,7 +344,8 @@ def scenario_of(seed: int) -> Scenario:
     turn, place = divmod(seed // 2, len(SCENARIOS))
     if seed % 2 and turn % SCENARIOS[place].rounds == 0:
         return SCENARIOS[place]
-    return RARE_SCENARIOS.get(seed % 32, SELDOM_SCENARIOS.get(seed % 256, ANYTHING))
+    seldom = SELDOM_SCENARIOS.get(seed % 256, ANYTHING)
+    return RARE_SCENARIOS.get(seed % 32, RAREST_SCENARIOS.get(seed % 512, seldom))
 
 
 def seeds_of(name: str, first: int = FIRST_SEED) -> Iterator[int]:
