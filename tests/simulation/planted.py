@@ -83,6 +83,7 @@ from services.frontier.steps.checkout import _charge
 from services.frontier.steps.refusals import Refusal, Refusals, find_exclusion
 from services.frontier.steps.urgent import UrgentRequests, _may_wait
 from services.frontier.tables.hosts import (
+    AppliedRecords,
     HostRow,
     Lease,
     OffsetAndTime,
@@ -371,6 +372,10 @@ def _find_nothing(self: Retention) -> list[Job]:
 
 def _not_if_fenced(order: HostCheckedOut, epoch: int, now: float) -> str:
     return decide_refusal(order, order.epoch, now)
+
+
+def _covers_nothing(self: AppliedRecords, record: OffsetAndTime) -> bool:
+    return False
 
 
 def _never_again(self: Refusals, crawls: Iterable[CrawlDefined]) -> Iterator[CrawlDefined]:
@@ -721,6 +726,14 @@ FAULTS = (
         seeds=8,
         report="for an order of an older epoch",
         seams={refusal: _not_if_fenced},
+    ),
+    Fault(
+        "counted again",
+        "Records that are read again are counted again.",
+        scenario="fenced",
+        seeds=10,
+        report="has counted .* are on the log",
+        seams={AppliedRecords.covers: _covers_nothing},
     ),
     Fault(
         "released and lost",

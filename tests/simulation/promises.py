@@ -70,6 +70,10 @@ class Story:
     admitted: dict[Key, dict[str, Any]] = field(default_factory=dict)
     admitted_at: dict[Key, float] = field(default_factory=dict)
     """Crawl and URL → time of its last admission."""
+    admissions: Counter[str] = field(default_factory=Counter)
+    """Host → its URLs in all records of `urls.admitted`."""
+    verdicts: Counter[str] = field(default_factory=Counter)
+    """Crawl → records of verdicts."""
     letters: list[dict[str, Any]] = field(default_factory=list)
     published: dict[Key, float] = field(default_factory=dict)
     """Crawl and URL → time of the fetch of its newest document."""
@@ -114,6 +118,7 @@ class Story:
     def verdict(self, now: float, event: dict[str, Any]) -> None:
         if event["event"] == "page_deduplicated":
             self.result.add(event["visit"]["id"])
+            self.verdicts[event["crawl"]] += 1
 
     def capture(self, now: float, event: dict[str, Any]) -> None:
         self.archived.append(event)
@@ -123,6 +128,7 @@ class Story:
             keys = [(event["crawl"], found["url"]) for found in event["urls"]]
             self.admitted.update((key, event) for key in keys)
             self.admitted_at.update((key, now) for key in keys)
+            self.admissions.update(host_key(url) for _, url in keys)
 
     def document(self, now: float, event: dict[str, Any]) -> None:
         key, at = (event["crawl"], event["url"]), event["fetched_at"]
@@ -691,6 +697,21 @@ def check_answered(story: Story) -> Iterator[str]:
     for _, order in story.orders:
         if (order["host"], order["order"]) not in ended:
             yield f"an order of {order['host']} was never answered: its lease expired"
+
+
+def check_counters(story: Story, nodes: Nodes) -> Iterator[str]:
+    """Yield each counter that exceeds the number of records on the log, each of which counts once,
+    however often it is read. After a crash, a record may be missing in a counter."""
+    for row in (row for rows in nodes.all_named("hosts").values() for row in rows):
+        counted, logged = row["totals_admitted"], story.admissions[row["host"]]
+        if counted > logged:
+            yield f"{row['host']} has counted {counted} admitted URLs, and {logged} are on the log"
+    verdicts = Counter[str]()
+    for row in (row for rows in nodes.all_named("tallies").values() for row in rows):
+        verdicts[row["crawl"]] += sum(row["verdicts"].values())
+    for crawl, counted in verdicts.items():
+        if counted > (logged := story.verdicts[crawl]):
+            yield f"{crawl} has counted {counted} verdicts, and {logged} are on the log"
 
 
 def check_epochs(story: Story, partitions: int) -> Iterator[str]:

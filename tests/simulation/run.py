@@ -391,6 +391,8 @@ class Run:
         result.broken += promises.check_removed(self.nodes, self.broker, self.removed)
         result.broken += promises.check_retry_after(self.story, skew)
         result.broken += promises.check_one_partition(self.story, skew)
+        if not self.links_lost:
+            result.broken += promises.check_counters(self.story, self.nodes)
         if "resized" not in self.kinds:
             result.broken += promises.check_epochs(self.story, PARTITIONS)
         result.broken += promises.check_complete(
