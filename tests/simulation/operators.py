@@ -233,13 +233,15 @@ def _append_hints(run: "Run") -> None:
 
 
 def _change_robots(run: "Run") -> None:
-    """Let the robots.txt of a host exclude its pages, once some of them were visited."""
+    """Let the robots.txt of a host change, once some of its pages were visited."""
     visited = {one.host for one in run.sites.requests if not one.url.endswith("/robots.txt")}
     # While the file cannot be read, the last rules stay in force.
     hosts = [
         host
         for host, site in sorted(run.sites.sites.items())
-        if site.always_answers and not site.forbidden and site.robots[0] != 301
+        if site.always_answers
+        and not (site.forbidden or site.reserved_since)
+        and site.robots[0] != 301
     ]
     if not visited.intersection(hosts):
         if hosts and run.over_at is None:

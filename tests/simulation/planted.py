@@ -57,6 +57,7 @@ from gossamer.store import Sort, Store
 from gossamer.store.cassandra.errors import is_temporary
 from gossamer.store.cassandra.store import CassandraStore, _by_partition
 from gossamer.web.url import Site
+from gossamer.web.usage.statements import Statement, limit_statements
 from services.archive.retention import Job, Retention
 from services.dedup.documents import Documents, Version, is_overtaken
 from services.dedup.erasing import Erasing
@@ -376,6 +377,10 @@ def _not_if_fenced(order: HostCheckedOut, epoch: int, now: float) -> str:
 
 def _covers_nothing(self: AppliedRecords, record: OffsetAndTime) -> bool:
     return False
+
+
+def _without_statements(statements: Iterable[Statement]) -> tuple[Statement, ...]:
+    return ()
 
 
 def _never_again(self: Refusals, crawls: Iterable[CrawlDefined]) -> Iterator[CrawlDefined]:
@@ -708,8 +713,16 @@ FAULTS = (
         "The rules of a robots.txt never expire.",
         scenario="robots changed",
         seeds=5,
-        report="is forbidden by robots.txt, since",
+        report="is forbidden by robots.txt, since|without the reservation in robots.txt",
         seams={_robots_validity: _for_good},
+    ),
+    Fault(
+        "statements lost",
+        "A page lacks the statements about its use in robots.txt.",
+        scenario="robots changed",
+        seeds=5,
+        report="without the reservation in robots.txt",
+        seams={limit_statements: _without_statements},
     ),
     Fault(
         "erased bytes",

@@ -256,21 +256,42 @@ def check_delays(sites: Sites) -> Iterator[str]:
 
 
 def check_robots(sites: Sites, story: Story, robots_age: float, skew: float) -> Iterator[str]:
-    """Yield each request for a page that the robots.txt of its host has disallowed for longer than
-    the age of rules, *robots_age*, and a lease: an order has the rules that were valid when it was
-    made.
+    """Yield each request for a page that the robots.txt of its host has disallowed for so long that
+    the rules before it may no longer be used.
 
     While the file cannot be read, the last rules stay in force.
     """
-    lease = max((order["expires_at"] - order["at"] for _, order in story.orders), default=0.0)
+    usable = _usable_for(story, robots_age, skew)
     for request in sites.requests:
         if not sites.forbids(request.url):
             continue
         site = sites.sites[request.host]
         since = site.forbidden_since
-        until = since + robots_age + lease + skew + GRACE if since else 0.0
+        until = since + usable if since else 0.0
         if request.start > until and (site.always_answers or not since):
             yield f"{request.url} is forbidden by robots.txt, since {max(0.0, since - START):.0f}"
+
+
+def check_consent(sites: Sites, story: Story, robots_age: float, skew: float) -> Iterator[str]:
+    """Yield each page with statements about its use that the robots.txt of its host did not make
+    when the page was fetched."""
+    usable = _usable_for(story, robots_age, skew)
+    for _, page in story.fetched:
+        url, at = page["visit"]["url"], page["started_at"]
+        site, is_reserved = sites.sites[page["host"]], bool(page.get("usage_statements"))
+        since = site.reserved_since or inf
+        if is_reserved and at < since - skew:
+            yield f"{url} was fetched at {at - START:.0f}, and reserved by a later robots.txt"
+        is_page = page["status"] == 200 and page["visit"].get("purpose", "page") == "page"
+        if is_page and site.always_answers and not is_reserved and at > since + usable:
+            yield f"{url} was fetched at {at - START:.0f} without the reservation in robots.txt"
+
+
+def _usable_for(story: Story, robots_age: float, skew: float) -> float:
+    """Return the seconds for which the rules of a robots.txt may be used after it has changed: the
+    age of rules, and a lease, because an order has the rules that were valid when it was made."""
+    lease = max((order["expires_at"] - order["at"] for _, order in story.orders), default=0.0)
+    return robots_age + lease + skew + GRACE
 
 
 def check_crawl_delays(sites: Sites) -> Iterator[str]:

@@ -381,6 +381,7 @@ class Run:
         result.broken += promises.check_delays(sites)
         robots_age = Settings.model_validate(self.fleet.settings).fetcher.robots_age
         result.broken += promises.check_robots(sites, self.story, robots_age, skew)
+        result.broken += promises.check_consent(sites, self.story, robots_age, skew)
         result.broken += promises.check_crawl_delays(sites)
         result.broken += promises.check_crowd(self.story)
         result.broken += promises.check_site_gap(sites, FrontierSettings().site_gap * self.delay)

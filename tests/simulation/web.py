@@ -27,6 +27,7 @@ from tests.simulation.scenarios import Scenario
 
 EXCLUDES = (200, "User-agent: *\nDisallow: /p1\n")
 EXCLUDES_ALL = (200, "User-agent: *\nDisallow: /p\n")
+RESERVES = (200, "User-agent: *\nContent-Usage: train-ai=n\n")
 FORBIDDEN_PATHS = {EXCLUDES: "/p1", EXCLUDES_ALL: "/p"}
 """The robots.txt of a host → the path that it disallows."""
 CRAWL_DELAY = 3.0
@@ -73,6 +74,9 @@ class Site:
     """The path that its robots.txt disallows. The file may be on another host."""
     forbidden_since: float = 0.0
     """The true time at which its robots.txt began to disallow that path."""
+    reserved_since: float = 0.0
+    """The true time at which its robots.txt began to reserve the use of its pages; 0: it does not.
+    """
     down: Window = (0.0, 0.0)
     nameless: Window = (0.0, 0.0)
     """When its name does not resolve in time."""
@@ -135,12 +139,14 @@ class Sites:
         return bool(forbidden) and url.removeprefix(host).startswith(forbidden)
 
     def change_robots(self, host: str) -> None:
-        """Let the robots.txt of *host* exclude all pages but the home page from now on, also for
-        hosts that redirect to it."""
-        self.sites[host].robots = EXCLUDES_ALL
+        """Let the robots.txt of *host* exclude all pages but the home page from now on, or reserve
+        the use of pages; also for hosts that redirect to it."""
+        self.sites[host].robots = self.sim.random.choice([EXCLUDES_ALL, RESERVES])
         for site in self.sites.values():
             if (forbidden := _forbidden_path(site, self.sites)) != site.forbidden:
                 site.forbidden, site.forbidden_since = forbidden, self.sim.now
+            if _robots_of(site, self.sites) is RESERVES and not site.reserved_since:
+                site.reserved_since = self.sim.now
 
     def required_urls(
         self,
@@ -319,13 +325,17 @@ def make_sites(sim: Sim, hosts: int, pages: int, delay: float, scenario: Scenari
 
 
 def _forbidden_path(site: Site, sites: dict[str, Site]) -> str:
-    """Return the path that the robots.txt of *site* disallows, on any host after redirects."""
+    """Return the path that the robots.txt of *site* disallows."""
+    return FORBIDDEN_PATHS.get(_robots_of(site, sites), "")
+
+
+def _robots_of(site: Site, sites: dict[str, Site]) -> tuple[int, str]:
+    """Return the robots.txt of *site*, on any host after redirects."""
     for _ in range(REDIRECTS + 1):
-        status, text = site.robots
-        if status != 301:
-            return FORBIDDEN_PATHS.get(site.robots, "")
-        site = sites[host_key(text)]
-    return ""
+        if site.robots[0] != 301:
+            return site.robots
+        site = sites[host_key(site.robots[1])]
+    return (404, "")
 
 
 def _site(sim: Sim, host: str, names: list[str], pages: int, fan: int, mood: str) -> Site:
