@@ -348,6 +348,8 @@ RESTORES: dict[str, Callable[["Run"], None]] = {
     "moved": move_away_and_back,
 }
 """These harms stop all services, and have scenarios of their own."""
+REPARTITIONING = frozenset({"resized", "moved"})
+"""Harms after which the fleet may have another number of partitions."""
 SLOWING = frozenset(
     {
         "Cassandra slow",

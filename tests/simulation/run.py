@@ -28,6 +28,7 @@ from tests.simulation.harms import (
     HARMS,
     MILD,
     NAMED_HARMS,
+    REPARTITIONING,
     RESTORES,
     SKEW,
     SLOW_FOR,
@@ -394,7 +395,7 @@ class Run:
         result.broken += promises.check_one_partition(self.story, skew)
         if not self.links_lost:
             result.broken += promises.check_counters(self.story, self.nodes)
-        if "resized" not in self.kinds:
+        if REPARTITIONING.isdisjoint(self.kinds):
             result.broken += promises.check_epochs(self.story, PARTITIONS)
         result.broken += promises.check_complete(
             self.story, self.nodes, sites, self.crawls, self.erased, self.removed
