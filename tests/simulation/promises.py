@@ -490,7 +490,8 @@ def check_versions(
             yield f"{url} was fetched and never published in {crawl}"
         elif document := documents[crawl, url]:
             at, last = json.loads(document)["fetched_at"], max(versions)
-            if at < last and versions.get(at) != versions[last]:
+            # A document whose date was corrected has an unknown version.
+            if at < last and versions.get(at, versions[last]) != versions[last]:
                 yield f"{url} was fetched at {last - START:.0f} and its version is not on `pages`"
 
 
