@@ -2,11 +2,11 @@
 
 It reports JSON lines on standard output: `partitions` whenever they change; `read` (topic,
 partition and offset of each record) with `moved` for every batch; `peak`, its memory, at the end. A
-member is `eager` and commits all that it reads; or `full`, and only sends heartbeats; or `late`: it
+member is `eager` and commits all that it reads; or `busy`, and takes a while for it; or `full`, and only sends heartbeats; or `late`: it
 reports what it `holds`, and commits it after SIGUSR1; or `brief`: it ends, as if killed, when it is
 asked to give up partitions; or `passing`: it stops itself (SIGSTOP) as soon as its passing member
 waits for the group. A named one reports when it has made the group divide its partitions
-again (`is_complete`).
+again (`is_complete`). Each reports why it has opened its log again (`reopened`).
 """
 
 import json
@@ -20,7 +20,6 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from confluent_kafka import ConsumerGroupState
 from confluent_kafka.admin import AdminClient
 
 from gossamer.errors import Unavailable
@@ -124,6 +123,7 @@ def main(settings: str, group: str, name: str, how: str) -> None:
                 be_member(log.reader(group, TOPICS, Nothing()), how, running)  # type: ignore[arg-type]
             except Unavailable as error:
                 print(f"{name}: {error}", file=sys.stderr)
+                say(reopened=str(error))
     say(peak=peak())
 
 
@@ -145,6 +145,8 @@ def be_member(reader: Reader, how: str, running: list[bool]) -> None:
         if records and how == "late":
             say(holds=len(records))
             signal.sigwait([signal.SIGUSR1])
+        if records and how == "busy":
+            time.sleep(0.2)
         if records:
             moved = reader.advance(records, ())
             say(read=[[r.topic, r.partition, r.offset] for r in records], moved=moved)
@@ -156,16 +158,11 @@ def be_member(reader: Reader, how: str, running: list[bool]) -> None:
 
 
 def stop_while_joining(reader: KafkaReader) -> None:
-    """Stop this process when its passing member has joined, and the group waits for the others."""
-    settings, passing = reader._settings, reader._passing._consumer
+    """Stop this process as soon as its passing member is in the group, beside it and another."""
+    admin = AdminClient({"bootstrap.servers": reader._settings.servers})
     name = reader._gaps._group
-    admin = AdminClient({"bootstrap.servers": settings.servers})
-    while True:
-        found = admin.describe_consumer_groups([name])[name].result()
-        members = [member.member_id for member in found.members]
-        is_waiting = found.state is ConsumerGroupState.PREPARING_REBALANCING
-        if is_waiting and passing.memberid() in members:
-            break
+    while len(admin.describe_consumer_groups([name])[name].result().members) < 3:
+        pass
     os.kill(os.getpid(), signal.SIGSTOP)
 
 

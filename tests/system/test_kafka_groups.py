@@ -170,6 +170,18 @@ def test_member_that_rejoins_under_its_name_causes_no_rebalance(
     assert first.changes == changes, "the other noticed"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("session", [KafkaSettings().session])
+def test_members_that_start_together_commit_while_they_join(
+    log: KafkaLog, group: str, join: Join
+) -> None:
+    members = join("one", "busy"), join("two", "busy")
+    while not all(member.is_complete for member in members):
+        append(log, 12)
+    until(lambda: lag_of(log, group) == 0, "all is read")
+    assert not [what for member in members for what in member.reports if "reopened" in what]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("session", [30.0])
 def test_partitions_of_a_member_that_ends_during_a_rebalance_get_an_owner(

@@ -13,6 +13,7 @@ fetching the other topics while it holds enough of their records itself.
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
+from threading import Event, Thread
 from typing import Any
 
 import structlog
@@ -89,12 +90,16 @@ class PassingMember:
     without a rebalance. If that process ended in the middle of one, after it had given up
     partitions and before their new owner was determined, nobody would ever own them. This member
     subscribes to the control topic, so that no partition of the others moves to it.
+
+    It has a thread of its own. A commit of the reader waits for the rebalance, on the same
+    connection, and the rebalance waits for this member.
     """
 
     def __init__(self, configuration: dict[str, Any], settings: KafkaSettings) -> None:
         self._configuration, self._topic = configuration, settings.prefix + CONTROL.name
         self._consumer: Any = None
-        self._has_joined = False
+        self._thread: Thread | None = None
+        self._has_joined = Event()
 
     @property
     def is_inside(self) -> bool:
@@ -102,23 +107,28 @@ class PassingMember:
         return self._consumer is not None
 
     def pass_through(self) -> bool:
-        """Continue to join or leave; return whether that is done."""
-        if self._consumer is None:
+        """Begin to join, unless that is done; return whether it has left."""
+        if self._thread is None:
             self._consumer = GroupConsumer(self._configuration)
-            self._consumer.subscribe([self._topic], self._note_assignment, _accept_revocation)
-        self._consumer.poll(0)
-        if self._has_joined:
-            self.close()
-        return self._has_joined
+            self._thread = Thread(target=self._join_and_leave, name="passing", daemon=True)
+            self._thread.start()
+        return not self.is_inside
+
+    def _join_and_leave(self) -> None:
+        self._consumer.subscribe([self._topic], self._note_assignment, _accept_revocation)
+        while not self._has_joined.is_set():
+            self._consumer.poll(MAX_WAIT)
+        self._consumer.close()
+        self._consumer = None
 
     def close(self) -> None:
         """Leave the group."""
-        if self._consumer is not None:
-            self._consumer.close()
-        self._consumer = None
+        self._has_joined.set()
+        if self._thread is not None:
+            self._thread.join()
 
     def _note_assignment(self, *_: Any) -> None:
-        self._has_joined = True
+        self._has_joined.set()
 
 
 def _accept_revocation(*_: Any) -> None:
@@ -201,9 +211,7 @@ class KafkaReader:
 
         Raise Gap if records that the group has not consumed are missing.
         """
-        # Once it has begun to join, the passing member is served until it has left. If this member
-        # was evicted, it waits for the group, and the group waits for the passing member.
-        if not self._is_complete and (self._passing.is_inside or self._consumer.memberid()):
+        if not self._is_complete and self._consumer.memberid():
             self._is_complete = self._passing.pass_through()
         if self._unchecked:
             self._check_committed()
