@@ -8,9 +8,9 @@ messages are appended at once. After a crash during the work, another service mu
 results are missing: the frontier does when the order's lease expires.
 
 Work that must not be repeated survives an outage of the log. It continues, and its messages are
-held. The next successful advance includes the records and messages of the failed ones. A member
-that was fenced during the outage joins its group again. Work that may be repeated is dropped
-instead, and log and store are reopened.
+held. The next successful advance includes the records and messages of the failed ones. Work that
+may be repeated is dropped instead, and log and store are reopened. All work of a member that was
+fenced is cancelled, because another process may have its name.
 """
 
 import asyncio
@@ -296,21 +296,17 @@ class ConcurrentRunner:
             self._thread.shutdown()
 
     async def _steps(self, stop: asyncio.Event) -> None:
-        strategy, growing, fenced = self._strategy, retry_waits(), False
+        strategy, growing = self._strategy, retry_waits()
         while not stop.is_set():
             try:
                 timeout = strategy.timeout()
                 moved = await self._loop.step_in(self._thread, timeout)
                 await strategy.rest(moved)
                 if timeout is not None:
-                    # Only a step with a poll shows that the member was not fenced again.
-                    growing, fenced = retry_waits(), False
+                    growing = retry_waits()
             except Unavailable as error:
-                if fenced or not strategy.is_at_stake:
+                if isinstance(error, Fenced) or not strategy.is_at_stake:
                     raise
-                if fenced := isinstance(error, Fenced):
-                    # Work in progress belongs to no other member, and continues.
-                    await self._loop.rejoin_in(self._thread)
                 logger.warning(
                     "log or store unavailable: keeping work in progress",
                     reason=str(error),

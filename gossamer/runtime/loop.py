@@ -177,10 +177,6 @@ class Loop:
         polled."""
         return await _run_in(thread, self._step(timeout))
 
-    async def rejoin_in(self, thread: Executor) -> None:
-        """Leave the group and join it again as a new member."""
-        await _run_in(thread, self._rejoin())
-
     async def flush_in(self, thread: Executor) -> None:
         """Advance the log past all finished records."""
         self.began = clock.steady()
@@ -353,12 +349,6 @@ class Loop:
         observe("gossamer_step_seconds", seconds, service=name)
         self._strategy.finish_advance(ours, seconds)
         return True
-
-    def _rejoin(self) -> Blocking[None]:
-        yield self._reader.close
-        self._reader = yield self._open
-        self._assigned, self._polled, self._waiting, self._paused_by = None, [], {}, None
-        self._strategy.assign(frozenset())
 
     def close(self) -> None:
         """Leave the group."""

@@ -14,7 +14,14 @@ from dataclasses import dataclass, field
 import structlog
 
 from gossamer import clock
-from gossamer.errors import MAX_RETRY_WAIT, BadSettings, GossamerError, Unavailable, retry_waits
+from gossamer.errors import (
+    MAX_RETRY_WAIT,
+    BadSettings,
+    Fenced,
+    GossamerError,
+    Unavailable,
+    retry_waits,
+)
 from gossamer.log.throttling import Hold, hold_nothing
 from gossamer.runtime.backends import check_fleet, open_fleet
 from gossamer.runtime.health import Health, ObservedLog
@@ -32,6 +39,11 @@ POLL_TIMEOUT = 0.5
 MIN_STEP_INTERVAL = 0.2
 """Minimum seconds between two steps of a busy service. Records of this time share one flush, append
 and commit. A record for an idle service is handled at once."""
+
+FENCE_INTERVAL = 60.0
+"""Maximum seconds between two fences by another process. A restarting broker may fence a member
+once. A process with the same name does it again, as soon as it has noticed that this one has
+rejoined."""
 
 logger = structlog.get_logger()
 
@@ -119,9 +131,9 @@ def start_process(service: str) -> Process:
 def retry(process: Process, attempt: Callable[[], None]) -> int:
     """Repeat *attempt* while a server is unavailable. Return the exit status.
 
-    The waits between attempts grow. Other failures are not retried.
+    The waits between attempts grow. Other failures are not retried, nor is a second fence.
     """
-    growing = retry_waits()
+    growing, fenced_at = retry_waits(), float("-inf")
     try:
         while not process.stop.is_set():
             began = clock.steady()
@@ -129,7 +141,16 @@ def retry(process: Process, attempt: Callable[[], None]) -> int:
                 attempt()
                 break
             except Unavailable as error:
-                lasted = clock.steady() - began
+                now = clock.steady()
+                if isinstance(error, Fenced):
+                    if now < fenced_at + FENCE_INTERVAL:
+                        raise GossamerError(
+                            f"another process is the member {process.member} of the group, and "
+                            "has taken this one's place twice: stop one of them, or set "
+                            "service.instance to another name"
+                        ) from error
+                    fenced_at = now
+                lasted = now - began
                 growing = retry_waits() if lasted > 2 * MAX_RETRY_WAIT else growing
                 wait = next(growing)
                 logger.warning(

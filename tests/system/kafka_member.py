@@ -2,11 +2,12 @@
 
 It reports JSON lines on standard output: `partitions` whenever they change; `read` (topic,
 partition and offset of each record) with `moved` for every batch; `peak`, its memory, at the end. A
-member is `eager` and commits all that it reads; or `busy`, and takes a while for it; or `full`, and only sends heartbeats; or `late`: it
-reports what it `holds`, and commits it after SIGUSR1; or `brief`: it ends, as if killed, when it is
-asked to give up partitions; or `passing`: it stops itself (SIGSTOP) as soon as its passing member
-waits for the group. A named one reports when it has made the group divide its partitions
-again (`is_complete`). Each reports why it has opened its log again (`reopened`).
+member is `eager` and commits all that it reads; or `busy`, and takes a while for it; or `full`, and
+only sends heartbeats; or `late`: it reports what it `holds`, and commits it after SIGUSR1; or
+`brief`: it ends, as if killed, when it is asked to give up partitions; or `passing`: it stops
+itself (SIGSTOP) as soon as its passing member waits for the group. A named one reports when it has
+made the group divide its partitions again (`is_complete`). Each reports why it has opened its log
+again (`reopened`).
 """
 
 import json

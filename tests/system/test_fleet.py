@@ -84,6 +84,25 @@ def test_hosts_of_a_killed_fetcher_go_on_after_its_restart_under_default_leases(
         assert_whole(live_fleet, DELAY)
 
 
+@pytest.mark.slow
+def test_older_of_two_fetchers_with_one_name_ends_and_says_what_to_do(
+    tmp_path: Path, kafka: str, cassandra: int
+) -> None:
+    settings = {**of_servers(kafka, cassandra), "GOSSAMER_FRONTIER__DELAY": str(DELAY)}
+    with SynthWeb(SMALL) as web, fleet(web, tmp_path, 1, **settings) as live_fleet:
+        [older] = live_fleet.of("fetcher")
+        live_fleet.seed()
+        until(lambda: len(page_answers(web)) >= 20, "the first pages")
+        newer = live_fleet.add("fetcher", 1)
+        live_fleet.members.remove(older)
+        until(lambda: not older.running, "the older one ends")
+        assert older.stop() == 1
+        assert "set service.instance to another name" in older.output()
+        until(lambda: newer.ready, "the newer one works")
+        crawl_to_the_end(live_fleet)
+        assert_whole(live_fleet, DELAY)
+
+
 @pytest.mark.long
 def test_fleet_of_two_visits_exactly_the_reachable_and_allowed_urls(
     tmp_path: Path, kafka: str, cassandra: int

@@ -63,9 +63,8 @@ async def serve_as_a_process(
 ) -> None:
     """Fetch until *stop*; start again after a fence, as a process of a fleet does.
 
-    The broker may fence a static member that rejoins twice. A fetcher with visits to report joins
-    again and continues; only one that has reported all of them starts again. If visits were
-    cancelled by that, their outcome would not be a page.
+    The broker may fence a static member that rejoins twice. The visits have ended by then. If they
+    were repeated or lost, the pages would not be reported once.
     """
     while not stop.is_set():
         try:
