@@ -17,7 +17,8 @@ orders for other addresses.
 
 Slots. Each request to an address holds a slot. A single fetcher counts its own slots. The fetchers
 of a fleet lease slots in the store for a limited time. The slots of a crashed fetcher become free
-when its leases have expired by every clock within the tolerated skew. A fetcher that finds no free
+when it has started again under its name, or when its leases have expired by every clock within the
+tolerated skew. A fetcher that finds no free
 slot writes a row that requests one. Fetchers with more than an equal part of the slots then let
 leases expire.
 
@@ -31,7 +32,7 @@ from functools import lru_cache
 from ipaddress import ip_address, ip_network
 from math import inf
 from typing import Protocol
-from uuid import uuid4
+from zlib import crc32
 
 from gossamer.clock import Clock
 from gossamer.store import Row, Store
@@ -41,6 +42,8 @@ CACHE_SIZE = 10_000
 """Sites whose last start is cached. More addresses than this are cached only while in use."""
 MAX_ADDRESS_WAIT = 2.0
 """Seconds for which an order waits for its address before it is returned."""
+REQUEST_SLOTS = 1 << 16
+"""Number of slot numbers for requests of a slot."""
 DURATION_WEIGHT = 0.2
 """Weight of the last request in the moving average of durations."""
 
@@ -258,20 +261,21 @@ class LocalSlots:
 
 
 class LeasedSlots:
-    """The slots of a fleet: leased in *store* for *term* seconds.
+    """The slots of a fleet: leased in *store* for *term* seconds, by the fetcher *name*.
 
-    The clocks of the fetchers differ by at most *tolerance* seconds.
+    A fetcher that has started again under its name uses the slots of its former process, which is
+    dead. The clocks of the fetchers differ by at most *tolerance* seconds.
     """
 
     blocks = True
 
     def __init__(
-        self, store: Store, at_once: int, clock: Clock, term: float, tolerance: float
+        self, store: Store, name: str, at_once: int, clock: Clock, term: float, tolerance: float
     ) -> None:
         self._rows, self._at_once, self._clock = store.table(AddressSlot), at_once, clock
         self._term, self._tolerance = term, tolerance
-        self._fetcher = uuid4().hex
-        self._request_slot = at_once + int(self._fetcher[:4], 16)
+        self._fetcher = name
+        self._request_slot = at_once + crc32(name.encode()) % REQUEST_SLOTS
         """Slot number of the row by which this fetcher requests a slot."""
 
     def acquire(self, address: str, in_use: Collection[int]) -> tuple[int, float] | None:

@@ -43,12 +43,9 @@ class Coordination(NamedTuple):
 def coordinate_fleet(settings: Settings, log: Log, store: Store) -> Coordination:
     """Return the coordination of a fleet, through the store."""
     term, skew = LEASE_VISITS * settings.fetcher.visit_limit, settings.frontier.lease_slack / 2
-    at_once = settings.fetcher.address_at_once
-    return Coordination(
-        claimed_epoch(log, store),
-        LeasedSlots(store, at_once, clock.now, term, skew),
-        settings.service.instance,
-    )
+    at_once, name = settings.fetcher.address_at_once, settings.service.instance
+    slots = LeasedSlots(store, name, at_once, clock.now, term, skew)
+    return Coordination(claimed_epoch(log, store), slots, name)
 
 
 def fixed_epoch(epoch: int) -> EpochOf:

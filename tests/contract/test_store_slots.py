@@ -1,6 +1,7 @@
 """Fetchers of a fleet lease slots of addresses from a common store."""
 
 from collections.abc import Callable
+from itertools import count
 from typing import Any, cast
 
 import pytest
@@ -24,9 +25,13 @@ def clock() -> Clock:
     return Clock()
 
 
-def fetcher(data: Data, clock: Clock, at_once: int = 3) -> LeasedSlots:
-    """Return the slots of one fetcher."""
-    return LeasedSlots(data.open().store, at_once, clock, term=100.0, tolerance=20.0)
+names = (f"fetcher-{number}" for number in count())
+
+
+def fetcher(data: Data, clock: Clock, at_once: int = 3, name: str = "") -> LeasedSlots:
+    """Return the slots of one fetcher, with a name of its own unless it is given."""
+    name = name or next(names)
+    return LeasedSlots(data.open().store, name, at_once, clock, term=100.0, tolerance=20.0)
 
 
 @pytest.mark.only("decides_at_once")
@@ -64,6 +69,14 @@ def test_slot_of_a_stopped_fetcher_is_free_after_its_lease_and_the_tolerance(
     assert dead.lease(ADDRESS, ()) is None, "the first fetcher has lost its slot"
 
 
+@pytest.mark.only("decides_at_once")
+def test_slot_of_a_killed_fetcher_is_free_for_its_next_process(data: Data, clock: Clock) -> None:
+    dead, other = fetcher(data, clock, 2, "one"), fetcher(data, clock, 2, "other")
+    assert [dead.lease(ADDRESS, had) for had in ((), {0})] == [0, 1]
+    assert other.lease(ADDRESS, ()) is None
+    assert fetcher(data, clock, 2, "one").lease(ADDRESS, ()) == 0
+
+
 class InterruptedStore:
     """A store and its tables, of a fetcher that is interrupted after each scan."""
 
@@ -89,6 +102,6 @@ def test_slot_that_is_renewed_during_a_scan_is_not_taken_over(data: Data, clock:
     clock.now += 121.0
     renewed: list[int | None] = []
     store = InterruptedStore(data.open().store, lambda: renewed.append(idle.lease(ADDRESS, ())))
-    other = LeasedSlots(cast(Store, store), 1, clock, term=100.0, tolerance=20.0)
+    other = LeasedSlots(cast(Store, store), next(names), 1, clock, term=100.0, tolerance=20.0)
     assert other.lease(ADDRESS, ()) is None
     assert renewed == [0]
