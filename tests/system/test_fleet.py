@@ -34,8 +34,7 @@ SETTINGS = {
     "GOSSAMER_FETCHER__ADDRESS_GAP": "0",
 }
 SHORT_LEASE = {"GOSSAMER_FRONTIER__LEASE_SLACK": "2", "GOSSAMER_FETCHER__VISIT_LIMIT": "4"}
-"""The slots of an address that a dead fetcher holds are free after four of the longest visits, and
-a fetcher that is stopped for longer than its leases is not stopped for minutes."""
+"""A fetcher that is stopped for longer than its leases is not stopped for minutes."""
 DELAY = 0.5
 LEASE = 2.0 + BATCH * (DELAY + 4.0)
 """Seconds after which an unanswered order of LONG expires."""
@@ -52,7 +51,7 @@ def test_fleet_of_two_survives_a_kill_of_one_instance_of_each_service(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:
     servers = of_servers(kafka, cassandra)
-    settings = {**servers, **SETTINGS, **SHORT_LEASE, "GOSSAMER_FRONTIER__DELAY": "0.2"}
+    settings = {**servers, **SETTINGS, "GOSSAMER_FRONTIER__DELAY": "0.2"}
     with SynthWeb(SMALL) as web, fleet(web, tmp_path, 2, **settings) as live_fleet:
         live_fleet.seed()
         until(lambda: len(page_answers(web)) >= 40, "the first pages")

@@ -80,7 +80,7 @@ class Restarts:
 @pytest.mark.parametrize(
     ("services", "absence", "pages"),
     [
-        pytest.param(("frontier", "fetcher"), 2.0, 80, id="small", marks=pytest.mark.slow),
+        pytest.param(("fetcher",), 2.0, 60, id="small", marks=pytest.mark.slow),
         pytest.param(
             SERVICES, 15.0, 300, id="whole", marks=[pytest.mark.long, pytest.mark.timeout(1800)]
         ),
