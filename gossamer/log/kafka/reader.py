@@ -43,6 +43,9 @@ MAX_WAIT = 0.1
 it."""
 MAX_HEARTBEAT_MS = 3000
 """Maximum milliseconds between heartbeats. Members learn of a rebalance with a heartbeat."""
+PASSING_SESSION = {"session.timeout.ms": 6000, "heartbeat.interval.ms": 1500}
+"""The session of a passing member, the shortest that brokers allow by default. If its request to
+leave waits behind one to join, it is lost, and the group waits until the session ends."""
 COMMIT_RETRY_PAUSE = 0.1
 RECOMMIT_INTERVAL = 3600.0
 """Seconds between two commits of unchanged offsets. After days, brokers drop the offsets of a group
@@ -178,7 +181,8 @@ class KafkaReader:
         self._consumer: Any = GroupConsumer(self._configuration(member))
         group = settings.prefix + member.group
         self._gaps = GapCheck(settings, group, self._consumer, self._errors)
-        self._passing = PassingMember(self._configuration(Member(member.group)), settings)
+        passing = {**self._configuration(Member(member.group)), **PASSING_SESSION}
+        self._passing = PassingMember(passing, settings)
         self._is_complete = not member.instance
         """Whether the group has divided its partitions since this member joined."""
         keyed = [name for name, topic in self._names.items() if topic in SITE_KEYED]
@@ -440,8 +444,8 @@ class KafkaReader:
             self._paused_records = []
             self._buffer([])
             return False
-        for at, end in ends.items():
-            self._positions[at].passed = end
+        for at in ends.keys() & self._positions.keys():
+            self._positions[at].passed = ends[at]
         return True
 
     def _commit(self, ends: dict[At, int]) -> bool:
@@ -459,6 +463,11 @@ class KafkaReader:
             if not (stale or isinstance(failure, Unavailable)) or clock.steady() > until:
                 raise failure
             clock.pause(COMMIT_RETRY_PAUSE)
+            # A rebalance that refuses the commit may wait for this member to serve its callbacks.
+            self._fill(0, len(self._buffered) + 1)
+            offsets = [one for one in offsets if self._home(one.partition) in self._partitions]
+            if not offsets:
+                break
         return True
 
     def _refusal(self, offsets: list[TopicPartition]) -> KafkaError | None:
