@@ -118,11 +118,13 @@ class PassingMember:
         return not self.is_inside
 
     def _join_and_leave(self) -> None:
-        self._consumer.subscribe([self._topic], self._note_assignment, _accept_revocation)
-        while not self._has_joined.is_set():
-            self._consumer.poll(MAX_WAIT)
-        self._consumer.close()
-        self._consumer = None
+        try:
+            self._consumer.subscribe([self._topic], self._note_assignment, _accept_revocation)
+            while not self._has_joined.is_set():
+                self._consumer.poll(MAX_WAIT)
+        finally:
+            self._consumer.close()
+            self._consumer = None
 
     def close(self) -> None:
         """Leave the group."""
@@ -444,8 +446,8 @@ class KafkaReader:
             self._paused_records = []
             self._buffer([])
             return False
-        for at in ends.keys() & self._positions.keys():
-            self._positions[at].passed = ends[at]
+        for at, end in ends.items():
+            self._positions[at].passed = end
         return True
 
     def _commit(self, ends: dict[At, int]) -> bool:
@@ -463,11 +465,6 @@ class KafkaReader:
             if not (stale or isinstance(failure, Unavailable)) or clock.steady() > until:
                 raise failure
             clock.pause(COMMIT_RETRY_PAUSE)
-            # A rebalance that refuses the commit may wait for this member to serve its callbacks.
-            self._fill(0, len(self._buffered) + 1)
-            offsets = [one for one in offsets if self._home(one.partition) in self._partitions]
-            if not offsets:
-                break
         return True
 
     def _refusal(self, offsets: list[TopicPartition]) -> KafkaError | None:
