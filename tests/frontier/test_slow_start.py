@@ -1,7 +1,14 @@
 """Slow start: visits that await their verdicts, and the hosts that wait for them."""
 
-from gossamer.web.url import HostKey
+from collections import defaultdict
+from itertools import pairwise
+
+import pytest
+
+from gossamer.events import Outcome, PageDeduplicated, Verdict, VisitEnded
+from gossamer.web.url import HostKey, host_key
 from services.frontier.partition.awaited_visits import MAX_VERDICT_WAIT, PartKey, SlowStart
+from tests.frontier.simulation import START, Simulation
 
 PART = PartKey("a.test", "*")
 ZONE = PartKey("*.test 1/4", "*")
@@ -58,3 +65,36 @@ def test_hosts_are_woken_in_the_order_in_which_they_waited() -> None:
     assert slow_start.pop_waiting(PART) is None
     assert slow_start.end_wait(HostKey("http://0.a.test")) == (PART,), "it was woken for this part"
     assert slow_start.end_wait(HostKey("http://0.a.test")) == ()
+
+
+@pytest.mark.parametrize("stop", [3.0, 21.0])
+def test_visits_that_an_ended_order_has_not_made_are_not_awaited(stop: float) -> None:
+    """A fetcher that is stopped returns its orders. Hosts then stood for a minute."""
+    stops_at = START + stop
+
+    def answer(url: str) -> dict[str, object]:
+        is_stopped = stops_at <= sim.now < stops_at + 3.0
+        return {"outcome": Outcome.UNVISITED} if is_stopped else {"took": 0.1}
+
+    sim = Simulation(answer, alone=False, worth_parking=True, delay=1.0, batch=10, site_gap=0.25)
+    sim.give_verdict = make_verdict
+    for host in ("a.test", "b.a.test"):
+        sim.admit(*(f"http://{host}/{n % 5}/{n}" for n in range(100)), depth=1)
+    sim.run()
+    starts = defaultdict[str, list[float]](list)
+    for at, _, url in sim.visits:
+        starts[host_key(url)].append(at)
+    longest = max(after - before for own in starts.values() for before, after in pairwise(own))
+    assert len(sim.pages()) == 200 and longest < 10.0
+
+
+def make_verdict(event: VisitEnded) -> PageDeduplicated:
+    return PageDeduplicated(
+        at=event.at,
+        site=event.site,
+        host=event.host,
+        visit=event.visit,
+        verdict=Verdict.FIRST,
+        digest=event.visit.url,
+        fetched_at=event.at,
+    )

@@ -54,11 +54,14 @@ def await_verdicts(share: CrawlShare, order: HostCheckedOut, queued: Sequence[Qu
     if not share.settings.worth_parking or order.visits[0].purpose is Purpose.USAGE:
         return
     is_first = order.visits[0].purpose is Purpose.ROBOTS and not order.visits[0].on_behalf_of
-    for number, (visit, url) in enumerate(zip(order.visits, queued, strict=False)):
+    urls = [
+        visit.url if is_first else url.url for visit, url in zip(order.visits, queued, strict=False)
+    ]
+    share.slow_start.begin_order(order.host, urls)
+    for number, (awaited, url) in enumerate(zip(urls, queued, strict=False)):
         if is_first_visit(url):
             parts = share.parts.judged_parts(order.site, url.url, url.origin.duplicates)
-            due = order.at + number * order.pause
-            share.slow_start.begin(visit.url if is_first else url.url, parts, due)
+            share.slow_start.begin(awaited, parts, order.at + number * order.pause)
 
 
 def gets_no_verdict(ended: EndedVisit) -> bool:

@@ -1,13 +1,15 @@
 """The visits of a partition whose verdicts are awaited, and the hosts that wait for them.
 
 `features/slow_start.py` says what they are for. A verdict may never come: a crash or a dead letter
-may lose it. So each visit is awaited for at most `MAX_VERDICT_WAIT` seconds after it was due.
+may lose it. So each visit is awaited for at most `MAX_VERDICT_WAIT` seconds after it was due. The
+visits that an order has not made when it ends, for example because its fetcher stops, are awaited
+no longer.
 
 All of this is in memory only. After a restart no visit is awaited.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from gossamer.web.url import HostKey
@@ -40,6 +42,8 @@ class SlowStart:
         """URL → its visit."""
         self._ends = Schedule[str]()
         """The URLs, by the `until` of their visits."""
+        self._ordered = dict[str, Sequence[str]]()
+        """Host → the URLs of its order, the first visit first."""
         self._of_part = defaultdict[PartKey, dict[str, float]](dict)
         """Part → the URLs of its visits, each with its `until`."""
         self._waiting = defaultdict[PartKey, dict[str, None]](dict)
@@ -58,6 +62,16 @@ class SlowStart:
         self._ends.put(url, visit.until)
         for part in visit.parts:
             self._of_part[part][url] = visit.until
+
+    def begin_order(self, host: HostKey, urls: Sequence[str]) -> None:
+        """Note the *urls* of an order of *host*, the first visit first."""
+        self._ordered[host] = urls
+
+    def end_order(self, host: HostKey, made: int) -> Iterator[PartKey]:
+        """End the wait for verdicts on the visits of the order of *host* after the first *made*
+        ones. Yield their parts."""
+        for url in self._ordered.pop(host, ())[made:]:
+            yield from self.end(url)
 
     def end(self, url: str) -> tuple[PartKey, ...]:
         """End the wait for the verdict on *url*. Return its parts; none if it was not awaited."""

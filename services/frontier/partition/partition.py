@@ -670,6 +670,11 @@ class Partition:
         """End the wait for the verdict on *url*, and wake the hosts that waited for it."""
         self.wake(share, share.slow_start.end(url), now)
 
+    def end_waits_of_order(self, share: CrawlShare, host: Host, made: int, now: float) -> None:
+        """End the waits for the verdicts on the visits of the order of *host* after the first
+        *made* ones, and wake the hosts that waited for them."""
+        self.wake(share, [*share.slow_start.end_order(host.row.host, made)], now)
+
     def wake(self, share: CrawlShare, parts: Iterable[PartKey], now: float) -> None:
         """Wake the hosts that wait for verdicts on *parts* and may be visited now."""
         for part in parts:

@@ -159,6 +159,7 @@ class CheckIn:
         # If the host is not checked out, its lease has expired and a slow fetcher reports late.
         if event.last or row.condition is not Condition.CHECKED_OUT:
             self._release(ended, row)
+            partition.end_waits_of_order(share, host, event.index + 1, now)
         else:
             partition.update(host, row)
 

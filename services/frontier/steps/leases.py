@@ -126,6 +126,7 @@ class Leases:
         if row.lease.purpose is Purpose.USAGE and failures >= MAX_URL_LEASES:
             give_up_usage_files(partition, host, now + wait, now)
         self._release(partition, share, host, row, wait, now)
+        partition.end_waits_of_order(share, host, row.lease.done, now)
 
     def _count_lease(self, share: CrawlShare, row: HostRow, now: float) -> HostRow:
         """Return *row* with one more expired lease."""
