@@ -18,9 +18,8 @@ orders for other addresses.
 Slots. Each request to an address holds a slot. A single fetcher counts its own slots. The fetchers
 of a fleet lease slots in the store for a limited time. The slots of a crashed fetcher become free
 when it has started again under its name, or when its leases have expired by every clock within the
-tolerated skew. A fetcher that finds no free
-slot writes a row that requests one. Fetchers with more than an equal part of the slots then let
-leases expire.
+tolerated skew. A fetcher that finds no free slot writes a row that requests one. Fetchers with more
+than an equal part of the slots then let leases expire.
 
 The logic is pure: the caller passes the monotonic time and the answers of the store.
 """
