@@ -53,6 +53,7 @@ MAINS: dict[str, Callable[[Backends], None]] = {
     "archive": archive_main.work,
     "dedup": dedup_main.work,
 }
+JOIN_INTERVAL = 0.05
 BACK_OFF = 5.0
 """Seconds until an orchestrator restarts a process that ended with an error."""
 
@@ -72,6 +73,28 @@ class SimStop:
     def wait(self, timeout: float | None = None) -> bool:
         self._sim.wait(timeout)
         return self._set
+
+
+class SimThread:
+    """Replaces `threading.Thread`: a strand of the process that starts it."""
+
+    def __init__(self, sim: Sim, target: Callable[[], None], **_: object) -> None:
+        self._sim, self._target, self._is_over = sim, target, False
+
+    def start(self) -> None:
+        """Run the target in a strand."""
+        self._sim.process.spawn(self._run)
+
+    def _run(self) -> None:
+        try:
+            self._target()
+        finally:
+            self._is_over = True
+
+    def join(self) -> None:
+        """Return once the target has ended."""
+        while not self._is_over:
+            self._sim.wait(JOIN_INTERVAL)
 
 
 class SimPool:
@@ -241,6 +264,7 @@ def _stand_ins(fleet: Fleet) -> dict[str, object]:
         "gossamer.log.kafka.log.AdminClient": partial(SimAdmin, broker),
         "gossamer.log.kafka.log.Producer": partial(SimProducer, broker),
         "gossamer.log.kafka.reader.GroupConsumer": consumer,
+        "gossamer.log.kafka.reader.Thread": partial(SimThread, sim),
         "gossamer.log.kafka.client.AdminClient": partial(SimAdmin, broker),
         "gossamer.log.kafka.topics.AdminClient": partial(SimAdmin, broker),
         "gossamer.log.kafka.retention.AdminClient": partial(SimAdmin, broker),

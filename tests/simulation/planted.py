@@ -44,7 +44,7 @@ from gossamer.events import (
     Verdict,
 )
 from gossamer.log import At, GroupOffsets, Headers, Log, Record
-from gossamer.log.codec import E, _headers_of_page, decode, decode_valid, try_decode
+from gossamer.log.codec import Decoded, E, _headers_of_page, decode, decode_valid, try_decode
 from gossamer.log.kafka.reader import KafkaReader
 from gossamer.log.kafka.retention import GapCheck
 from gossamer.log.throttling import far_behind
@@ -52,6 +52,7 @@ from gossamer.runtime.checkpoints import Alignment, CheckpointRow, Checkpoints, 
 from gossamer.runtime.handling import read_ahead
 from gossamer.runtime.loop import Blocking, Loop
 from gossamer.runtime.processor import Key
+from gossamer.runtime.sequential import Sequential
 from gossamer.settings import FrontierSettings
 from gossamer.store import Sort, Store
 from gossamer.store.cassandra.errors import is_temporary
@@ -285,6 +286,10 @@ def _if_first(
 ) -> Iterator[Page]:
     published = [*publish_document(self, page, version, verdict, original, now)]
     return (one for one in published if not version.change)
+
+
+def _all_fit(self: Sequential, decoded: Sequence[Decoded]) -> int:
+    return len(decoded)
 
 
 def _not_read(store: Store, groups: Iterable[Iterable[Key]]) -> None:
@@ -521,19 +526,20 @@ FAULTS = (
     ),
     Fault(
         "long step",
-        "A step reads rows one by one, which takes more than a minute for a sitemap.",
+        "A step of any size reads rows one by one, which takes more than a minute for a sitemap.",
         scenario="listings",
         seeds=5,
         report="was evicted for not polling",
-        seams={read_ahead: _not_read},
+        seams={read_ahead: _not_read, Sequential.fits: _all_fit},
     ),
     Fault(
         "small requests",
-        "Each request reads one row, which takes seconds for a sitemap despite read-ahead.",
+        "Each request of a step of any size reads one row, which takes seconds for a sitemap "
+        "despite read-ahead.",
         scenario="listings",
         seeds=5,
         report="a step of .* took",
-        seams={_by_partition: _row_by_row},
+        seams={_by_partition: _row_by_row, Sequential.fits: _all_fit},
     ),
     Fault(
         "slow archive",
