@@ -340,7 +340,10 @@ class KafkaReader:
         try:
             self._consumer.seek(TopicPartition(self._settings.prefix + at[0], at[1], offset))
         except KafkaException as failure:
-            raise self._errors.translate_error(error_of(failure)) from failure
+            # The client does not fetch the partition now, for example just after its broker has
+            # restarted. The next record or check seeks again.
+            if (error := error_of(failure)).code() != KafkaError._STATE:
+                raise self._errors.translate_error(error) from failure
 
     def _of_all_topics(self, partitions: Iterable[int]) -> list[TopicPartition]:
         chosen = frozenset(partitions)
