@@ -19,6 +19,7 @@ from gossamer.events import (
     UrlsAdmitted,
     UrlsDiscovered,
     UrlsErased,
+    Verdict,
     VisitEnded,
     VisitsErased,
 )
@@ -56,6 +57,19 @@ def crawl(**fields: object) -> CrawlDefined:
 def page(url: str) -> Mapping[str, object]:
     """Return a page at once for every visit."""
     return {}
+
+
+def make_verdict(event: VisitEnded) -> PageDeduplicated:
+    """Return the verdict that a page is new at its first visit, and unchanged later."""
+    return PageDeduplicated(
+        at=event.at,
+        site=event.site,
+        host=event.host,
+        visit=event.visit,
+        verdict=Verdict.FIRST if not event.visit.earlier else Verdict.UNCHANGED,
+        digest=event.visit.url,
+        fetched_at=event.at,
+    )
 
 
 class Simulation:

@@ -11,13 +11,13 @@ from zlib import crc32
 import pytest
 from msgspec.structs import replace
 
-from gossamer.events import Event, Outcome, PageDeduplicated, Verdict, VisitEnded
+from gossamer.events import Event, Outcome
 from gossamer.events.topics import TOPIC_OF
 from gossamer.sqlite import Database
 from services.frontier.service import Frontier
 from services.frontier.tables.plans import PartitionPlansRow
 from services.frontier.totals.tally import TallyRow
-from tests.frontier.simulation import START, Simulation
+from tests.frontier.simulation import START, Simulation, make_verdict
 
 HOSTS = [f"http://h{number}.test" for number in range(5)]
 LATER = [f"http://later{number}.test" for number in range(2)]
@@ -33,18 +33,6 @@ def answer(url: str) -> Mapping[str, object]:
             return {"outcome": Outcome.CUT_BODY}
         case _:
             return {"received": 100}
-
-
-def make_verdict(event: VisitEnded) -> PageDeduplicated:
-    return PageDeduplicated(
-        at=event.at,
-        site=event.site,
-        host=event.host,
-        visit=event.visit,
-        verdict=Verdict.FIRST if not event.visit.earlier else Verdict.UNCHANGED,
-        digest="d",
-        fetched_at=event.at,
-    )
 
 
 class Restored(Simulation):

@@ -5,10 +5,10 @@ from itertools import pairwise
 
 import pytest
 
-from gossamer.events import Outcome, PageDeduplicated, Verdict, VisitEnded
+from gossamer.events import Outcome
 from gossamer.web.url import HostKey, host_key
 from services.frontier.partition.awaited_visits import MAX_VERDICT_WAIT, PartKey, SlowStart
-from tests.frontier.simulation import START, Simulation
+from tests.frontier.simulation import START, Simulation, make_verdict
 
 PART = PartKey("a.test", "*")
 ZONE = PartKey("*.test 1/4", "*")
@@ -86,15 +86,3 @@ def test_visits_that_an_ended_order_has_not_made_are_not_awaited(stop: float) ->
         starts[host_key(url)].append(at)
     longest = max(after - before for own in starts.values() for before, after in pairwise(own))
     assert len(sim.pages()) == 200 and longest < 10.0
-
-
-def make_verdict(event: VisitEnded) -> PageDeduplicated:
-    return PageDeduplicated(
-        at=event.at,
-        site=event.site,
-        host=event.host,
-        visit=event.visit,
-        verdict=Verdict.FIRST,
-        digest=event.visit.url,
-        fetched_at=event.at,
-    )
