@@ -22,6 +22,7 @@ from gossamer.events import (
     SiteOverridden,
     SpeedSet,
 )
+from gossamer.events.control import DEFAULT_DEPTH
 from gossamer.events.records import is_crawl_id
 from gossamer.events.topics import TOPICS, own_topics, topic_of_pages
 from gossamer.log import Log
@@ -43,7 +44,11 @@ MAX_CRAWLS = 200
 ScopeOfSeeds = Literal["", "host", "site"]
 SCOPES_OF_SEEDS = ("host", "site")
 SCOPES = (*SCOPES_OF_SEEDS, "any")
-CHANGEABLE_CHOICES = (
+CHANGEABLE_SETTINGS = (
+    "max_depth",
+    "revisit",
+    "budget",
+    "discovery_share",
     "external_links",
     "relevant",
     "follow_irrelevant",
@@ -52,30 +57,26 @@ CHANGEABLE_CHOICES = (
     "usage_disallowed",
     "usage_unknown",
 )
-"""Settings of the crawl with the same names in its definition, which may change during it."""
-CHOICES = ("url_steps", *CHANGEABLE_CHOICES)
+"""Settings of a crawl with the same names in its definition, which may change during it."""
+CRAWL_SETTINGS = ("url_steps", *CHANGEABLE_SETTINGS)
 
 
 @dataclass(frozen=True)
 class CrawlRequest:
-    """The canonical seeds of a run, and its limits.
+    """What a command asks of a crawl: its definition is new, or changes where something is asked.
 
     *scope* is one of SCOPES or an expression. "" means the crawl's current scope, or the sites of
     the seeds for a new crawl.
     """
 
     seeds: tuple[str, ...]
-    scope: str
-    max_depth: int
-    max_pages: int | None
+    """Canonical URLs."""
+    scope: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Requested settings, by their names in `CRAWL_SETTINGS`. All others do not change, nor does
+    one that is None or an empty revisit policy."""
+    max_pages: int | None = None
     """Maximum number of pages of the run. 0 means no limit, None the crawl's current limit."""
-    revisit: str = ""
-    """A revisit policy. "" means the crawl's current one, or `none`."""
-    budget: float | None = None
-    """Visits a day. None means the crawl's current budget."""
-    discovery_share: float | None = None
-    choices: Mapping[str, Any] = field(default_factory=dict)
-    """Other requested settings, by their names in `CHOICES`. All others do not change."""
     crawl: str = DEFAULT_CRAWL
     """The id of the crawl."""
 
@@ -157,45 +158,29 @@ def define(
     """Return the definition that *request* asks for. *before* is the active one.
 
     *pages* is the number of pages that the crawl already has. Raise BadSettings if a seed is out of
-    scope, or if a new crawl has no seed.
+    scope, if a new crawl has no seed, if an immutable setting would change, or if the purposes are
+    impossible.
     """
     if not request.seeds and before is None:
         raise BadSettings("no seed: give a URL, or --seeds FILE")
     check_id(request.crawl)
     check_not_removed(before)
     scope, kind = _scope(request, before), _scope_of_seeds(request, before)
-    for seed in request.seeds:
-        evaluation = parse_scope(scope).evaluate(seed, 0)
-        if not evaluation.inside:
-            raise BadSettings(f"seed {seed} is out of scope: {evaluation.rule}")
-    # Every other part of the definition stays, whichever parts a definition has.
-    crawl = before or CrawlDefined(
-        crawl=request.crawl, at=now, scope=scope, max_depth=request.max_depth, url_steps=ALL_STEPS
-    )
-    crawl = replace(crawl, at=now, scope=scope, scope_of_seeds=kind, max_depth=request.max_depth)
-    if (limit := request.max_pages) is not None:
-        crawl = replace(crawl, max_pages=limit, pages_before=pages if limit else 0)
-    return apply_request(crawl, before, request)
-
-
-def apply_request(
-    crawl: CrawlDefined, before: CrawlDefined | None, request: CrawlRequest
-) -> CrawlDefined:
-    """Return *crawl* with the other requested settings. *before* is the active definition.
-
-    Raise BadSettings if an immutable setting would change, or the purposes are impossible.
-    """
-    asked = {
-        "revisit": request.revisit or None,
-        "budget": request.budget,
-        "discovery_share": request.discovery_share,
-        **request.choices,
-    }
+    check_scope(request.seeds, scope)
+    asked = {name: one for name, one in request.settings.items() if one is not None}
+    if not asked.get("revisit"):
+        asked.pop("revisit", None)
     if before:
         _check_url_steps(asked.pop("url_steps", before.url_steps), before)
-    changed = replace(crawl, **{name: it for name, it in asked.items() if it is not None})
-    policy_of(changed)
-    return changed
+    # Every other part of the definition stays, whichever parts a definition has.
+    crawl = before or CrawlDefined(
+        crawl=request.crawl, at=now, scope=scope, max_depth=DEFAULT_DEPTH, url_steps=ALL_STEPS
+    )
+    crawl = replace(crawl, at=now, scope=scope, scope_of_seeds=kind, **asked)
+    if (limit := request.max_pages) is not None:
+        crawl = replace(crawl, max_pages=limit, pages_before=pages if limit else 0)
+    policy_of(crawl)
+    return crawl
 
 
 def _check_url_steps(asked: Sequence[str], before: CrawlDefined) -> None:
@@ -252,14 +237,12 @@ def _of_seeds(kind: str, seeds: list[str]) -> str:
     return f"{rule}({', '.join(repr(name) for name in names)})" if names else ""
 
 
-def check_scope(seeds: Iterable[str], scope: str) -> None:
-    """Raise BadSettings if one of *seeds* is out of *scope*."""
+def check_scope(seeds: Iterable[str], scope: str, advice: str = "") -> None:
+    """Raise BadSettings, with *advice*, if one of *seeds* is out of *scope*."""
     for seed in seeds:
         evaluation = parse_scope(scope).evaluate(seed, 0)
         if not evaluation.inside:
-            raise BadSettings(
-                f"seed {seed} is out of scope: {evaluation.rule}; --scope SCOPE sets another scope"
-            )
+            raise BadSettings(f"seed {seed} is out of scope: {evaluation.rule}{advice}")
 
 
 def define_party(

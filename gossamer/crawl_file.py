@@ -30,6 +30,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, NoReturn, TypeVar, get_args
 
@@ -52,7 +53,7 @@ from gossamer.crawl import (
 )
 from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined, Event, Party, SeedAdded, SeedsApplied
-from gossamer.events.control import MAX_SHARE_SECONDS
+from gossamer.events.control import DEFAULT_DEPTH, MAX_SHARE_SECONDS
 from gossamer.events.records import Priority
 from gossamer.policies import duration_of, duration_text, parse_policy, parse_strategy
 from gossamer.relevance import parse_relevance
@@ -82,7 +83,7 @@ class LimitsTable(_Table, frozen=True, kw_only=True):
 
     max_pages: Natural = 0
     """Maximum number of pages of the crawl, over all runs. 0 means no limit."""
-    max_depth: Natural = 16
+    max_depth: Natural = DEFAULT_DEPTH
 
 
 class RevisitTable(_Table, frozen=True, kw_only=True):
@@ -153,7 +154,16 @@ KEYS = {
     "usage_unknown": "output.usage_unknown",
 }
 """Field of a definition → key of the file. Parties have keys of their own."""
-DEFAULTS = CrawlDefined(at=0.0, scope="", max_depth=LimitsTable().max_depth, url_steps=ALL_STEPS)
+COPIED = frozenset(KEYS) - {
+    "scope",
+    "revisit",
+    "share_for",
+    "own_topic",
+    "url_steps",
+    "strategy",
+}
+"""Fields of a definition whose values are those of their keys. `_Reader` makes the others."""
+DEFAULTS = CrawlDefined(at=0.0, scope="", max_depth=DEFAULT_DEPTH, url_steps=ALL_STEPS)
 """The definition by a file without keys, but for its scope."""
 NO_SEEDS = SeedsApplied(at=0.0, seeds={})
 """The seeds of a crawl without a file."""
@@ -266,7 +276,7 @@ class _Reader:
     def _define(
         self, found: CrawlTable, seeds: Mapping[str, tuple[str, ...]], default_policy: str
     ) -> CrawlDefined:
-        name, output, revisit = found.id or self._path.stem, found.output, found.revisit
+        name, revisit = found.id or self._path.stem, found.revisit.policy or default_policy
         every_seed = [url for urls in seeds.values() for url in urls]
         scope = new_scope(found.scope, every_seed)
         if not scope:
@@ -276,27 +286,17 @@ class _Reader:
             at=0.0,
             scope=scope,
             scope_of_seeds=scope_of_seeds(found.scope),
-            max_depth=found.limits.max_depth,
-            max_pages=found.limits.max_pages,
-            weight=found.weight,
+            revisit=revisit,
             share_for=self._check("share_for", _parse_share_for, found.share_for),
-            own_topic=output.topic == "own",
-            revisit=revisit.policy or default_policy,
-            budget=revisit.budget,
-            discovery_share=revisit.discovery_share,
+            own_topic=found.output.topic == "own",
             url_steps=tuple(step for step in ALL_STEPS if step in found.url_steps),
-            external_links=found.external_links,
-            relevant=output.relevant,
-            follow_irrelevant=output.follow_irrelevant,
             strategy=self._check("strategy", parse_strategy, found.strategy),
-            purposes=output.purposes,
-            usage_disallowed=output.usage_disallowed,
-            usage_unknown=output.usage_unknown,
+            **{field: attrgetter(KEYS[field])(found) for field in COPIED},
         )
         self._check("id", _check_name if not found.id else check_id, name)
         self._check("revisit.policy", parse_policy, crawl.revisit)
         self._check("url_steps", check_steps, found.url_steps)
-        self._check("output.relevant", lambda text: text and parse_relevance(text), output.relevant)
+        self._check("output.relevant", lambda it: it and parse_relevance(it), crawl.relevant)
         self._check("output.purposes", policy_of, crawl)
         evaluate = self._check("scope", parse_scope, scope).evaluate
         for url in every_seed:

@@ -13,14 +13,14 @@ from changes.plan import ChangeRequest
 from console.api.process import listening, serve_beside
 from console.cli.changing import user_name
 from console.cli.options import (
-    PAGE_OPTIONS,
-    REVISIT_OPTIONS,
+    DEFINITION_OPTIONS,
     add_config,
     add_data,
     add_strict_seeds,
-    non_negative,
+    given_settings,
     port,
     positive,
+    request_of,
     seconds,
     seeds_of,
 )
@@ -29,7 +29,6 @@ from console.cli.view import Lines, LiveView, NoView
 from console.output import print_lines, say
 from gossamer import clock
 from gossamer.crawl import (
-    CHOICES,
     SCOPES,
     CrawlRequest,
     choose_crawl,
@@ -55,23 +54,10 @@ from standalone.run import run_crawl
 INTO_SETTINGS = {
     "contact": ("fetcher", "contact"),
     "delay": ("frontier", "delay"),
-    "depth": ("crawl", "max_depth"),
     "allow_network": ("fetcher", "allow_networks"),
     "nameserver": ("fetcher", "nameserver"),
-    "revisit": ("crawl", "revisit"),
-    "budget": ("crawl", "budget"),
-    "discovery_share": ("crawl", "discovery_share"),
-    "external_links": ("crawl", "external_links"),
-    "relevant": ("crawl", "relevant"),
-    "follow_irrelevant": ("crawl", "follow_irrelevant"),
-    "strategy": ("crawl", "strategy"),
-    "purposes": ("crawl", "purposes"),
-    "usage_disallowed": ("crawl", "usage_disallowed"),
-    "usage_unknown": ("crawl", "usage_unknown"),
 }
 """Option → section and name of the setting that it overrides."""
-CRAWL_OPTIONS = tuple(name for name, (section, _) in INTO_SETTINGS.items() if section == "crawl")
-"""Options about one crawl."""
 NO_PAGE_STATUS = 3
 """The exit status if no seed gave a page."""
 INTERRUPTED = (End.INTERRUPTED, End.KILLED)
@@ -115,22 +101,11 @@ OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
         },
     ),
     (
-        "--depth",
-        {"type": non_negative, "metavar": "N", "help": "follow at most N links from a seed"},
-    ),
-    (
         "--delay",
         {
             "type": float,
             "metavar": "SECONDS",
             "help": "at least SECONDS between two visits to a host (default: 1)",
-        },
-    ),
-    (
-        "--scope",
-        {
-            "default": "",
-            "help": "URLs to visit: host or site (of the seeds), any, or an expression",
         },
     ),
     (
@@ -141,8 +116,7 @@ OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
             "help": "visit hosts in this private network, such as 127.0.0.0/8",
         },
     ),
-    *PAGE_OPTIONS,
-    *REVISIT_OPTIONS,
+    *DEFINITION_OPTIONS,
     ("--nameserver", {"metavar": "ADDRESS:PORT", "help": "the DNS server to use"}),
     (
         "--no-text",
@@ -308,32 +282,23 @@ def _request(
     crawls = definitions_of(opened.log) if opened else {}
     filed = {name for name in crawls if opened and seeds_applied(opened.log, name)}
     if not (seeds or options.crawl) and (len(crawls) > 1 or filed):
-        for option in ("max_pages", "scope", *CRAWL_OPTIONS):
-            if getattr(options, option):
+        for option, how in (*DEFINITION_OPTIONS, ("--max-pages", {})):
+            if getattr(options, how.get("dest", option[2:].replace("-", "_"))):
                 raise BadSettings(
-                    f"--{option.replace('_', '-')} is an option of one crawl: add --crawl ID, or "
-                    "write it into the file of the crawl"
+                    f"{option} is an option of one crawl: add --crawl ID, or write it into the "
+                    "file of the crawl"
                 )
         return None
     name = options.crawl or choose_crawl(crawls, None, str(options.data))
-    before, has_file = crawls.get(name), name in filed
     # A file states the whole crawl, so that settings do not change it.
-    given = {*_overrides(options).get("crawl", {})} if has_file else crawl.model_fields_set
-    return CrawlRequest(
-        seeds=seeds,
-        scope=options.scope or (crawl.scope if "scope" in given else ""),
-        max_depth=before.max_depth if before and "max_depth" not in given else crawl.max_depth,
-        max_pages=options.max_pages or (None if has_file else 0),
-        revisit=crawl.revisit if "revisit" in given else "",
-        budget=crawl.budget if "budget" in given else None,
-        discovery_share=crawl.discovery_share if "discovery_share" in given else None,
-        choices={name: getattr(crawl, name) for name in CHOICES if name in given},
-        crawl=name,
-    )
+    has_file = name in filed
+    given = given_settings(options).keys() if has_file else crawl.model_fields_set
+    max_pages = options.max_pages or (None if has_file else 0)
+    return request_of(options, crawl, given, seeds, name, max_pages)
 
 
 def _overrides(options: argparse.Namespace) -> Nested:
-    overrides: dict[str, dict[str, Any]] = {}
+    overrides: dict[str, dict[str, Any]] = {"crawl": given_settings(options)}
     for option, (section, field) in INTO_SETTINGS.items():
         if (value := getattr(options, option)) is not None:
             overrides.setdefault(section, {})[field] = value
@@ -342,7 +307,7 @@ def _overrides(options: argparse.Namespace) -> Nested:
     if options.json_logs:
         overrides["logs"] = {"json_lines": True, "level": "info"}
     if options.scope not in ("", *SCOPES):
-        overrides.setdefault("crawl", {})["scope"] = options.scope
+        overrides["crawl"]["scope"] = options.scope
     return overrides
 
 

@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,7 +13,14 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from console.output import print_error
-from gossamer.crawl import decode_list, read_seed_list, read_seeds
+from gossamer.crawl import (
+    CHANGEABLE_SETTINGS,
+    CRAWL_SETTINGS,
+    CrawlRequest,
+    decode_list,
+    read_seed_list,
+    read_seeds,
+)
 from gossamer.errors import BadSettings
 from gossamer.policies import POLICIES, STRATEGIES, duration_of
 from gossamer.telemetry import configure_logs
@@ -23,7 +30,7 @@ from inspection.basics.folder import Folder
 from inspection.crawls.crawl import DEFAULT_FOLDER, OpenCrawl, open_crawl
 
 if TYPE_CHECKING:
-    from gossamer.settings import Nested, Settings
+    from gossamer.settings import CrawlSettings, Nested, Settings
 
 SETTINGS_PREFIX = "GOSSAMER_"
 """The prefix of environment variables that are settings."""
@@ -34,7 +41,30 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(name for part in text.split(",") if (name := part.strip()))
 
 
-REVISIT_OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
+def non_negative(text: str) -> int:
+    """Read a whole number ≥ 0."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number ≥ 0")
+    return int(text)
+
+
+DEFINITION_OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
+    (
+        "--scope",
+        {
+            "default": "",
+            "help": "URLs to visit: host or site (of the seeds), any, or an expression",
+        },
+    ),
+    (
+        "--depth",
+        {
+            "dest": "max_depth",
+            "type": non_negative,
+            "metavar": "N",
+            "help": "follow at most N links from a seed",
+        },
+    ),
     (
         "--revisit",
         {"metavar": "POLICY", "help": f"when pages are visited again: {', '.join(POLICIES)}"},
@@ -44,9 +74,6 @@ REVISIT_OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
         "--discovery-share",
         {"type": float, "metavar": "X", "help": "share of the budget for new URLs, 0 to 1"},
     ),
-)
-"""Options for revisits, of `crawl` and `seed`."""
-PAGE_OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
     (
         "--external-links",
         {
@@ -90,11 +117,36 @@ PAGE_OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
         {"choices": ACTIONS, "help": "if the site states nothing about one of the purposes"},
     ),
 )
-"""Options for the pages, the external links and the order of URLs, of `crawl` and `seed`."""
+"""Options of `crawl` and `seed` that define the crawl. But for the scope, the value of an option is
+that of a setting, by its name in `CRAWL_SETTINGS`."""
 LISTED_SEEDS = 20
 """Invalid lines of a list of seeds that a command names."""
 LISTED_ITEMS = 50
 """Items that a command lists by default."""
+
+
+def given_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings of the crawl that *options* give, by name, without the scope."""
+    named = {name: getattr(options, name) for name in CHANGEABLE_SETTINGS}
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def request_of(
+    options: argparse.Namespace,
+    settings: "CrawlSettings",
+    given: Collection[str],
+    seeds: tuple[str, ...],
+    crawl: str,
+    max_pages: int | None = None,
+) -> CrawlRequest:
+    """Return what a command asks of *crawl*: its *seeds*, and the *settings* that are *given*."""
+    return CrawlRequest(
+        seeds=seeds,
+        scope=options.scope or (settings.scope if "scope" in given else ""),
+        settings={name: getattr(settings, name) for name in CRAWL_SETTINGS if name in given},
+        max_pages=max_pages,
+        crawl=crawl,
+    )
 
 
 def add_data(command: argparse.ArgumentParser) -> None:
@@ -299,13 +351,6 @@ def port(text: str) -> int:
     """Read a TCP port."""
     if not text.isdecimal() or not 1 <= int(text) <= 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port from 1 to 65535")
-    return int(text)
-
-
-def non_negative(text: str) -> int:
-    """Read a whole number ≥ 0."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number ≥ 0")
     return int(text)
 
 

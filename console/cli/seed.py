@@ -8,12 +8,12 @@ from msgspec.structs import replace
 from changes.seeds import plan_seeds
 from console.cli.changing import add_change, carry_out
 from console.cli.options import (
-    PAGE_OPTIONS,
-    REVISIT_OPTIONS,
+    DEFINITION_OPTIONS,
     add_crawl,
     add_strict_seeds,
-    non_negative,
+    given_settings,
     open_from,
+    request_of,
     seeds_of,
     settings_of,
 )
@@ -22,10 +22,6 @@ from console.output import say
 from gossamer import clock
 from gossamer.bounds import NO_PARTY
 from gossamer.crawl import (
-    CHANGEABLE_CHOICES,
-    CHOICES,
-    CrawlRequest,
-    apply_request,
     check_id,
     check_not_removed,
     check_scope,
@@ -37,7 +33,6 @@ from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined
 from gossamer.policies import DEFAULT_FLEET_POLICY, NEVER
 from gossamer.relevance import check_classifiers
-from gossamer.settings import CrawlSettings, Nested
 from inspection.basics.figures import number, percent, plural
 
 REVISIT_FIELDS = ("revisit", "budget", "discovery_share")
@@ -59,18 +54,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="the party of these seeds; scope, depth and external links then hold for the party",
     )
-    command.add_argument(
-        "--scope",
-        default="",
-        help="new scope: host or site (of these seeds), any, or an expression",
-    )
-    command.add_argument(
-        "--depth",
-        type=non_negative,
-        metavar="N",
-        help="new depth: follow at most N links from a seed",
-    )
-    for name, settings in (*PAGE_OPTIONS, *REVISIT_OPTIONS):
+    for name, settings in DEFINITION_OPTIONS:
         command.add_argument(name, **{**settings, "help": f"from now on: {settings['help']}"})
     add_change(command)
     add_crawl(command)
@@ -80,8 +64,7 @@ def run(options: argparse.Namespace) -> int:
     """Append the definition of the crawl, if it is new or changed, and the seeds."""
     seeds = seeds_of(options, options.file, "--file")
     party_limits = _pop_party_limits(options)
-    fields = (*REVISIT_FIELDS, *CHANGEABLE_CHOICES)
-    changes = {name: value for name in fields if (value := getattr(options, name)) is not None}
+    changes = given_settings(options)
     if not seeds and (options.scope or not (changes or party_limits)):
         raise BadSettings("name at least one seed: a URL, or --file FILE")
     settings = settings_of(options, {"crawl": changes})
@@ -94,8 +77,11 @@ def run(options: argparse.Namespace) -> int:
         name = options.crawl or opened.id
         before = last_definition(opened.log, name)
         check_not_removed(before)
-        crawl = changed_crawl(seeds, before, options.scope, options.depth, settings.crawl)
-        crawl = replace(_with_choices(crawl, before, changes, settings.crawl), crawl=name)
+        if before and not options.scope:
+            # A seed alone does not widen a crawl that may be running.
+            check_scope(seeds, before.scope, "; --scope SCOPE sets another scope")
+        given = changes if before else settings.crawl.model_fields_set
+        crawl = define(request_of(options, settings.crawl, given, seeds, name), before, 0, now)
         if before is None and opened.fleet and not settings.crawl.revisit:
             crawl = replace(crawl, revisit=DEFAULT_FLEET_POLICY)
         if party_limits or options.party in crawl.parties:
@@ -130,10 +116,10 @@ def _pop_party_limits(options: argparse.Namespace) -> dict[str, Any]:
         return {}
     limits = {
         "scope": options.scope or None,
-        "max_depth": options.depth,
+        "max_depth": options.max_depth,
         "external_links": options.external_links,
     }
-    options.scope, options.depth, options.external_links = "", None, None
+    options.scope, options.max_depth, options.external_links = "", None, None
     return {name: value for name, value in limits.items() if value is not None}
 
 
@@ -151,42 +137,3 @@ def _budget(crawl: CrawlDefined) -> str:
     budget = f", at most {number(crawl.budget)} visits a day" if crawl.budget else ", no budget"
     share = crawl.discovery_share
     return budget + ("" if share is None else f", {percent(share)} of them for new URLs")
-
-
-def _with_choices(
-    crawl: CrawlDefined, before: CrawlDefined | None, changes: Nested, settings: CrawlSettings
-) -> CrawlDefined:
-    """Return *crawl* with *changes*; a new crawl has all values of the settings."""
-    changed = changes if before else settings.model_fields_set
-    request = CrawlRequest(
-        (),
-        "",
-        0,
-        0,
-        revisit=settings.revisit if "revisit" in changed else "",
-        budget=settings.budget if "budget" in changed else None,
-        discovery_share=settings.discovery_share if "discovery_share" in changed else None,
-        choices={name: getattr(settings, name) for name in CHOICES if name in changed},
-    )
-    return apply_request(crawl, before, request)
-
-
-def changed_crawl(
-    seeds: tuple[str, ...],
-    before: CrawlDefined | None,
-    scope: str,
-    depth: int | None,
-    settings: CrawlSettings,
-) -> CrawlDefined:
-    """Return the crawl *before* with the new *scope* and *depth*, or a new crawl.
-
-    Raise BadSettings if a seed is out of its scope.
-    """
-    max_depth = settings.max_depth if before is None else before.max_depth
-    max_depth = max_depth if depth is None else depth
-    if before is None or scope:
-        fresh = define(CrawlRequest(seeds, scope or settings.scope, max_depth, 0), None, 0, 0.0)
-        kind = fresh.scope_of_seeds
-        before = replace(before or fresh, scope=fresh.scope, scope_of_seeds=kind)
-    check_scope(seeds, before.scope)
-    return replace(before, max_depth=max_depth)

@@ -12,7 +12,7 @@ from contextlib import closing
 from console.cli.options import add_config, positive, settings_of
 from console.output import print_error, say
 from gossamer import clock
-from gossamer.crawl import CHOICES, definitions_of
+from gossamer.crawl import CRAWL_SETTINGS, definitions_of
 from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined
 from gossamer.events.topics import own_topics, topic_of_pages
@@ -92,15 +92,9 @@ def define_crawl(settings: Settings) -> Iterator[str]:
     try:
         if not definitions_of(log):
             crawl = settings.crawl
-            defined = CrawlDefined(
-                at=clock.now(),
-                scope=crawl.scope,
-                max_depth=crawl.max_depth,
-                revisit=crawl.revisit or DEFAULT_FLEET_POLICY,
-                budget=crawl.budget,
-                discovery_share=crawl.discovery_share,
-                **{name: getattr(crawl, name) for name in CHOICES},
-            )
+            chosen = {name: getattr(crawl, name) for name in CRAWL_SETTINGS}
+            chosen["revisit"] = crawl.revisit or DEFAULT_FLEET_POLICY
+            defined = CrawlDefined(at=clock.now(), scope=crawl.scope, **chosen)
             log.append([encode(defined)])
             yield (
                 f"crawl defined: scope {crawl.scope}, {plural(crawl.max_depth, 'link')} deep, "

@@ -10,6 +10,8 @@ from gossamer.web.usage import Action
 
 MAX_SHARE_SECONDS = 86400.0
 """Maximum age in seconds of a capture that another crawl takes."""
+DEFAULT_DEPTH = 16
+"""Links from a seed that a crawl follows by default."""
 
 
 class Party(Struct, frozen=True):

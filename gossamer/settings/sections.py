@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from gossamer.errors import BadSettings
+from gossamer.events.control import DEFAULT_DEPTH
 from gossamer.policies import parse_policy, parse_strategy
 from gossamer.relevance import parse_relevance
 from gossamer.settings.units import (
@@ -41,7 +42,7 @@ class CrawlSettings(Section):
     scope: Annotated[str, unit("scope expression")] = ""
     """URLs that may be visited, as an expression such as `domain("example.org")` or `any()`. Empty
     means the sites of the seeds."""
-    max_depth: Annotated[Natural, unit("links")] = 16
+    max_depth: Annotated[Natural, unit("links")] = DEFAULT_DEPTH
     """Maximum number of links from a seed (hazard trap_depth)."""
     revisit: Annotated[str, unit("revisit policy")] = ""
     """The revisit policy: `none`, `fixed:1d`, `selective-incremental`, `adaptive` or `optimal`.

@@ -22,7 +22,7 @@ OPTIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         ("--scope", "host('a.example', 'b.example')"),
         {"scope": "host('a.example', 'b.example')", "scope_of_seeds": ""},
     ),
-    "depth": (("--depth", "3"), {"max_depth": 3}),
+    "max_depth": (("--depth", "3"), {"max_depth": 3}),
     "external_links": (("--external-links", "none"), {}),
     "relevant": (("--relevant", 'type("text/plain")'), {}),
     "follow_irrelevant": (("--follow-irrelevant",), {"follow_irrelevant": True}),

@@ -26,7 +26,7 @@ A, B, C = "https://www.a.example/", "https://b.example/", "http://sub.c.example:
 
 
 def request(*seeds: str, scope: str = "", depth: int = 3, pages: int = 0) -> CrawlRequest:
-    return CrawlRequest(seeds, scope, depth, pages)
+    return CrawlRequest(seeds, scope, {"max_depth": depth}, pages)
 
 
 def inside(scope: str, url: str) -> bool:
@@ -197,21 +197,21 @@ class TestChoices:
 
     def test_new_crawl_has_all_url_steps_by_default(self) -> None:
         assert define(request(A), None, 0, 0.0).url_steps == ALL_STEPS
-        asked = replace(request(A), choices={"url_steps": ("tracking",), "relevant": "any()"})
+        asked = replace(request(A), settings={"url_steps": ("tracking",), "relevant": "any()"})
         crawl = define(asked, None, 0, 0.0)
         assert (crawl.url_steps, crawl.relevant) == (("tracking",), "any()")
 
     def test_url_steps_cannot_change_during_a_crawl(self) -> None:
-        before = define(replace(request(A), choices={"url_steps": ("tracking",)}), None, 0, 0.0)
+        before = define(replace(request(A), settings={"url_steps": ("tracking",)}), None, 0, 0.0)
         assert define(request(A), before, 0, 1.0).url_steps == ("tracking",)
-        other = replace(request(A), choices={"url_steps": ("session_id",)})
+        other = replace(request(A), settings={"url_steps": ("session_id",)})
         with pytest.raises(BadSettings, match="started with tracking, which cannot change"):
             define(other, before, 0, 1.0)
 
     def test_other_choices_stay_until_they_are_set_again(self) -> None:
         choices = {"external_links": "home", "relevant": "any()", "follow_irrelevant": False}
-        before = define(replace(request(A), choices=choices), None, 0, 0.0)
-        after = define(replace(request(A), choices={"external_links": "none"}), before, 0, 1.0)
+        before = define(replace(request(A), settings=choices), None, 0, 0.0)
+        after = define(replace(request(A), settings={"external_links": "none"}), before, 0, 1.0)
         assert (after.external_links, after.relevant, after.follow_irrelevant) == (
             "none",
             "any()",
