@@ -1,4 +1,4 @@
-"""Decisions are numbered without gaps, and each is in the index and on its design page."""
+"""Each decision has its own number, and is in the index and in the last section of its page."""
 
 import re
 from pathlib import Path
@@ -15,16 +15,18 @@ def rows(text: str) -> list[str]:
     return [line for line in text.splitlines() if re.match(r"\| \d", line)]
 
 
-def test_numbers_are_consecutive_and_in_the_title() -> None:
-    assert [int(path.name[:4]) for path in FILES] == list(range(1, len(FILES) + 1))
-    for number, path in enumerate(FILES, 1):
+def test_number_in_the_name_is_unique_and_in_the_title() -> None:
+    numbers = [path.name[:4] for path in FILES]
+    assert sorted(set(numbers)) == numbers
+    for path in FILES:
         assert re.fullmatch(r"\d{4}(-[a-z0-9]+)+\.md", path.name)
-        assert path.read_text().startswith(f"# {number}. ")
+        assert path.read_text().startswith(f"# {int(path.name[:4])}. ")
 
 
 def test_index_has_each_decision_with_its_title_status_and_date() -> None:
     expected = []
-    for number, path in enumerate(FILES, 1):
+    for path in FILES:
+        number = int(path.name[:4])
         title, _, status, *_ = path.read_text().split("\n")
         found = STATUS.fullmatch(status)
         assert found, f"{path.name}: {status!r}"
@@ -33,11 +35,11 @@ def test_index_has_each_decision_with_its_title_status_and_date() -> None:
     assert sorted(rows((FOLDER / "README.md").read_text())) == sorted(expected)
 
 
-def test_design_pages_link_to_the_decisions_of_their_section() -> None:
+def test_design_pages_end_with_links_to_the_decisions_of_their_section() -> None:
     _, *sections = SECTION.split((FOLDER / "README.md").read_text())
     pages = dict(zip(sections[::2], sections[1::2], strict=True))
     assert sorted(pages) == sorted(path.name for path in DESIGN.glob("*.md"))
     for page, text in pages.items():
         decisions = re.findall(r"\((\d{4}-.*?\.md)\)", "\n".join(rows(text)))
-        linked = (DESIGN / page).read_text().partition("\n## History\n")[2]
-        assert [name for name in decisions if f"(../decisions/{name})" not in linked] == []
+        last = (DESIGN / page).read_text().rpartition("\n## ")[2]
+        assert [name for name in decisions if f"(../decisions/{name})" not in last] == [], page
