@@ -1,4 +1,4 @@
-"""The timestamps of writes, and the rows that one request contains: see decision 13."""
+"""The timestamps of writes, and the rows that one request contains: `docs/design/store.md`, Why."""
 
 from collections import Counter
 from types import SimpleNamespace
