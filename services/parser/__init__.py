@@ -31,7 +31,8 @@ Why processes
 -------------
 Fast HTML parsers are native code. Hostile HTML can make them crash, loop or exhaust memory, and no
 thread can interrupt them. Only the children import native parsers. Each child has its own
-connection, so a crash costs at most one page. Process pools of libraries lose more (decision 4).
+connection, so a crash costs at most one page. Process pools of libraries lose more
+(docs/design/parser.md, Why).
 
 Why a fork server
 -----------------
