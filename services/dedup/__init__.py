@@ -54,12 +54,11 @@ out of scope and links that are too deep are not released.
 
 **When links are withheld.** A duplicate text is not enough. The folders of an archive, lists that a
 script fills, and pages that say "Redirecting…" have equal texts and different links. Links are
-withheld if another page with the same text has released the same links. The comparison leaves the
-page's own host out of the URLs (`links`), so that it finds mirrors: one copy of a mirrored site is
-enough. The page that released the links is stored like the leader of a text, so a redelivered
-record releases its links again. A trap that generates folders without end has one text in all of
-them. So each URL carries the number of consecutive duplicates on the path of links that led to it.
-If the number exceeds `dedup.duplicates_limit`, links are not followed (`trap_duplicates`).
+withheld if another page with the same text has released the same links, hosts included. The page
+that released the links is stored like the leader of a text, so a redelivered record releases its
+links again. A trap that generates folders without end has one text in all of them. So each URL
+carries the number of consecutive duplicates on the path of links that led to it. If the number
+exceeds `dedup.duplicates_limit`, links are not followed (`trap_duplicates`).
 
 **Scores.** Each document that is compared has a score, which its verdict and its links carry to the
 frontier (`scores`). The target of a redirect, and a URL that was rewritten, have the score of the
@@ -135,5 +134,5 @@ they give up partitions. So records are processed twice only after a crash.
 table on RocksDB with a changelog. But it reads changelogs and events through the same queues and
 empties them on the way, commits past unprocessed records, and treats another owner's offset as
 restored. With two instances killed in turn, URLs were lost, and others were admitted for the wrong
-finder. `docs/decisions` has the list and the measurements.
+finder. `docs/decisions/0011-faust-without-its-recovery-seeks-and-acknowledgements.md` has the list.
 """

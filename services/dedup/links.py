@@ -5,10 +5,9 @@ URL steps of the crawl's definition to them (`gossamer.web.url_steps`). All late
 the digest of a page's links to the document on `pages`, uses the rewritten URLs.
 
 **Equal texts.** If two pages have the same text, their links decide whether the links of both are
-followed. The links of a mirror lead to the same URLs, or to the same paths on the mirror itself.
-Following them would fetch the site twice. Folders of an archive, pages of a gallery, and pages that
-a script fills may have equal texts and different links. Ignoring their links would lose a part of
-the site.
+followed. Links to the same URLs are followed once. Folders of an archive, pages of a gallery, and
+pages that a script fills may have equal texts and different links. Ignoring their links would lose
+a part of the site.
 
 **Links from other sites.** All links to a site are processed by the dedup instance of this site,
 and most lead to URLs in the URL-seen set. An event for each link would overload the frontier. So

@@ -89,7 +89,7 @@ text, the visible text is stored instead: comments in a blog are the posts of a 
 The digest for duplicates uses the title and all visible text, with white space folded, because
 main text omits navigation and would make the pages of a paginated list equal. On a page with few
 words, it also uses the sources of pictures: the pages of a gallery may have the same words. If only
-the title is visible, the digest uses the decoded body (decision 1).
+the title is visible, the digest uses the decoded body.
 The simhash uses the main text: near duplicates are searched within a site, whose pages share their
 menus. Without main text, it uses the visible text. It equals that of the package `simhash`.
 

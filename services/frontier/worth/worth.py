@@ -37,7 +37,7 @@ without a new text, or an index page would be worth nothing.
 **Growth.** A list of a thousand laws with one preface looks like a trap, but it has an end. So
 links of pages with a new text are parked only if the part also grows: most visits find further URLs
 of it. The same holds for the links of the first page in a row without a new text, which may be
-another version of a manual (docs/decisions/0177).
+another version of a manual (docs/decisions/0177-what-a-heuristic-may-withhold.md).
 
 **Decay.** Each visit takes 1/`MEMORY` from the former counts of its parts. So a part has the worth
 of its last visits, and the numbers stay small.
