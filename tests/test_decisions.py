@@ -6,7 +6,7 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 FOLDER, DESIGN = DOCS / "decisions", DOCS / "design"
 FILES = sorted(FOLDER.glob("[0-9]*.md"))
-STATUS = re.compile(r"Status: (accepted|proposed|superseded by \d+), (\d{4}-\d\d-\d\d)")
+DATE = re.compile(r"Decided: (\d{4}-\d\d-\d\d)")
 SECTION = re.compile(r"^## .*\n\nDesign page: \[.*\]\(\.\./design/(.*\.md)\)$", re.MULTILINE)
 
 
@@ -23,15 +23,15 @@ def test_number_in_the_name_is_unique_and_in_the_title() -> None:
         assert path.read_text().startswith(f"# {int(path.name[:4])}. ")
 
 
-def test_index_has_each_decision_with_its_title_status_and_date() -> None:
+def test_index_has_each_decision_with_its_title_and_date() -> None:
     expected = []
     for path in FILES:
         number = int(path.name[:4])
-        title, _, status, *_ = path.read_text().split("\n")
-        found = STATUS.fullmatch(status)
-        assert found, f"{path.name}: {status!r}"
+        title, _, date, *_ = path.read_text().split("\n")
+        found = DATE.fullmatch(date)
+        assert found, f"{path.name}: {date!r}"
         name = title.removeprefix(f"# {number}. ")
-        expected.append(f"| {number} | [{name}]({path.name}) | {found[1]} | {found[2]} |")
+        expected.append(f"| {number} | [{name}]({path.name}) | {found[1]} |")
     assert sorted(rows((FOLDER / "README.md").read_text())) == sorted(expected)
 
 
