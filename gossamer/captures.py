@@ -11,7 +11,7 @@ with this digest and the record type `response` has the place of the record with
     capture = read_capture(event.uri, event.offset, event.length)
     if capture.refers_to is not None:
         capture = capture.with_body_of(read_capture(*places[event.digest]))
-    text = capture.decoded(LIMIT)
+    text = capture.decode_body(LIMIT)
 
 Nothing in a record is trusted. A record that is truncated, damaged or larger than MAX_RECORD_BYTES
 raises BadCapture, and so does one whose digest is wrong.
@@ -148,7 +148,7 @@ class Capture(Struct, frozen=True, kw_only=True):
             self, block=block, body=earlier.body, refers_to=None, content_headers=described
         )
 
-    def decoded(self, limit: int = MAX_RECORD_BYTES) -> bytes:
+    def decode_body(self, limit: int = MAX_RECORD_BYTES) -> bytes:
         """Return at most *limit* bytes of the body without its content codings.
 
         Raise BadCapture for a revisit record without the body of the earlier response.

@@ -132,7 +132,7 @@ class Database:
             finally:
                 self._db.execute("ROLLBACK")
 
-    def changed_since(self, version: tuple[int, int] | None) -> tuple[int, int] | None:
+    def newer_version(self, version: tuple[int, int] | None) -> tuple[int, int] | None:
         """Return the current version if there was a commit since *version*, else None."""
         with self._lock, translate_errors(self.path):
             (others,) = self._db.execute("PRAGMA data_version").fetchone()
@@ -140,9 +140,9 @@ class Database:
         return None if current == version else current
 
     def wait(self, version: tuple[int, int] | None, timeout: float) -> tuple[int, int] | None:
-        """Wait at most *timeout* seconds until :meth:`changed_since` returns a version."""
+        """Wait at most *timeout* seconds until :meth:`newer_version` returns a version."""
         until = clock.steady() + timeout
-        while (current := self.changed_since(version)) is None:
+        while (current := self.newer_version(version)) is None:
             if (left := until - clock.steady()) <= 0:
                 return None
             clock.pause(min(self._idle_timer.poll_interval(POLL, MAX_POLL), left))

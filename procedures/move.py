@@ -178,7 +178,7 @@ def _copy(source: Side, target: Side, event: FleetBegun, now: float) -> Iterator
         source,
         target,
         rows={row: _without_offsets for row in TABLES if row not in NOT_COPIED_ROWS},
-        records={name: _MOVED.get(name, copy_message) for name in (*COPIED_TOPICS, *own)},
+        records={name: _MOVES.get(name, copy_message) for name in (*COPIED_TOPICS, *own)},
     )
     _prepare_target(copy, event.id)
     _state(target, replace(event, moving_from=source.name))
@@ -259,7 +259,7 @@ def _settings_of_crawls(source: Log) -> Iterator[Event]:
             yield replace(crawl, max_pages=0, pages_before=0)
 
 
-def _moved_letter(record: Record) -> Message:
+def _move_letter(record: Record) -> Message:
     """Return the dead letter *record* for another log.
 
     Its key contains the offset of the record that nobody could read. The other log has other
@@ -272,11 +272,11 @@ def _moved_letter(record: Record) -> Message:
     return message
 
 
-def _moved_setting(record: Record) -> Message | None:
+def _move_setting(record: Record) -> Message | None:
     """Return *record* of `control`, or None for the identity, which each side states itself."""
     is_identity = record.key.startswith(f"{FleetBegun.__struct_config__.tag}/")
     return None if is_identity else copy_message(record)
 
 
-_MOVED = {CONTROL.name: _moved_setting, DEAD_LETTERS.name: _moved_letter}
+_MOVES = {CONTROL.name: _move_setting, DEAD_LETTERS.name: _move_letter}
 """Topic → the change of its records; others are copied unchanged."""

@@ -64,16 +64,16 @@ class _Comparison:
 
     def _one(self, old: Schema, new: Schema, at: str) -> Iterator[str]:
         if _kind(old) != _kind(new) and new:
-            yield self._changed(at, "type", _kind(old), _kind(new))
+            yield self._describe_change(at, "type", _kind(old), _kind(new))
             return
         for limit in LIMITS:
             if limit in new and new[limit] != old.get(limit):
-                yield self._changed(at, limit, old.get(limit), new[limit])
+                yield self._describe_change(at, limit, old.get(limit), new[limit])
         yield from self._values(old, new, at)
         yield from self._fields(old, new, at)
         yield from self._items(old, new, at)
 
-    def _changed(self, at: str, what: str, old: object, new: object) -> str:
+    def _describe_change(self, at: str, what: str, old: object, new: object) -> str:
         return f"{at}: {what} changed from {old} to {new}"
 
     def _values(self, old: Schema, new: Schema, at: str) -> Iterator[str]:
@@ -82,19 +82,19 @@ class _Comparison:
         ):
             yield f"{at}: no longer allows the values {gone}"
 
-    def _gone(self, names: Iterable[str], at: str) -> Iterator[str]:
+    def _describe_removals(self, names: Iterable[str], at: str) -> Iterator[str]:
         yield from (f"{at}.{name}: the field was removed" for name in names)
 
-    def _required(self, at: str) -> str:
+    def _describe_requirement(self, at: str) -> str:
         return f"{at}: the field became required"
 
     def _fields(self, old: Schema, new: Schema, at: str) -> Iterator[str]:
         before, after = old.get("properties", {}), new.get("properties", {})
         if new:
-            yield from self._gone((name for name in before if name not in after), at)
+            yield from self._describe_removals((name for name in before if name not in after), at)
         for name in new.get("required", []):
             if name not in old.get("required", []):
-                yield self._required(f"{at}.{name}")
+                yield self._describe_requirement(f"{at}.{name}")
         for name in before.keys() & after.keys():
             yield from self.compare(before[name], after[name], f"{at}.{name}")
 
@@ -117,16 +117,16 @@ class _ForOlder(_Comparison):
     def _default(self, old: Schema, new: Schema, at: str) -> Iterator[str]:
         return iter(())
 
-    def _changed(self, at: str, what: str, old: object, new: object) -> str:
+    def _describe_change(self, at: str, what: str, old: object, new: object) -> str:
         return f"{at}: an older process accepts {what} {new}, and not {old} as written now"
 
     def _values(self, old: Schema, new: Schema, at: str) -> Iterator[str]:
         return iter(())
 
-    def _gone(self, names: Iterable[str], at: str) -> Iterator[str]:
+    def _describe_removals(self, names: Iterable[str], at: str) -> Iterator[str]:
         return iter(())
 
-    def _required(self, at: str) -> str:
+    def _describe_requirement(self, at: str) -> str:
         return f"{at}: an older process requires the field, which is optional now"
 
 

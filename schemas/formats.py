@@ -69,7 +69,7 @@ def schema_of(event: type[Event]) -> Schema:
     described = msgspec.json.schema(event)
     parts = described["$defs"]
     for name, part in parts.items():
-        for field, text in descriptions_of_fields(_named(name)).items():
+        for field, text in descriptions_of_fields(_find_type(name)).items():
             part["properties"][field]["description"] = text
     if event is SeedAdded:
         # Any program may produce seeds, so the tag is optional.
@@ -82,7 +82,7 @@ def schema_of(event: type[Event]) -> Schema:
     }
 
 
-def _named(name: str) -> type[Any]:
+def _find_type(name: str) -> type[Any]:
     found: type[Any] = next(
         getattr(module, name)
         for module in (
@@ -107,10 +107,10 @@ def descriptions_of_fields(kind: type[Any]) -> dict[str, str]:
         return {}
     parents = (base for base in kind.__bases__ if base is not msgspec.Struct)
     inherited = [descriptions_of_fields(base) for base in parents]
-    return {name: text for part in inherited for name, text in part.items()} | _described(kind)
+    return {name: text for part in inherited for name, text in part.items()} | _describe(kind)
 
 
-def _described(kind: type[Any]) -> dict[str, str]:
+def _describe(kind: type[Any]) -> dict[str, str]:
     (tree,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
     assert isinstance(tree, ast.ClassDef)
     texts = {}

@@ -276,7 +276,7 @@ def run_processors(settings: Settings, opened: Opened, stop: threading.Event) ->
     version = None
     while not stop.is_set():
         # Read before the steps: records that are appended during them must end the wait.
-        version = opened.database.changed_since(version) or version
+        version = opened.database.newer_version(version) or version
         if not any([loop.step() for loop in loops]):
             opened.database.wait(version, _wait(loops))
     if settings.archive.volumes:

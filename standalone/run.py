@@ -97,7 +97,7 @@ class Run:
 
     def update(self, now: float) -> End | None:
         """Update `progress`; return why the crawl has ended, or None if it goes on."""
-        if version := self.opened.database.changed_since(self.version):
+        if version := self.opened.database.newer_version(self.version):
             self.version, definitions = version, definitions_of(self.opened.log)
             self.crawls = active_of(definitions)
             self.paused = frozenset(
@@ -122,7 +122,7 @@ class Run:
         end = self._natural_end(now)
         # Between two of the reads, the last waiting URL may have become a page to be parsed. Only
         # reads of one state of the database show that nothing is left.
-        return None if end and self.opened.database.changed_since(self.version) else end
+        return None if end and self.opened.database.newer_version(self.version) else end
 
     def _check_limits(self, now: float) -> None:
         if self.interrupts:

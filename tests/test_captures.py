@@ -54,15 +54,15 @@ def test_response_has_status_headers_and_decoded_body(tmp_path: Path, record: by
     assert (found.status, found.reason, found.digest) == (200, "OK", payload_digest(fetched.body))
     assert found.headers[:2] == HEADERS
     assert found.block.endswith(b"\r\n\r\n" + fetched.body)
-    assert found.body == fetched.body and found.decoded() == BODY
-    assert found.decoded(4) == BODY[:4]
+    assert found.body == fetched.body and found.decode_body() == BODY
+    assert found.decode_body(4) == BODY[:4]
 
 
 def test_path_and_memory_volume_are_read_like_a_file_url(tmp_path: Path, record: bytes) -> None:
     read(tmp_path, record)
     Volume("memory://captures").put_bytes("w/a.warc.gz", record)
     for uri, offset in ((f"{tmp_path}/a.warc.gz", 6), ("memory://captures/w/a.warc.gz", 0)):
-        assert read_capture(uri, offset, len(record)).decoded() == BODY
+        assert read_capture(uri, offset, len(record)).decode_body() == BODY
 
 
 def not_modified() -> PageFetched:
@@ -79,9 +79,9 @@ def test_revisit_record_gets_the_body_of_the_record_that_it_refers_to(tmp_path: 
     assert revisit.refers_to is not None
     assert (revisit.refers_to.url, revisit.refers_to.fetched_at) == (earlier.url, NOW)
     with pytest.raises(BadCapture, match="its body is in another record"):
-        revisit.decoded()
+        revisit.decode_body()
     whole = revisit.with_body_of(earlier)
-    assert (whole.status, whole.decoded()) == (304, BODY)
+    assert (whole.status, whole.decode_body()) == (304, BODY)
     assert whole.block == earlier.block
     (third,) = records_of(tmp_path, response(b"other"))
     other = read(tmp_path, third)
@@ -94,7 +94,7 @@ def test_revisit_record_gets_the_body_of_the_record_that_it_refers_to(tmp_path: 
 def test_zstd_frame_is_read_with_and_without_a_dictionary(tmp_path: Path, record: bytes) -> None:
     record = gzip.decompress(record)
     plain = zstd.compress(record)
-    assert read(tmp_path, plain, name="a.warc.zst").decoded() == BODY
+    assert read(tmp_path, plain, name="a.warc.zst").decode_body() == BODY
     samples = [record.replace(b"gzip", b"%d" % n) for n in range(300)]
     dictionary = zstd.train_dict(samples, 4000)
     packed = zstd.compress(record, zstd_dict=dictionary)
@@ -102,7 +102,7 @@ def test_zstd_frame_is_read_with_and_without_a_dictionary(tmp_path: Path, record
         head = b"\x5d\x2a\x4d\x18" + struct.pack("<I", len(content)) + content
         (tmp_path / "d.warc.zst").write_bytes(head + packed)
         found = read_capture(f"{tmp_path}/d.warc.zst", len(head), len(packed))
-        assert found.decoded() == BODY
+        assert found.decode_body() == BODY
     with pytest.raises(BadCapture, match="needs a dictionary, and its file has none"):
         read(tmp_path, packed, name="a.warc.zst")
 

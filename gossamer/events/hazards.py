@@ -354,7 +354,7 @@ def is_limit(hazard: Hazard) -> bool:
     return is_named and bool(HAZARDS[hazard].settings)
 
 
-def counted_by(service: str, hazards: Iterable[str]) -> list[str]:
+def hazards_of(service: str, hazards: Iterable[str]) -> list[str]:
     """Return the *hazards* that *service* counts.
 
     Unknown names are ignored: another version of Gossamer may have written the event.
@@ -367,5 +367,5 @@ def counted_by(service: str, hazards: Iterable[str]) -> list[str]:
 def count_hazards(service: str, hazards: Iterable[str]) -> None:
     """Add the *hazards* that *service* counts to the metric; raise ValueError for an unknown
     name."""
-    for hazard in counted_by(service, map(Hazard, hazards)):
+    for hazard in hazards_of(service, map(Hazard, hazards)):
         count("gossamer_hazards_total", hazard=hazard)

@@ -51,7 +51,7 @@ class SqliteStore:
 
     def flush(self) -> None:
         """Write all buffered rows and drops in one transaction."""
-        changed = [table for table in self._tables.values() if table.changed]
+        changed = [table for table in self._tables.values() if table.is_changed]
         if not changed:
             return
         with observe_duration("gossamer_store_flush_seconds"), self._database.transaction() as db:
@@ -238,7 +238,7 @@ class SqliteTable(Generic[R]):
             beyond = f"WHERE ({names}) > ({', '.join('?' * len(keys))})"
 
     @property
-    def changed(self) -> bool:
+    def is_changed(self) -> bool:
         """Whether anything was written since the last flush."""
         return bool(self._overlay)
 

@@ -86,7 +86,7 @@ def _markups(versions: Sequence[Version]) -> list[str]:
     found = []
     for version in versions:
         header = joined_values(version.capture.content_headers, "content-type")
-        body = version.capture.decoded(MAX_MARKUP_BYTES)
+        body = version.capture.decode_body(MAX_MARKUP_BYTES)
         found.append(decode_text(body, header, is_html=True).text)
     return found
 

@@ -120,7 +120,7 @@ class _Found(NamedTuple):
         """Whether the end of the body is missing."""
         return self.capture is not None and bool(self.capture.truncated)
 
-    def decoded(self, limit: int) -> bytes:
+    def decode_body(self, limit: int) -> bytes:
         """Return at most *limit* bytes of the decoded body; b"" if there is none."""
         if self.capture is None or self.capture.refers_to is not None:
             return b""
@@ -186,7 +186,7 @@ class UsageReader:
     def _page_statements(self, page: _Found) -> Iterator[Statement]:
         """Yield the statements in the headers and the meta elements of a page."""
         yield from read_headers(page.headers, self._product)
-        head = page.decoded(MAX_HEAD_BYTES).decode("latin-1")
+        head = page.decode_body(MAX_HEAD_BYTES).decode("latin-1")
         yield from read_meta(find_in_markup(head, names_of_meta(self._product)), self._product)
 
     def first_archived_at(self, url: str) -> float | None:
@@ -212,7 +212,7 @@ class UsageReader:
             found = self._find(url)
             if found is None:
                 continue
-            body, read = found.decoded(LIMIT + 1), ReadFile((), found.fault)
+            body, read = found.decode_body(LIMIT + 1), ReadFile((), found.fault)
             if found.row.status // 100 != 2:
                 read = ReadFile((), f"the server answered {found.row.status}")
             elif not read.fault:
@@ -223,7 +223,7 @@ class UsageReader:
     def _read_robots(self, found: _Found) -> tuple[RobotsRules, bytes]:
         if found.row.status // 100 != 2:
             return RobotsRules(status=found.row.status), b""
-        body = found.decoded(LIMIT + 1)
+        body = found.decode_body(LIMIT + 1)
         at = found.row.fetched_at
         file = parse_robots(body, self._product, at, 0.0, found.row.url, found.is_cut)
         return file.rules, body[:LIMIT]

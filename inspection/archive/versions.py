@@ -113,7 +113,7 @@ def read_body(crawl: OpenCrawl, text: str, at: float = FOREVER) -> Body:
     version = read_version(crawl, text, at)
     if version.capture.refers_to is not None:
         raise NotFound(f"{version.row.url}: the body of this capture was not stored")
-    data = version.capture.decoded(MAX_BODY_BYTES + 1)
+    data = version.capture.decode_body(MAX_BODY_BYTES + 1)
     if len(data) > MAX_BODY_BYTES:
         raise BadSettings(
             f"{version.row.url}: the body has more than {size(MAX_BODY_BYTES)}; gossamer show "
@@ -124,6 +124,6 @@ def read_body(crawl: OpenCrawl, text: str, at: float = FOREVER) -> Body:
 
 def decode_file(capture: Capture, limit: int) -> bytes:
     """Return at most *limit* bytes of the decoded body of a *capture*, which may be a gzip file."""
-    found = capture.decoded(limit)
+    found = capture.decode_body(limit)
     # A server may compress a file without a Content-Encoding.
     return decode(found, "gzip", limit).data if found.startswith(GZIP_MAGIC) else found

@@ -35,10 +35,10 @@ from services.archive.rewriting import (
     LocalFile,
     Place,
     Runs,
-    begun_at,
     find_files,
     find_in_volume,
     is_parked,
+    parse_begin,
     read_records,
     remove_partial_copies,
     rewrite,
@@ -310,7 +310,7 @@ class Retention:
         self._read_at = {one.file: self._read_at.get(one.file, -inf) for one in places}
         since = self._find_since(places)
         for number, place in enumerate(places):
-            may_drop = bool(self._settings.keep_versions) or begun_at(place.file) < since
+            may_drop = bool(self._settings.keep_versions) or parse_begin(place.file) < since
             interval = DAY if isinstance(place, LocalFile) else VOLUME_INTERVAL
             if may_drop and self._now >= self._read_at[place.file] + interval:
                 self._progress = f"retention: {number} of {len(places)} WARC files read"
@@ -324,7 +324,7 @@ class Retention:
         if limits.keep_age:
             since = self._now - limits.keep_age
         if limits.keep_size:
-            files = [(begun_at(place.file), place.size_on_disk()) for place in places]
+            files = [(parse_begin(place.file), place.size_on_disk()) for place in places]
             unfinished = sum(map(size_on_disk, self._folder.glob("*.open")))
             total = unfinished + sum(size for _, size in files)
             since = max(since, find_cutoff(files, total, limits.keep_size))

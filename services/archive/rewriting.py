@@ -262,7 +262,7 @@ def _copy(place: Place, target: IO[bytes], runs: Sequence[Run]) -> None:
         position = run.offset + run.length
         if run.length:
             name = uuid5(NAMESPACE_URL, f"{place.file} {run.offset} erased")
-            at = date(begun_at(place.file))
+            at = date(parse_begin(place.file))
             for here, data in make_filler(
                 run.length, _suffix(place.file), f"<urn:uuid:{name}>", at
             ):
@@ -282,7 +282,7 @@ def _kept_lines(index: bytes, runs: Sequence[Run]) -> Iterator[bytes]:
             yield line
 
 
-def begun_at(file: str) -> float:
+def parse_begin(file: str) -> float:
     """Return when a segment was begun, by its name, in epoch seconds."""
     return datetime.strptime(file.split("-")[2], "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
 

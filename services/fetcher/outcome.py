@@ -220,11 +220,11 @@ def _assess_document(reply: Reply, accepts: Accepts) -> Assessment:
         hazards = [Hazard.UNWANTED_TYPE]
         if reply.body and kind != declared:
             hazards.append(Hazard.WRONG_CONTENT_TYPE)
-        return _unwanted_type(f"{description} is not an accepted type", *hazards)
+        return _assess_unwanted_type(f"{description} is not an accepted type", *hazards)
     if not reply.truncated or (reply.body and is_readable_cut(kind)):
         return Assessment(outcome=Outcome.PAGE)
     if reply.truncated == "length":
-        return _unwanted_type("the document is binary and larger than the size limit")
+        return _assess_unwanted_type("the document is binary and larger than the size limit")
     reason = f"the body was cut after {len(reply.body)} bytes, which cannot be parsed"
     return Assessment(outcome=Outcome.CUT_BODY, has_page=False, reason=reason)
 
@@ -256,7 +256,7 @@ def _assess_304(conditional: bool) -> Assessment:
     return Assessment(outcome=Outcome.SERVER_ERROR, reason=reason)
 
 
-def _unwanted_type(reason: str, *hazards: Hazard) -> Assessment:
+def _assess_unwanted_type(reason: str, *hazards: Hazard) -> Assessment:
     return Assessment(outcome=Outcome.UNWANTED_TYPE, has_page=False, reason=reason, hazards=hazards)
 
 
@@ -444,7 +444,7 @@ def reply_of(page: PageFetched) -> Reply:
     )
 
 
-def kept_page(events: Iterable[Event]) -> PageFetched | None:
+def page_to_keep(events: Iterable[Event]) -> PageFetched | None:
     """Return the page among the *events* of a visit if other crawls may take it: a whole document
     that was requested. None otherwise."""
     pages = [event for event in events if isinstance(event, PageFetched)]

@@ -60,8 +60,8 @@ from services.fetcher.outcome import (
     assess,
     assess_wall,
     failed_result,
-    kept_page,
     make_events,
+    page_to_keep,
     reply_of,
     skipped_result,
     unvisited_result,
@@ -108,7 +108,7 @@ def converse(order: HostCheckedOut, limits: VisitLimits, now: float) -> Conversa
         last = ends_order or index == len(order.visits) - 1
         lease = 0.0 if last else pace.shorten_lease(index + 1)
         events = make_events(order, index, result, last, pace.now, lease)
-        if order.keep and (page := kept_page(events)):
+        if order.keep and (page := page_to_keep(events)):
             stored = yield Keep(page)
             events = tuple(
                 replace(event, kept=stored.kept) if isinstance(event, VisitEnded) else event

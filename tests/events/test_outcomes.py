@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import REGISTRY
 from pydantic import BaseModel
 
-from gossamer.events.hazards import HAZARDS, Hazard, count_hazards, counted_by
+from gossamer.events.hazards import HAZARDS, Hazard, count_hazards, hazards_of
 from gossamer.events.outcomes import OUTCOMES, Fate, Outcome, Wait, check_complete
 from gossamer.settings import FrontierSettings, Settings
 from gossamer.web.url import HostKey
@@ -94,7 +94,7 @@ def test_unknown_hazard_cannot_be_counted() -> None:
 
 
 def test_unknown_hazard_of_another_version_is_ignored() -> None:
-    assert counted_by("fetcher", ["no_such_hazard", "redirect"]) == ["redirect"]
+    assert hazards_of("fetcher", ["no_such_hazard", "redirect"]) == ["redirect"]
 
 
 @pytest.mark.parametrize("service", sorted(SERVICES))

@@ -89,18 +89,18 @@ def test_write_within_a_view_is_refused_without_effect(database: Database) -> No
 
 
 def test_version_changes_at_each_commit(database: Database, other: Database) -> None:
-    version = database.changed_since(None)
-    assert database.changed_since(version) is None
+    version = database.newer_version(None)
+    assert database.newer_version(version) is None
     for writer in (database, other):
         put(writer, 1)
-        changed = database.changed_since(version)
+        changed = database.newer_version(version)
         assert changed not in (None, version)
-        assert database.changed_since(changed) is None
+        assert database.newer_version(changed) is None
         version = changed
 
 
 def test_wait_ends_at_a_commit(database: Database, other: Database) -> None:
-    version = database.changed_since(None)
+    version = database.newer_version(None)
     writer = threading.Thread(target=put, args=(other, 1))
     writer.start()
     assert database.wait(version, 60.0) is not None
@@ -111,7 +111,7 @@ def test_wait_ends_at_a_commit(database: Database, other: Database) -> None:
 def test_wait_ends_if_the_clock_steps_back(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    version, times = database.changed_since(None), iter(range(10**6, 0, -3600))
+    version, times = database.newer_version(None), iter(range(10**6, 0, -3600))
     monkeypatch.setattr(clock, "now", lambda: next(times))
     assert database.wait(version, 0.01) is None
 

@@ -91,7 +91,7 @@ def test_carried_rules_decide_the_same_about_the_urls_of_the_order(
 ) -> None:
     filling = tuple(Rule(False, f"/filling/{number}", number) for number in range(3000))
     rules = RobotsRules(format_rules((*found, *filling)), crawl_delay=3.0)
-    carried = rules.carried_for(ordered)
+    carried = rules.narrow_to(ordered)
     assert len(carried.rules) <= len(ordered)
     assert carried.crawl_delay == 3.0
     assert [carried.explain(url) for url in ordered] == [rules.explain(url) for url in ordered]
@@ -99,7 +99,7 @@ def test_carried_rules_decide_the_same_about_the_urls_of_the_order(
 
 def test_small_rules_are_carried_whole() -> None:
     rules = RobotsRules(format_rules(Rule(False, f"/{number}", number) for number in range(100)))
-    assert rules.carried_for([f"{ROOT}/1"]) is rules
+    assert rules.narrow_to([f"{ROOT}/1"]) is rules
 
 
 def test_file_with_too_many_candidates_disallows_the_url() -> None:
@@ -109,6 +109,6 @@ def test_file_with_too_many_candidates_disallows_the_url() -> None:
     url = f"{ROOT}/abcdefgh?*é$"
     assert not hostile.allows(url)
     assert "too many rules" in hostile.explain(url)
-    carried = hostile.carried_for([url, f"{ROOT}/x"])
+    carried = hostile.narrow_to([url, f"{ROOT}/x"])
     assert (carried.allows(url), carried.allows(f"{ROOT}/x")) == (False, True)
     assert (carried.explain(url), len(carried.rules)) == (hostile.explain(url), 1)

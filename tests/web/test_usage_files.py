@@ -101,7 +101,7 @@ def test_empty_tdmrep_says_nothing() -> None:
 def test_carried_file_says_the_same_about_its_urls() -> None:
     file = tdmrep(*({"location": f"/{n}/", "tdm-reservation": n % 2} for n in range(100)))
     urls = [f"{HOST}/{n}/x" for n in (3, 40, 7)]
-    carried = file.carried_for(urls)
+    carried = file.narrow_to(urls)
     assert len(carried.statements) == 3 < MAX_CARRIED_STATEMENTS
     for url in urls:
         assert carried.statements_about(url) == file.statements_about(url)

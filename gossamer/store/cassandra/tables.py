@@ -111,7 +111,7 @@ def create_tables(
             yield f"table {row.table}: {', '.join(altered)} altered"
         for one in differing:
             if one not in altered:
-                yield f"{_unchanged_option(row, options, there, one)}; --reset-options changes it"
+                yield f"{_describe_unchanged(row, options, there, one)}; --reset-options changes it"
 
 
 def option_problems(
@@ -128,7 +128,7 @@ def option_problems(
                 if one in cql.FIXED_OPTIONS:
                     fixed.append(f"table {row.table}: {one} {_values(options, there, one)}")
                 else:
-                    kept.append(_unchanged_option(row, options, there, one))
+                    kept.append(_describe_unchanged(row, options, there, one))
     return fixed, kept
 
 
@@ -139,7 +139,7 @@ def _found_options(nodes: Cassandra, keyspace: str) -> dict[str, cql.FoundOption
     }
 
 
-def _unchanged_option(
+def _describe_unchanged(
     row: type[Row], wanted: cql.Options, there: cql.FoundOptions, name: str
 ) -> str:
     values = f"{there.properties()[name]}, not {wanted.properties()[name]}"

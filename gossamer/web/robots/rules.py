@@ -142,7 +142,7 @@ class RobotsRules(Struct, frozen=True):
         read = (one for _octets, statements in found.values() for one in statements)
         return *read, *self.unread_usage
 
-    def carried_for(self, urls: Iterable[str]) -> "RobotsRules":
+    def narrow_to(self, urls: Iterable[str]) -> "RobotsRules":
         """Return rules of limited size for an order that decide the same about *urls*."""
         if len(self.lines) <= MAX_CARRIED_BYTES:
             return self

@@ -92,7 +92,7 @@ class UsageFile(Struct, frozen=True):
             if one.is_unread or _pattern(one.pattern).octets == longest
         )
 
-    def carried_for(self, urls: Iterable[str]) -> "UsageFile":
+    def narrow_to(self, urls: Iterable[str]) -> "UsageFile":
         """Return a file of limited size for an order that says the same about *urls*."""
         if len(self.statements) <= MAX_CARRIED_STATEMENTS:
             return self

@@ -159,7 +159,7 @@ def _without_rest(found: tuple[FileStatement, ...], place: str, reason: str) -> 
     )
 
 
-def _repaired(body: bytes) -> bytes:
+def _repair_references(body: bytes) -> bytes:
     """Return *body* with repaired references if it is UTF-8; other encodings are left to expat."""
     try:
         return repair_references(body.decode("utf-8-sig").lstrip()).encode()
@@ -270,7 +270,7 @@ class _Reader:
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._add_text
         try:
-            parser.Parse(_repaired(body), True)
+            parser.Parse(_repair_references(body), True)
         except (expat.ExpatError, ValueError) as error:
             raise Malformed(f"it is not XML: {error}"[:MAX_TEXT_LENGTH]) from error
 

@@ -155,16 +155,19 @@ class MemoryBudget:
     def _has_memory(self, reservation: Reservation) -> bool:
         """Return whether a large body may go on. If all memory is used, end a much larger one."""
         of_site = [one for one in self._large if one.site == reservation.site]
-        if of_site[0] is not reservation and self._used_by(of_site) > self._of_site:
+        if of_site[0] is not reservation and self._shared_bytes(of_site) > self._of_site:
             return False
-        if self._used_by(self._large) <= self._common or next(iter(self._large)) is reservation:
+        if (
+            self._shared_bytes(self._large) <= self._common
+            or next(iter(self._large)) is reservation
+        ):
             return True
         largest = max(self._large, key=lambda one: one.size)
         if largest.size > LARGER * reservation.size:
             largest.end()
         return False
 
-    def _used_by(self, bodies: Iterable[Reservation]) -> int:
+    def _shared_bytes(self, bodies: Iterable[Reservation]) -> int:
         """Return the bytes that *bodies* use beyond their own parts."""
         return sum(one.size - self._own for one in bodies)
 

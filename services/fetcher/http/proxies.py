@@ -78,14 +78,14 @@ def through_proxy(access: Access, url: URL) -> Iterator[None]:
     route = SocksRoute(access.socks, url.host or "", url.port or 0) if access.socks else None
     token = SOCKS_ROUTE.set(route)
     try:
-        with _mapped_errors(access):
+        with _map_errors(access):
             yield
     finally:
         SOCKS_ROUTE.reset(token)
 
 
 @contextmanager
-def _mapped_errors(access: Access) -> Iterator[None]:
+def _map_errors(access: Access) -> Iterator[None]:
     try:
         yield
     except NoConnection as error:

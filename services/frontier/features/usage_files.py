@@ -73,7 +73,7 @@ def make_usage_visits(order: OrderId, urls: Sequence[str]) -> tuple[Visit, ...]:
 
 def carried_files(row: RobotsRow, urls: Sequence[str]) -> tuple[UsageFile, ...]:
     """Return the usage files for an order of *urls*, with the licenses that could not be read."""
-    files = [file.carried_for(urls) for file in _files_in_force(row.rules, row.usage_files)]
+    files = [file.narrow_to(urls) for file in _files_in_force(row.rules, row.usage_files)]
     found = [file for file in files if file.statements]
     read = {file.url for file in found}
     lines = {line.url: line for line in row.rules.licenses if line.url not in read}

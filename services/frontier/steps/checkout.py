@@ -507,7 +507,7 @@ class CheckOut:
             site_gap=self._settings.site_gap
             * overrides.site_delay(row.site, row.host, self._settings.delay),
             sent_to=-1 if sent_to is None else sent_to,
-            robots=rules.robots and rules.robots.carried_for(urls),
+            robots=rules.robots and rules.robots.narrow_to(urls),
             usage_files=carried_files(rules.stored, urls)
             if rules.stored and not usage_urls
             else (),

@@ -20,7 +20,7 @@ from gossamer.events import (
     Verdict,
     VisitEnded,
 )
-from gossamer.events.hazards import Hazard, counted_by
+from gossamer.events.hazards import Hazard, hazards_of
 from gossamer.events.outcomes import FAILURES, GONE_VERDICTS, OUTCOMES, Fate, Wait
 from gossamer.policies import NEVER
 from gossamer.store import Row, Store
@@ -219,7 +219,7 @@ class Tally:
             name = LABELS.get(event.visit.purpose, name)
         self.outcomes[name] += 1
         self.received += event.received
-        hazards = counted_by("fetcher", event.hazards)
+        hazards = hazards_of("fetcher", event.hazards)
         self.hazards.update(hazards)
         self.daily.count_visit(event)
         self.latest = [*self.latest[1 - MAX_LISTED :], (event.visit.url, name)]
@@ -260,7 +260,7 @@ class Tally:
         self.verdicts[event.verdict] += 1
         self.harvest.count_verdict(event)
         self.daily.count_verdict(event)
-        hazards = {*counted_by("parser", event.hazards), *counted_by("dedup", event.hazards)}
+        hazards = {*hazards_of("parser", event.hazards), *hazards_of("dedup", event.hazards)}
         self.hazards.update(hazards)
         if event.verdict not in GONE_VERDICTS and event.verdict is not Verdict.UNREADABLE:
             self._count_change(event.change, event.fetched_at or event.at)
@@ -295,7 +295,7 @@ class Tally:
 
     def count_refused(self, rule: Hazard) -> list[str]:
         """Count a URL that *rule* refuses; return the hazards that were counted."""
-        hazards = counted_by("frontier", [rule])
+        hazards = hazards_of("frontier", [rule])
         self.refused[rule] += 1
         self.hazards.update(hazards)
         self.daily.count_refused(rule)
@@ -303,7 +303,7 @@ class Tally:
 
     def count_hazard(self, hazard: Hazard) -> list[str]:
         """Count a hazard that the frontier counts, and that refuses no URL; return it."""
-        hazards = counted_by("frontier", [hazard])
+        hazards = hazards_of("frontier", [hazard])
         self.hazards.update(hazards)
         return hazards
 

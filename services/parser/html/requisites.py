@@ -177,7 +177,7 @@ def _targets(elements: Elements, options: Options) -> Iterator[str]:
             case "link":
                 if _leads_to_requisite(element):
                     yield element.get("href")
-                    yield from _chosen(element, SOURCE_SETS["link"], takes_all)
+                    yield from _choose_targets(element, SOURCE_SETS["link"], takes_all)
             case "object" | "embed":
                 target, kind = embedded_target(element), embedded_type(element)
                 if kind not in DOCUMENT_TYPES and not kind.startswith(MEDIA_TYPES):
@@ -186,7 +186,7 @@ def _targets(elements: Elements, options: Options) -> Iterator[str]:
                 yield from _values(element, REQUISITE_ATTRIBUTES.get(tag, ()))
                 if tag == "source" and not _is_of_medium(element):
                     yield from _values(element, LAZY_SOURCES)
-                yield from _chosen(element, SOURCE_SETS.get(tag, {}), takes_all)
+                yield from _choose_targets(element, SOURCE_SETS.get(tag, {}), takes_all)
     if options.requisites:
         yield from _targets_of_styles(elements, takes_all)
 
@@ -199,7 +199,7 @@ def _values(element: Element, names: Iterable[str]) -> Iterator[str]:
             yield value
 
 
-def _chosen(element: Element, sets: Mapping[str, str], takes_all: bool) -> Iterator[str]:
+def _choose_targets(element: Element, sets: Mapping[str, str], takes_all: bool) -> Iterator[str]:
     """Yield the candidates that are taken from the attributes *sets* of *element*."""
     for name, source in sets.items():
         if candidates := element.get(name):
