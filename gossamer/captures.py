@@ -186,7 +186,7 @@ def read_capture(uri: str, offset: int, length: int) -> Capture:
 
 @lru_cache(VOLUME_CACHE_SIZE)
 def _volume(url: str) -> Volume:
-    """Return the volume *url*. To make the client of an object store takes a tenth of a second."""
+    """Return the volume *url*. It is cached: a client of an object store takes 0.1 s to create."""
     return Volume(url)
 
 
@@ -248,8 +248,8 @@ def _check_size(found: bytes, is_whole: bool, most: int) -> bytes:
 def parse_record(record: bytes) -> Capture:
     """Return the capture in a WARC *record*. Raise BadCapture if it has none, or a wrong digest.
 
-    If one of two digests is right, the other one is a doubt, and no reason for BadCapture: some
-    tools change the head of a response, and not its digest, or digest something else as payload.
+    If one of two digests is right, the other one is a doubt and does not raise BadCapture: some
+    tools change the head of a response without its digest, or digest something else as payload.
     """
     head, rest = split_head(record)
     if rest is None or not _version.fullmatch(_line_end.split(head, 1)[0]):
@@ -315,7 +315,7 @@ def _wrong_digests(
 
 
 class _Reply(Struct, frozen=True, kw_only=True):
-    """An HTTP response. Without arguments, that of a revisit record without a head."""
+    """An HTTP response. The defaults describe a revisit record without a head, as a 304."""
 
     status: int = NOT_MODIFIED
     reason: str = ""
@@ -324,8 +324,8 @@ class _Reply(Struct, frozen=True, kw_only=True):
     block: bytes = b""
     body: bytes = b""
     sent: tuple[bytes, ...] = ()
-    """What other writers digest in place of the body: the body with its chunks, or all behind the
-    first head."""
+    """Bytes that other writers digest in place of the body: the body with its chunks, or everything
+    behind the first head."""
 
 
 def _parse_response(block: bytes) -> _Reply:
@@ -412,8 +412,8 @@ def _without_transfer_coding(body: bytes, headers: Headers) -> bytes:
 
 
 def _has_digest(data: bytes, digest: str) -> bool:
-    """Return whether *data* has the *digest*, such as `sha1:…`. One of an algorithm that is not
-    known counts as right: the standard allows any."""
+    """Return whether *data* has the *digest*, such as `sha1:…`. A digest of an unknown algorithm
+    counts as right, because the standard allows any algorithm."""
     algorithm = _algorithm(digest)
     if algorithm is None:
         return True
@@ -422,8 +422,8 @@ def _has_digest(data: bytes, digest: str) -> bool:
 
 
 def digest_key(digest: str) -> str:
-    """Return *digest* with hexadecimal digits: some writers use base 32. An algorithm or a value
-    that is not known is returned as it is."""
+    """Return *digest* with hexadecimal digits: some writers use base 32. A digest with an unknown
+    algorithm or an invalid value is returned unchanged."""
     algorithm = _algorithm(digest)
     value = digest.partition(":")[2].rstrip("=")
     size = DIGEST_SIZES.get(algorithm or "", 0)

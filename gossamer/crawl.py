@@ -407,11 +407,6 @@ def last_definition(log: Log, crawl: str = DEFAULT_CRAWL) -> CrawlDefined | None
     return definitions_of(log).get(crawl)
 
 
-def active_crawls(log: Log) -> dict[str, CrawlDefined]:
-    """Return the definitions of the crawls that are neither paused nor removed, by id, sorted."""
-    return active_of(definitions_of(log))
-
-
 def active_of(crawls: Mapping[str, CrawlDefined]) -> dict[str, CrawlDefined]:
     """Return those of *crawls* that are neither paused nor removed."""
     return {name: crawl for name, crawl in crawls.items() if not (crawl.paused or crawl.removed)}

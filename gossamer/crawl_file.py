@@ -167,10 +167,6 @@ DEFAULTS = CrawlDefined(at=0.0, scope="", max_depth=DEFAULT_DEPTH, url_steps=ALL
 """The definition by a file without keys, but for its scope."""
 NO_SEEDS = SeedsApplied(at=0.0, seeds={})
 """The seeds of a crawl without a file."""
-STATE_FIELDS = frozenset(
-    {"version", "crawl", "at", "pages_before", "paused", "removed", "parties", "scope_of_seeds"}
-)
-"""Fields of a definition without a key."""
 IMMUTABLE = ("url_steps", "own_topic")
 """Fields that cannot change during a crawl."""
 
@@ -199,8 +195,8 @@ class CrawlFile:
         """Return the events that make this file the active definition, in order.
 
         *before* and *applied* are the active definition and the seeds of the file that was applied
-        last. A paused crawl stays paused. There are none if nothing changes. Raise BadSettings if
-        the crawl was removed, or if a setting would change that cannot.
+        last. A paused crawl stays paused. The list is empty if nothing changes. Raise BadSettings
+        if the crawl was removed, or if an immutable setting would change.
         """
         check_not_removed(before)
         _check_immutable(self.definition, before)

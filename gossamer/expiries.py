@@ -86,7 +86,7 @@ def _restore(one: ChangeExpires, now: float) -> Iterator[Event]:
     try:
         setting = decode(record)
     except (Poison, Newer):
-        return  # Only a broken program writes it.
+        return  # Only a broken program writes a setting that cannot be decoded.
     yield ChangeRecorded(
         crawl=setting.crawl,
         at=now,

@@ -40,6 +40,6 @@ def check_hook(group: str, name: str, setting: str, kind: str) -> None:
 
 
 def describe_error(error: Exception) -> str:
-    """Return *error* in at most 300 characters that can be stored and printed."""
+    """Return *error* in at most `MAX_REASON` characters that can be stored and printed."""
     text = f"{type(error).__name__}: {error}"[:MAX_REASON]
     return text.encode("utf-8", "replace").decode()

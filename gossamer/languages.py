@@ -9,7 +9,7 @@ MACROLANGUAGES = {
 }
 """Norwegian, and Serbo-Croatian, which ISO 639-1 has withdrawn: their languages."""
 MISTAKEN = frozenset({"bs", "hr"})
-"""Languages that the detector takes for each other: Bosnian is mostly detected as Croatian."""
+"""Languages that the detector confuses: Bosnian is mostly detected as Croatian."""
 _macros = {one: macro for macro, members in MACROLANGUAGES.items() for one in members}
 
 
@@ -25,7 +25,7 @@ def macro_of(code: str) -> str:
 
 
 def codes_of(language: str, declared: str = "") -> frozenset[str]:
-    """Return the codes by which a text in *language* may be asked for.
+    """Return the codes by which a query may ask for a text that is detected as *language*.
 
     A text in a macrolanguage may be in each of its languages, and a text in a mistaken language in
     each of these, unless the tag *declared* confirms it.

@@ -82,6 +82,5 @@ def resize_fleet(settings: Settings, partitions: int) -> Iterator[str]:
             set_partitions(log, store, now)
         yield (
             f"the fleet has {plural(partitions, 'partition')} now: set kafka.partitions to "
-            f"{partitions}, "
-            "and start the services"
+            f"{partitions}, and start the services"
         )

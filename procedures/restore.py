@@ -209,8 +209,8 @@ def _wait_end(host: HostRow, now: float) -> float:
 
 
 def _end_killed_restore(folder: Folder) -> None:
-    """Put the new database of an earlier restore in its place, if that was killed after it had
-    removed the replaced one: only the new one has the newer waits and settings."""
+    """Complete an earlier restore that was killed between removing the replaced database and
+    renaming the new one. Only the new one then has the newer waits and settings."""
     fresh = _new_database(folder)
     if fresh.exists() and not folder.database.exists():
         with translate_os_errors(folder.path):
@@ -233,7 +233,7 @@ def _replace_database(folder: Folder, copy: Path, newer: NewerState) -> None:
 
 def _put_in_place(folder: Folder, fresh: Path) -> None:
     # The old file is removed before its write-ahead log: without the log it would lack commits, and
-    # the new file must not get the old log. A restore that is killed in between is run again.
+    # the new file must not get the old log. After a kill in between, the next restore completes it.
     for path in _with_logs(folder.database):
         path.unlink(missing_ok=True)
     fresh.replace(folder.database)

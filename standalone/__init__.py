@@ -11,9 +11,8 @@ the same classes.
 modules are loaded once and shared. It locks the folder and checks its file. If the command names
 seeds, the definition of their crawl (scope, limits) goes to the topic `control` and the seeds to
 `seeds`, as an operator of a fleet would produce them. All active crawls of the folder run. The
-lock proves that no process of an earlier run is alive. So hosts that
-were checked out then are free after their delay, without waiting for a lease, and orders of earlier
-epochs are fenced.
+lock proves that no process of an earlier run is alive. So hosts that were checked out then are free
+after their delay, without waiting for a lease, and orders of earlier epochs are fenced.
 
 **End.** A run ends when every topic is consumed to its end and no active crawl has a URL to visit.
 Crawls that are paused or at their page limit do not count, and URLs that wait for longer than

@@ -125,7 +125,7 @@ class Child:
             args=(kind, work, remedy, theirs, scraped, inherited),
             name=f"gossamer {kind}",
         )
-        with _signals_blocked():
+        with _block_signals():
             self._process.start()
         theirs.close()
         scraped.close()
@@ -181,7 +181,7 @@ def start_children(beside: Beside | None = None) -> list[Child]:
 
 
 @contextmanager
-def _signals_blocked() -> Iterator[None]:
+def _block_signals() -> Iterator[None]:
     """Block stop signals in this block, and in a new child until it has handlers."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:

@@ -221,7 +221,7 @@ def run_crawl(
             identify(opened.log, opened.store, clock.now())
             _remove_leftovers(opened)
             run = prepare_run(settings, opened, request, change, max_time, beside is not None)
-            with _interrupts(run):
+            with _count_interrupts(run):
                 return _run(run, children, show), read_progress(opened, run.visited)
     finally:
         for child in children:
@@ -331,7 +331,7 @@ def _notice(run: Run) -> str:
 
 
 @contextmanager
-def _interrupts(run: Run) -> Iterator[None]:
+def _count_interrupts(run: Run) -> Iterator[None]:
     """Count interrupts (Ctrl-C, SIGTERM) for *run*; ignore later ones once it was interrupted."""
 
     def count(number: int, frame: FrameType | None) -> None:

@@ -229,9 +229,9 @@ HAZARDS: dict[Hazard, Counting] = {
         "guesses are visited last. A host whose guesses do not exist soon gets no more such "
         "visits. Counted once for each page."),
     Hazard.LOW_WORTH: Counting(("frontier",), ("frontier.worth_parking",),
-        "The last visits to a part of the site brought hardly a new word, and it grows with most "
-        "of them, or pages without a text of their own lead there. A further URL of the part is "
-        "parked; a probe now and then shows whether the part has recovered."),
+        "The last visits to a part of the site brought hardly a new word, and most of them added "
+        "URLs to the part, or pages without a text of their own lead there. A further URL of the "
+        "part is parked. An occasional probe shows whether the part has recovered."),
     Hazard.TRAP_HOSTS: Counting(
         ("frontier",), ("frontier.host_budget", "frontier.budget_growth"),
         "The site has used up its budget of hosts. The URL of another host, which is not a seed, "

@@ -208,16 +208,16 @@ class Contents(Event, frozen=True, kw_only=True):
     size: int = 0
     """Bytes of the decoded body."""
     digest: str = ""
-    """The digest of the title and the visible text, menus included and of few words with the
-    pictures, with white space folded, or of the body if there is no text."""
+    """The digest of the title and the visible text, including menus, with white space folded. The
+    pictures of a page with few words count, too. Without text it is the digest of the body."""
     payload_digest: str = ""
     """The SHA-1 of the body as received, in base 32 as in WARC. It identifies the capture in
     `pages.archived`."""
     validators: Validators = NO_VALIDATORS
     """The validators of this version, for a later conditional request."""
     title: str = ""
-    """The page's title, or without one that of OpenGraph or its first heading: at most 500
-    characters, with white space folded."""
+    """The page's title, or else its OpenGraph title or first heading: at most 500 characters, with
+    white space folded."""
     description: str = ""
     """The description in a meta element or OpenGraph, at most 1,000 characters."""
     author: str = ""
@@ -394,7 +394,7 @@ def link_discovery(link: Link, visit: Visit) -> Discovery:
     """Return the discovery of *link* on the page of *visit*: one link deeper, or one redirect
     further.
 
-    `duplicates` is that of the page. The page's verdict may increment or reset it.
+    The `duplicates` of the page are copied. The page's verdict may increment or reset them.
     """
     return Discovery(
         link.url,

@@ -562,7 +562,7 @@ class UrlRulesAnnounced(Event, frozen=True, kw_only=True, tag="url_rules_announc
     host: HostKey
     rules: dict[str, str]
     """Each proven rule (`gossamer.web.url_steps`) → the token that replaces all random ones; ""
-    if the rule is about none."""
+    for a rule without a token."""
 
 
 class LinksParked(Event, frozen=True, kw_only=True, tag="links_parked"):

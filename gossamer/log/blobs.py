@@ -39,7 +39,7 @@ MAX_PARSED_BYTES = 8 << 20
 IDENTITY = ("crawl", "at", "site", "host", "visit", "fetched_at", "status", "kind")
 """The fields of a PageParsed that stay in its record."""
 SMALL_BODY = 256 << 10
-"""Bytes of a body that fits into a record beside any headers, as far as they fit."""
+"""Bytes of a body that fits into a record beside all headers. A larger body is measured."""
 DAY = 86400.0
 LEFTOVER_AGE = 7 * DAY
 """Seconds after which a blob without a record is a leftover. A fetcher may have stored it and wait

@@ -77,14 +77,14 @@ class Health:
         """Report that the loop runs."""
         self._beat_at = clock.steady()
 
-    def ready(self) -> None:
+    def report_ready(self) -> None:
         """Report that the process works."""
         self.beat()
         if self._not_ready_reason:
             logger.info("service ready")
         self._not_ready_reason = ""
 
-    def waiting(self, reason: str) -> None:
+    def report_waiting(self, reason: str) -> None:
         """Report why the process cannot work now. This is not a reason to restart it."""
         self.beat()
         self._not_ready_reason = reason
@@ -111,7 +111,7 @@ class Health:
         self._servers = _LagCache(ask)
 
     @property
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         """Whether the loop runs."""
         return clock.steady() - self._beat_at < self._stuck_after
 
@@ -120,7 +120,7 @@ class Health:
 
         The servers are queried, too, because an idle loop may not notice an outage.
         """
-        if not self.alive:
+        if not self.is_alive:
             return f"the loop has not completed a step for {self._stuck_after:.0f} s"
         if not self._not_ready_reason:
             self._servers.read()
@@ -213,7 +213,7 @@ class _Handler(BaseHTTPRequestHandler):
         health = self.server.health
         match self.path.partition("?")[0]:
             case "/healthz":
-                self._report("" if health.alive else health.why_not_ready(), "ok")
+                self._report("" if health.is_alive else health.why_not_ready(), "ok")
             case "/readyz":
                 self._report(health.why_not_ready(), health.when_ready())
             case "/metrics":
@@ -284,23 +284,23 @@ class ObservedLog:
 
     def lag(self, group: str, topic: str) -> int:
         """Return the number of records that *group* has not moved past."""
-        with _reporting(self._health):
+        with _report_outages(self._health):
             return self._log.lag(group, topic)
 
     def lag_by_partition(self, group: str, topic: str) -> Mapping[int, int]:
         """Return the lag of *group* in each partition that has any records."""
-        with _reporting(self._health):
+        with _report_outages(self._health):
             return self._log.lag_by_partition(group, topic)
 
     def offsets(self, topic: str) -> Mapping[int, range]:
         """Return partition → the offsets from the oldest retained record of *topic* to its end."""
-        with _reporting(self._health):
+        with _report_outages(self._health):
             return self._log.offsets(topic)
 
     def group_offsets(self, group: str, topics: Sequence[str]) -> Mapping[At, GroupOffsets]:
         """Return the offsets of *group* in each partition of *topics* in which it has committed an
         offset."""
-        with _reporting(self._health):
+        with _report_outages(self._health):
             return self._log.group_offsets(group, topics)
 
     def move(self, group: str, offsets: Mapping[At, int]) -> None:
@@ -309,7 +309,7 @@ class ObservedLog:
 
     def lag_by_group(self, topic: str) -> Mapping[str, Mapping[int, int]]:
         """Return the lag by partition of each group that must consume the records of *topic*."""
-        with _reporting(self._health):
+        with _report_outages(self._health):
             return self._log.lag_by_group(topic)
 
 
@@ -332,9 +332,9 @@ class ObservedReader:
         self, timeout: float, most: int = MAX_POLL_RECORDS, paused: Set[int] = NO_PARTITIONS
     ) -> Sequence[Record]:
         """Return the next records."""
-        with _reporting(self._health):
+        with _report_outages(self._health):
             records = self._reader.poll(timeout, most, paused)
-        self._health.ready()
+        self._health.report_ready()
         self._note_partitions()
         return records
 
@@ -352,7 +352,7 @@ class ObservedReader:
 
     def advance(self, records: Iterable[Record], messages: Iterable[Message]) -> bool:
         """Flush the store's writes, append *messages*, and commit past *records*."""
-        with _reporting(self._health):
+        with _report_outages(self._health):
             return self._reader.advance(records, messages)
 
     def close(self) -> None:
@@ -361,10 +361,10 @@ class ObservedReader:
 
 
 @contextmanager
-def _reporting(health: Health) -> Iterator[None]:
+def _report_outages(health: Health) -> Iterator[None]:
     # A loop that waits for a server is still running.
     try:
         yield
     except Unavailable as error:
-        health.waiting(str(error))
+        health.report_waiting(str(error))
         raise

@@ -2,9 +2,9 @@
 
 It consists of an id, the number of partitions, and the Public Suffix List. The last two determine
 where all data of a site is stored. The list is the one of the release that began the crawl; later
-releases go on with it. The identity is stated on the `control` topic, in
-the store, and in folders on disks. If a part was replaced by an older or an empty one, or by one of
-another fleet, the next start detects this before anything is read or written.
+releases continue to use it. The identity is stated on the `control` topic, in the store, and in
+folders on disks. If a part was replaced by an older or an empty one, or by one of another fleet,
+the next start detects this before anything is read or written.
 
 A moved crawl keeps its id. `control` then also states the new location, so that nobody continues
 the crawl in two places.

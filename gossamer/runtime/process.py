@@ -156,7 +156,7 @@ def retry(process: Process, attempt: Callable[[], None]) -> int:
                 logger.warning(
                     "log or store unavailable: starting again", reason=str(error), seconds=wait
                 )
-                process.health.waiting(str(error))
+                process.health.report_waiting(str(error))
                 process.stop.wait(wait)
     except GossamerError as error:
         logger.error("service ends after a failure", reason=str(error))

@@ -153,11 +153,11 @@ def _await(
             raise GossamerError("another snapshot was started at the same time: wait for its end")
         is_read = asked.event == event
         notes = _notes(log, store, groups)
-        delayed = {at for at, row in notes.items() if row.quiesced == event.id}
+        paused = {at for at, row in notes.items() if row.quiesced == event.id}
         missing = [
             f"{group}, partition{'' if len(numbers) == 1 else 's'} " + ", ".join(map(str, numbers))
             for group in groups
-            if (numbers := [n for n in range(log.partitions) if (group, n) not in delayed])
+            if (numbers := [n for n in range(log.partitions) if (group, n) not in paused])
         ]
         if is_read and not missing:
             return notes
@@ -165,6 +165,6 @@ def _await(
             raise GossamerError(
                 f"not all services stopped writing: {'; '.join(missing)}. Check that a process of "
                 "each service is running, is ready, and has this version. Dedup on Faust cannot be "
-                "quiesce"
+                "quiesced"
             )
         clock.pause(POLL_INTERVAL)

@@ -92,7 +92,7 @@ class ApiSettings(Section):
     """Maximum duration of a request. After it the status is 503."""
 
     @model_validator(mode="after")
-    def _makes_sense(self) -> Self:
+    def _check_combination(self) -> Self:
         if bool(self.cert_file) != bool(self.key_file):
             raise ValueError("cert_file and key_file belong together")
         for file in (self.cert_file, self.key_file):

@@ -91,7 +91,7 @@ class NotifySettings(Section):
     """When the report is sent. A weekly report is sent on Mondays."""
 
     @model_validator(mode="after")
-    def _makes_sense(self) -> Self:
+    def _check_combination(self) -> Self:
         urls = self.webhook_urls()
         if len(urls) < len(self.webhooks):
             raise ValueError("webhooks: two channels have the same name")

@@ -45,7 +45,7 @@ class Access(Section):
     """The private key (PEM) of `cert_file`."""
 
     @model_validator(mode="after")
-    def _makes_sense(self) -> Self:
+    def _check_combination(self) -> Self:
         if self.password_file and self.password.get_secret_value():
             raise ValueError("password and password_file exclude each other")
         if bool(self.cert_file) != bool(self.key_file):

@@ -173,14 +173,14 @@ class Codec(Generic[R]):
         values."""
         given = dict[str, Any]()
         groups = dict[str, tuple[type[ColumnGroup], dict[str, Any]]]()
-        for column, value, its in zip(self._columns, values, read, strict=True):
+        for column, value, converted in zip(self._columns, values, read, strict=True):
             if value is None:
                 continue
             if column.group:
                 _, fields = groups.setdefault(column.group_field, (column.group, {}))
-                fields[column.field] = its
+                fields[column.field] = converted
             else:
-                given[column.field] = its
+                given[column.field] = converted
         return self._row(**given, **{name: kind(**of) for name, (kind, of) in groups.items()})
 
 

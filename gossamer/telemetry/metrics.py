@@ -96,7 +96,7 @@ COUNTERS: dict[str, Metric] = {
     ),
     "gossamer_signed_requests_total": Metric("Requests that were signed (Web Bot Auth)."),
     "gossamer_signing_hosts_total": Metric(
-        "Hosts that asked for signatures, by what became of it.", ("state",)
+        "Hosts that asked for signatures, by the new state of their trial.", ("state",)
     ),
     "gossamer_orders_moved_total": Metric(
         "Orders that were sent to another partition because the partition of their site was "
@@ -344,8 +344,8 @@ def _set_age(gauge: "Gauge", since: float | None) -> None:
 
 
 def _show_all(name: str, values: Mapping[L, V], show: "Callable[[Gauge, V], None]") -> None:
-    """*show* those *values* of a gauge that have changed, and remove labels without a value. A
-    frontier calls this in each step, for up to 200 crawls."""
+    """Call *show* for the *values* of a gauge that have changed, and remove labels without a value.
+    A frontier does this in each step, for up to 200 crawls."""
     gauge, before = _gauge(name), _shown.get(name, {})
     for labels in before.keys() - values.keys():
         gauge.remove(*_as_tuple(labels))

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 _Array = NDArray[Any]
 
 SKETCH_BITS = 512
-SKETCH_SIZE = SKETCH_BITS // 8
-"""Bytes of a sketch."""
 MIN_CHANGE = 1 / SKETCH_BITS
 """The estimate for a change that is too small to measure. It is never 0."""
 

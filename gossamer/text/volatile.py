@@ -274,12 +274,12 @@ def _cells_of(element: int) -> Iterator[int]:
 
 def _mix_all(elements: Elements) -> Elements:
     """Return `mix` of all *elements*, in one row per salt. 64-bit integers overflow as intended."""
-    mixed = (elements + _SALTS) * numpy.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ mixed >> numpy.uint64(29)) * numpy.uint64(0xBF58476D1CE4E5B9)
+    mixed = (elements + _SALTS) * numpy.uint64(_MIX)
+    mixed = (mixed ^ mixed >> numpy.uint64(29)) * numpy.uint64(_SPREAD)
     return mixed >> numpy.uint64(32)
 
 
 def mix(element: int, salt: int) -> int:
     """Return a hash of 32 bits of *element* and *salt*."""
-    mixed = (element + 1 + (salt << 32)) * 0x9E3779B97F4A7C15 & (1 << 64) - 1
-    return (mixed ^ mixed >> 29) * 0xBF58476D1CE4E5B9 >> 32 & 0xFFFFFFFF
+    mixed = (element + 1 + (salt << 32)) * _MIX & (1 << 64) - 1
+    return (mixed ^ mixed >> 29) * _SPREAD >> 32 & 0xFFFFFFFF

@@ -220,7 +220,7 @@ def _attributes(pieces: Iterable[str]) -> dict[str, str]:
 
 
 def cookie_date(text: str) -> float | None:
-    """Return the instant that an Expires names, in epoch seconds; None if it names none (5.1.1)."""
+    """Return the instant of an Expires in epoch seconds; None if it is not a date (5.1.1)."""
     found: dict[str, re.Match[str]] = {}
     patterns = {"time": _time, "day": _day, "month": _month, "year": _year}
     for token in _delimiter.split(text):

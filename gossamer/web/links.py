@@ -27,7 +27,7 @@ FINGERPRINT_BITS = 32
 
 
 def add_link(sketch: Sketch, site: Site, url: str) -> Sketch:
-    """Return *sketch*, which is that of *url*, with a link from *site*."""
+    """Return the *sketch* of *url* with a link from *site* added."""
     digest = int.from_bytes(blake2b(f"{site} {url}".encode(), digest_size=8).digest(), "big")
     register, rest = digest % REGISTERS, digest // REGISTERS
     level = min((rest & -rest).bit_length(), MAX_LEVEL)

@@ -26,12 +26,7 @@ from typing import Any
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
-)
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from gossamer.web.http import Headers, joined_values
 from gossamer.web.signing import REQUEST_TAG, AgentForm, is_agent
@@ -112,10 +107,6 @@ class SigningKey:
     def sign(self, data: bytes) -> bytes:
         """Return the signature of *data*."""
         return self._key.sign(data)
-
-    def to_pem(self) -> bytes:
-        """Return the private key as PEM (PKCS #8), without encryption."""
-        return self._key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
     def private_jwk(self) -> dict[str, str | int]:
         """Return the private key as a JWK, for a file that only its owner may read."""

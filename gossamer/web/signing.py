@@ -11,6 +11,7 @@ from gossamer.web.structured import BadField, InnerList, parse_dictionary
 REQUEST_TAG = "web-bot-auth"
 """The tag of our signatures."""
 ASKING_STATUSES = frozenset({401, 403})
+"""Statuses of responses that may ask for a signature."""
 
 
 class SignMode(StrEnum):

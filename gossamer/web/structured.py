@@ -1,7 +1,7 @@
 """Parses structured header fields: dictionaries of items and inner lists (RFC 9651).
 
-Only what signatures need: a member without parameters of its own kind is a string, a token, an
-integer, a byte sequence or a boolean.
+The parser reads what signatures need: strings, tokens, numbers, byte sequences and booleans, each
+with parameters. Dates and display strings are refused.
 """
 
 import binascii

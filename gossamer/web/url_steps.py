@@ -34,10 +34,10 @@ TRACKING_PARAMETERS = frozenset({
 MAX_REPEATED_BLOCK = 24
 """The largest number of components in a block that is compared with the block before it."""
 TOKEN = "*"
-"""What stands for a random token where URLs with different tokens are compared."""
+"""Replaces a random token in URLs that are compared."""
 TOKEN_RULE = "session_id "
 TOKEN_RULES = (f"{TOKEN_RULE}/", f"{TOKEN_RULE}?")
-"""How the names of the rules begin that are about random tokens."""
+"""The beginnings of the names of rules about random tokens."""
 MAX_TOKEN_LENGTH = 300
 """The length of a component or a value above which it is not examined for a token."""
 
@@ -246,8 +246,8 @@ def _with_token_at_each(url: str) -> Iterator[tuple[str, str]]:
 
 
 def is_token(text: str) -> bool:
-    """Return whether *text* looks random: digits and letters that alternate often, as in
-    hexadecimal numbers and in base 64, and as in no word, date or number."""
+    """Return whether *text* looks random: its digits and letters alternate as often as in
+    hexadecimal numbers and base 64, and more often than in words, dates and numbers."""
     if len(text) > MAX_TOKEN_LENGTH or text.startswith(TOKEN):
         return False
     return any(

@@ -103,7 +103,7 @@ class WallSignature(NamedTuple):
     header: tuple[str, str] = ("", "")
     """Name of a header, and a word of its value; both in lower case. "" allows any value."""
     statuses: frozenset[int] = frozenset()
-    """Empty: any status."""
+    """The statuses of responses with this signature. An empty set allows any status."""
     marks: tuple[bytes, ...] = ()
     """Bytes of the document, in lower case, which must all occur."""
     is_empty: bool = False
@@ -244,7 +244,7 @@ class Walls:
         """Digest of a document without text → the first URL that got it."""
 
     def find(self, url: str, status: int, headers: Headers, body: bytes, kind: str) -> Wall | None:
-        """Return the wall that a response with a document of type *kind* is; None if it is none.
+        """Return the wall that a response with a document of type *kind* is, or None.
 
         *body* is as received. A 401 or 403 that asks for a signed request is not a wall of this
         table.
@@ -262,7 +262,7 @@ class Walls:
         return self._find_shell(url, status, document)
 
     def _find_shell(self, url: str, status: int, document: bytes) -> Wall | None:
-        """Return the challenge that *document* is by its structure; None if it is none."""
+        """Return the challenge that *document* is by its structure, or None."""
         is_possible = status in SHELL_STATUSES or status // 100 == 2
         if not is_possible or not 0 < len(document) <= MAX_SHELL_BYTES:
             return None

@@ -39,7 +39,7 @@ def work(backends: Backends) -> None:
 
 
 def serve(backends: Backends) -> None:
-    """Archive pages, and remove blobs that nobody reads beside."""
+    """Archive pages, and remove unused blobs in threads beside the loop."""
     for target in (remove_leftovers_daily, remove_kept_hourly):
         threading.Thread(target=target, args=(backends,), daemon=True).start()
     work(backends)
@@ -48,8 +48,8 @@ def serve(backends: Backends) -> None:
 def remove_leftovers_daily(backends: Backends) -> None:
     """Remove blobs without a record at the start, and then once a day.
 
-    A fetcher or parser that was killed left them behind, or the log was not told of them because
-    the reader of their records was restarted.
+    A fetcher or parser that was killed left them behind, or a reader of their records was restarted
+    before it had removed them.
     """
     while True:
         try:

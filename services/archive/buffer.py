@@ -194,8 +194,8 @@ class Buffer:
         return self._captures.get(key, capture.fetched_at) is not None
 
     def settle(self) -> None:
-        """Clean up behind what is committed. It is called before each advance of the log, so all
-        changes up to the last call are committed."""
+        """Clean up after committed changes. This is called before each advance of the log, so all
+        changes before the last call are committed."""
         for file in self._dropped:
             if self._uploader:
                 remove_segment(self._folder, file)

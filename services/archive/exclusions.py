@@ -1,9 +1,9 @@
 """Decides which responses are archived, by the settings and the definition of their crawl.
 
-Not archived are pages that ask for it, in a header or a meta element, pages whose use for a purpose
-of the crawl is excluded, irrelevant pages, and walls, unless a setting archives them. Meta elements
-are searched at the beginning of the markup, without the parser, because the parser and the archive
-work on a page at the same time.
+Four kinds of responses are not archived, unless a setting archives them: pages that ask for it in a
+header or a meta element, pages whose use for a purpose of the crawl is excluded, irrelevant pages,
+and walls. Meta elements are searched at the beginning of the markup, without the parser, because
+the parser and the archive work on a page at the same time.
 """
 
 from collections.abc import Iterable

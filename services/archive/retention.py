@@ -2,7 +2,7 @@
 
 Both go through the files of one writer in small steps, between the steps of the archive.
 
-**Forgetting.** The archive that gets `VisitsErased` erases the rows of the captures and records it
+**Erasure.** The archive that gets `VisitsErased` erases the rows of the captures and records it
 in the table `erasures`. Captures of a URL may be in the files of any writer, since partitions move.
 Each writer finds the new entry, reads all of its files, replaces the records about the target by
 fillers, and adds an entry of its own, `archive/WRITER`. A record whose capture has a row is newer
@@ -372,7 +372,7 @@ class Retention:
         if row is None and not rows:
             return fetched_at >= since
         if row is None:
-            # Its row is erased or expired, or it is no capture with a row.
+            # The row was erased or has expired, or the capture never had one.
             row = CaptureRow(crawl, record.url, fetched_at, 200, "", 0, 0, record.digest)
             rows = sorted([*rows, row], key=lambda one: -one.fetched_at)
         if row.fetched_at in choose_kept(rows, self._settings.keep_versions, since):

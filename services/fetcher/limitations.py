@@ -182,7 +182,8 @@ class ClockSkew:
         self._large, self._limitations = large, limitations
         self._ages: deque[float] = deque(maxlen=AGE_SAMPLE_SIZE)
         self._leads: dict[int, tuple[float, float]] = {}
-        """Epoch, which is one frontier with one clock → seconds ahead, and when that was seen."""
+        """Epoch → seconds by which its frontier's clock is ahead, and the time of the measurement.
+        An epoch belongs to one frontier, and so to one clock."""
 
     def seconds_ahead(self, epoch: int, made_at: float, now: float) -> float:
         """Return by how many seconds the clock of the frontier is certainly ahead.

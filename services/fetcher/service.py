@@ -276,7 +276,8 @@ class Fetcher:
                 return await self._refusal_now(run)
             except Unavailable as error:
                 if wait > run.remaining_seconds():
-                    return f"nothing says in time whether epoch {order.epoch} is in force: {error}"
+                    what = f"whether epoch {order.epoch} is in force"
+                    return f"the store did not say in time {what}: {error}"
                 logger.warning(
                     "store unavailable: order waits",
                     order=order.order,

@@ -218,7 +218,7 @@ class _WallResult(Struct, frozen=True):
     at: str
     """The URL of the response."""
     hazards: tuple[Hazard, ...] = ()
-    """Those of the headers that the server refused."""
+    """The hazards of the headers that the server refused."""
     is_conditional: bool = False
     """Whether the request for the response had conditions."""
     last: Reply | Failure | None = None

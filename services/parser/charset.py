@@ -283,7 +283,8 @@ SAMPLE_PREFIX = 64
 ISO_2022_JP_ESCAPE = b"\x1b$"
 """The escape by which ISO-2022-JP leaves ASCII. All its bytes are valid UTF-8."""
 MIN_NON_ASCII_BYTES = 5
-"""Fewest bytes beyond ASCII for a guess. Below, the default encoding is right more often."""
+"""Fewest bytes beyond ASCII for a guess. With fewer, the default encoding is right
+more often."""
 WINDOWS_TWINS = {
     "iso-8859-2": "windows-1250",
     "iso-8859-6": "windows-1256",

@@ -44,11 +44,11 @@ _w3c = re.compile(
     rf"\s*([Zz]|{_zone})?)?)?)?",
     re.ASCII,
 )
-"""ISO 32000, 7.9.4: `D:20240229120000+01'00'`."""
 _pdf = re.compile(
     r"(?:D:)?(\d{4})(?:(\d\d)(?:(\d\d)(?:(\d\d)(\d\d)?(\d\d)?(?:([Zz]|[+-]\d\d(?:'?\d\d)?).*)?)?)?)?",
     re.ASCII,
 )
+"""ISO 32000, 7.9.4: `D:20240229120000+01'00'`."""
 _year = r"(?P<year>(?:19|20)\d\d)(?!\d)"
 _name = r"(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?,?"
 _day = r"(?<!\d)(?P<day>\d\d?)(?:st|nd|rd|th)?"

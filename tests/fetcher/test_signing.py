@@ -1,6 +1,7 @@
 """Signed requests over real sockets: a server with an independent verifier checks each hop."""
 
 import datetime
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -30,10 +31,10 @@ AGENT = "https://bot.example"
 ACCEPT_SIGNATURE = 'sig1=("@authority" "signature-agent";key="sig1");created;tag="web-bot-auth"'
 
 
-def write_key(folder: Path, name: str = "key.pem", mode: int = 0o600) -> SigningKey:
+def write_key(folder: Path, name: str = "key.json", mode: int = 0o600) -> SigningKey:
     key = SigningKey.generate()
     file = folder / name
-    file.write_bytes(key.to_pem())
+    file.write_text(json.dumps(key.private_jwk()))
     file.chmod(mode)
     return key
 
@@ -139,7 +140,7 @@ async def test_only_orders_of_asking_hosts_are_signed(tmp_path: Path) -> None:
     key = write_key(tmp_path)
     changes: dict[str, Any] = {
         "sign": "asked",
-        "signing_keys": tmp_path / "key.pem",
+        "signing_keys": tmp_path / "key.json",
         "signature_agent": AGENT,
     }
     async with serving(key) as server:
@@ -184,8 +185,8 @@ async def test_unusable_keys_stop_the_start_and_are_not_shown(tmp_path: Path) ->
     write_key(tmp_path, mode=0o644)
     with pytest.raises(BadSettings, match="mode 0644"):
         await run_order("http://127.0.0.1/", **changes)
-    (tmp_path / "key.pem").write_text("secret")
-    (tmp_path / "key.pem").chmod(0o600)
+    (tmp_path / "key.json").write_text("secret")
+    (tmp_path / "key.json").chmod(0o600)
     with pytest.raises(BadSettings) as error:
         await run_order("http://127.0.0.1/", **changes)
     assert "secret" not in str(error.value)
@@ -195,7 +196,7 @@ async def test_unusable_keys_stop_the_start_and_are_not_shown(tmp_path: Path) ->
 
 def test_same_key_in_two_files_is_refused(tmp_path: Path) -> None:
     write_key(tmp_path)
-    (tmp_path / "copy.pem").write_bytes((tmp_path / "key.pem").read_bytes())
-    (tmp_path / "copy.pem").chmod(0o600)
+    (tmp_path / "copy.json").write_bytes((tmp_path / "key.json").read_bytes())
+    (tmp_path / "copy.json").chmod(0o600)
     with pytest.raises(BadSettings, match="twice"):
         read_signing_keys(tmp_path)

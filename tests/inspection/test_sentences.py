@@ -19,7 +19,7 @@ from console.cli import hosts, report, sites, status
 from console.cli import progress as last_lines
 from console.cli.progress import Ended, progress_line, queue_text
 from gossamer import clock
-from gossamer.crawl import active_crawls
+from gossamer.crawl import active_of, definitions_of
 from gossamer.erasures import ErasureRow
 from gossamer.events import (
     BlocklistChanged,
@@ -359,7 +359,7 @@ def _live(crawl: OpenCrawl, now: float) -> Iterable[str]:
     definition = crawl.definition()
     is_limited = definition and 0 < definition.max_pages <= progress.pages
     is_idle = crawl.are_all_paused or is_limited
-    workload = read_workload(crawl, now, [] if is_idle else active_crawls(crawl.log))
+    workload = read_workload(crawl, now, [] if is_idle else active_of(definitions_of(crawl.log)))
     yield progress_line(progress, 1.0, workload)
     yield queue_text(progress, workload, 1.0)
 

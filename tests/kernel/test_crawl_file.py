@@ -14,7 +14,6 @@ from gossamer.crawl_file import (
     IMMUTABLE,
     KEYS,
     MAX_SEED_BYTES,
-    STATE_FIELDS,
     CrawlFile,
     compare,
     line_of,
@@ -66,6 +65,12 @@ external_links = "home"
 [parties.plain]
 seeds = ["https://a.example/plain"]
 """
+
+
+STATE_FIELDS = frozenset(
+    {"version", "crawl", "at", "pages_before", "paused", "removed", "parties", "scope_of_seeds"}
+)
+"""Fields of a definition without a key."""
 
 
 def parse(text: str, name: str = "news.toml", policy: str = "none") -> CrawlFile:

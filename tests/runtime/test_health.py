@@ -62,9 +62,9 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
 
 
 def test_limitation_keeps_process_alive(endpoint: HealthEndpoint) -> None:
-    endpoint.health.ready()
+    endpoint.health.report_ready()
     endpoint.health.report_limitation("its clock is wrong")
-    endpoint.health.ready()
+    endpoint.health.report_ready()
     assert endpoint.get("/readyz") == (503, "its clock is wrong")
     assert endpoint.get("/healthz") == (200, "ok")
     endpoint.health.report_limitation("")
@@ -72,7 +72,7 @@ def test_limitation_keeps_process_alive(endpoint: HealthEndpoint) -> None:
 
 
 def test_note_is_shown_and_logged_once(endpoint: HealthEndpoint) -> None:
-    endpoint.health.ready()
+    endpoint.health.report_ready()
     with capture_logs() as lines:
         for _ in range(3):
             endpoint.health.note("no crawl is defined")
@@ -85,7 +85,7 @@ def test_note_is_shown_and_logged_once(endpoint: HealthEndpoint) -> None:
 
 
 def test_note_with_new_figures_is_shown_and_not_logged_again(endpoint: HealthEndpoint) -> None:
-    endpoint.health.ready()
+    endpoint.health.report_ready()
     with capture_logs() as lines:
         for remaining in (3000, 2000, 1000):
             endpoint.health.note(f"the table is read: {remaining} records to go")
@@ -98,20 +98,20 @@ def test_note_with_new_figures_is_shown_and_not_logged_again(endpoint: HealthEnd
 def test_starting_process_is_alive_and_not_ready(endpoint: HealthEndpoint) -> None:
     assert endpoint.get("/healthz")[0] == 200
     assert endpoint.get("/readyz") == (503, "starting")
-    endpoint.health.waiting("nobody listens on kafka:9092")
+    endpoint.health.report_waiting("nobody listens on kafka:9092")
     assert endpoint.get("/healthz")[0] == 200
     assert endpoint.get("/readyz") == (503, "nobody listens on kafka:9092")
-    endpoint.health.ready()
+    endpoint.health.report_ready()
     assert endpoint.get("/readyz") == (200, "ready")
     assert endpoint.get("/readyz?from=probe") == (200, "ready")
-    endpoint.health.waiting("it went away")
+    endpoint.health.report_waiting("it went away")
     assert endpoint.get("/readyz") == (503, "it went away")
 
 
 def test_stuck_loop_is_not_alive_until_it_reports_again(
     endpoint: HealthEndpoint, later: list[float]
 ) -> None:
-    endpoint.health.ready()
+    endpoint.health.report_ready()
     later[0] += 59.0
     assert endpoint.get("/healthz")[0] == endpoint.get("/readyz")[0] == 200
     later[0] += 1
@@ -128,9 +128,9 @@ def test_unknown_path_is_404(endpoint: HealthEndpoint) -> None:
 
 
 def test_prometheus_parses_served_metrics(endpoint: HealthEndpoint) -> None:
-    endpoint.health.ready()
+    endpoint.health.report_ready()
     assert endpoint.metrics()["gossamer_ready", ""] == 1
-    endpoint.health.waiting("a server")
+    endpoint.health.report_waiting("a server")
     assert endpoint.metrics()["gossamer_ready", ""] == 0
     build = f'version="{version("gossamer")}"'
     _, text = endpoint.get("/metrics")
@@ -141,7 +141,7 @@ def test_prometheus_parses_served_metrics(endpoint: HealthEndpoint) -> None:
 
 
 def test_lag_is_queried_at_each_scrape(endpoint: HealthEndpoint, later: list[float]) -> None:
-    endpoint.health.ready()
+    endpoint.health.report_ready()
     lags, questions = {"seeds": 3, "urls.discovered": 0}, []
 
     def ask() -> dict[str, int]:
@@ -175,7 +175,7 @@ def test_failing_lag_query_does_not_delay_probes(
         hung.wait()
         return answers
 
-    endpoint.health.ready()
+    endpoint.health.report_ready()
     endpoint.health.watch(ask)
     assert ("gossamer_consumer_lag", "seeds") not in endpoint.metrics()
     assert endpoint.get("/readyz") == (503, "no broker")
@@ -221,14 +221,14 @@ def test_readiness_probe_detects_unavailable_servers(
         raise Unavailable("no broker")
 
     monkeypatch.setattr(health, "LAG_TIMEOUT", 60.0)
-    endpoint.health.ready()
+    endpoint.health.report_ready()
     endpoint.health.watch(ask)
     assert endpoint.get("/readyz") == (503, "no broker"), "an idle loop does not notice it"
 
 
 def test_service_waiting_for_upgrade_is_alive_and_not_ready(endpoint: HealthEndpoint) -> None:
     endpoint.health.report_outdated("upgrade this service")
-    endpoint.health.ready()
+    endpoint.health.report_ready()
     assert endpoint.get("/readyz") == (503, "upgrade this service")
     assert endpoint.get("/healthz") == (200, "ok")
     endpoint.health.report_outdated("")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from gossamer.crawl import active_crawls, are_all_paused, definitions_of
+from gossamer.crawl import active_of, are_all_paused, definitions_of
 from gossamer.erasures import ErasureRow
 from gossamer.events import CrawlDefined
 from gossamer.log import key_group_of
@@ -62,7 +62,7 @@ def opened(tmp_path: Path) -> Opened:
 def begin(opened: Opened, *crawls: CrawlDefined) -> Run:
     """Define *crawls*, and return a run of the active ones."""
     opened.log.append([encode(crawl) for crawl in crawls])
-    return Run(load_settings(), opened, active_crawls(opened.log), 60.0, NOW)
+    return Run(load_settings(), opened, active_of(definitions_of(opened.log)), 60.0, NOW)
 
 
 def store_pages(opened: Opened, **pages: int) -> None:

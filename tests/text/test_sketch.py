@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from gossamer.text.sketch import (
     MAX_EMPTY_BINS,
     SKETCH_BITS,
-    SKETCH_SIZE,
     estimate_change,
     make_sketch,
 )
@@ -60,7 +59,7 @@ def test_estimate_counts_repeated_words() -> None:
 
 @given(st.text())
 def test_sketch_has_fixed_size(text: str) -> None:
-    assert len(make_sketch(text)) == (SKETCH_SIZE if text.split() else 0)
+    assert len(make_sketch(text)) == (SKETCH_BITS // 8 if text.split() else 0)
 
 
 def test_sketch_is_equal_on_all_machines() -> None:
@@ -99,7 +98,7 @@ def sketch_by_definition(words: list[str]) -> bytes:
         else 0
     )
     bits = sum((mixed & 1) << at for at, (since, mixed) in bins.items() if since <= last)
-    return bits.to_bytes(SKETCH_SIZE, "little") if bins else b""
+    return bits.to_bytes(SKETCH_BITS // 8, "little") if bins else b""
 
 
 def test_sketch_is_equal_in_all_versions() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ed25519, padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA512
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from http_message_signatures import (
     HTTPMessageSigner,
     HTTPMessageVerifier,
@@ -300,7 +301,9 @@ def test_newest_valid_key_signs() -> None:
 
 
 def test_key_is_read_from_pem_and_from_a_jwk_set() -> None:
-    [again] = parse_keys(KEY.to_pem())
+    private = ed25519.Ed25519PrivateKey.from_private_bytes(urlsafe_b64decode(TEST_JWK["d"] + "="))
+    pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    [again] = parse_keys(pem)
     assert again.thumbprint == THUMBPRINT
     both = json.dumps({"keys": [TEST_JWK, TEST_JWK]}).encode()
     assert [key.thumbprint for key in parse_keys(both)] == [THUMBPRINT] * 2

@@ -186,6 +186,11 @@ def fetch_topics(asking: Any, errors: ConnectionErrors, timeout: float) -> dict[
     return retry(ask, errors, timeout)
 
 
+def is_usable(found: Any) -> bool:
+    """Return whether the brokers described a topic without an error."""
+    return found is not None and not found.error and bool(found.partitions)
+
+
 def missing_topics_error(what: str) -> GossamerError:
     """Return the exception for topics that are missing or misconfigured."""
     return GossamerError(f"{what}: run gossamer topics apply")

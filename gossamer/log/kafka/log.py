@@ -39,6 +39,7 @@ from gossamer.log.kafka.client import (
     fetch_offsets,
     fetch_topics,
     groups_of,
+    is_usable,
     missing_topics_error,
     producer_config,
     record_of,
@@ -105,7 +106,7 @@ class KafkaLog:
         while True:
             found = fetch_topics(self._producer, self._errors, timeout)
             missing = [topic for topic in TOPICS if self._name(topic) not in found]
-            unready = [topic for topic in TOPICS if not _usable(found.get(self._name(topic)))]
+            unready = [topic for topic in TOPICS if not is_usable(found.get(self._name(topic)))]
             if missing or (unready and clock.steady() > until):
                 names = ", ".join(map(self._name, missing or unready))
                 raise missing_topics_error(
@@ -120,7 +121,7 @@ class KafkaLog:
         if topic not in self._counts:
             name = self._name(topic)
             found = fetch_topics(self._producer, self._errors, self._settings.timeout)
-            if not _usable(found.get(name)):
+            if not is_usable(found.get(name)):
                 raise missing_topics_error(f"Kafka at {self._settings.servers} has no topic {name}")
             self._counts[topic] = len(found[name].partitions)
         return self._counts[topic]
@@ -447,7 +448,3 @@ class KafkaTail:
         if not self._closed:
             self._closed = True
             self._consumer.close()
-
-
-def _usable(found: Any) -> bool:
-    return found is not None and found.error is None and bool(found.partitions)

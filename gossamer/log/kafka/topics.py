@@ -34,6 +34,7 @@ from gossamer.log.kafka.client import (
     client_config,
     error_of,
     fetch_topics,
+    is_usable,
 )
 from gossamer.settings.servers import KafkaSettings
 
@@ -205,7 +206,7 @@ class Topics:
         topics = topic_specs(self._settings, self._own)
         try:
             found = fetch_topics(self._admin, self._errors, self._settings.timeout)
-            there = [topic for topic in topics if _is_usable(found.get(topic.name))]
+            there = [topic for topic in topics if is_usable(found.get(topic.name))]
             configs = self._configs(there) if there else {}
         except KafkaException as failure:
             raise self._translate_error(error_of(failure)) from failure
@@ -217,11 +218,11 @@ class Topics:
             if _may_grow(topic, count):
                 appliable.append(f"{topic.name}: has {count} partitions, not {topic.partitions}")
             config = configs[topic.name]
-            for name, value in _differing(topic, config).items():
+            for name, value in _find_differences(topic, config).items():
                 appliable.append(f"{topic.name}: {name} is {_value(config, name)}, not {value}")
             kept += _find_kept_values(topic, config)
         for name in {topic.name for topic in topics} & found.keys():
-            if not _is_usable(found[name]):
+            if not is_usable(found[name]):
                 refused.append(f"{name}: has no usable partitions: see the logs of the brokers")
         return Differences(tuple(appliable), tuple(refused), tuple(kept))
 
@@ -233,11 +234,11 @@ class Topics:
         topics = topic_specs(self._settings, self._own)
         try:
             yield from self._create(topics)
-            found = self._visible(topics)
+            found = self._await_topics(topics)
             configs = self._configs(topics)
             for topic in topics:
-                yield from self._partitions(topic, found[topic.name])
-                yield from self._config(topic, configs[topic.name])
+                yield from self._grow(topic, found[topic.name])
+                yield from self._configure(topic, configs[topic.name])
             self._await_configs(topics)
         except KafkaException as failure:
             raise self._translate_error(error_of(failure)) from failure
@@ -247,7 +248,7 @@ class Topics:
         own = [topic for topic in topic_specs(self._settings, self._own) if topic.is_own]
         try:
             yield from self._create(own)
-            self._visible(own)
+            self._await_topics(own)
         except KafkaException as failure:
             raise self._translate_error(error_of(failure)) from failure
 
@@ -276,12 +277,12 @@ class Topics:
                 shape = f"{topic.partitions} partitions, replication factor {topic.replication}"
                 yield f"{topic.name}: created with {shape}"
 
-    def _visible(self, topics: list[TopicSpec]) -> dict[str, Any]:
+    def _await_topics(self, topics: list[TopicSpec]) -> dict[str, Any]:
         """Return the brokers' metadata of the topics, once all of them have it."""
         until = clock.steady() + self._settings.timeout
         while True:
             found = fetch_topics(self._admin, self._errors, self._settings.timeout)
-            usable = [name for name, topic in found.items() if _is_usable(topic)]
+            usable = [name for name, topic in found.items() if is_usable(topic)]
             unknown = [topic.name for topic in topics if topic.name not in usable]
             if not unknown:
                 return found
@@ -289,7 +290,7 @@ class Topics:
                 raise Unavailable(f"Kafka has not created {', '.join(unknown)} in time")
             clock.pause(RETRY_PAUSE)
 
-    def _partitions(self, topic: TopicSpec, found: Any) -> Iterator[str]:
+    def _grow(self, topic: TopicSpec, found: Any) -> Iterator[str]:
         count, copies = _shape(found)
         self.refused += _refusals(topic, count, copies)
         if _may_grow(topic, count):
@@ -303,7 +304,7 @@ class Topics:
         until = clock.steady() + self._settings.timeout
         while clock.steady() < until:
             configs = self._configs(topics)
-            if not any(_differing(topic, configs[topic.name]) for topic in topics):
+            if not any(_find_differences(topic, configs[topic.name]) for topic in topics):
                 return
             clock.pause(RETRY_PAUSE)
 
@@ -313,9 +314,9 @@ class Topics:
         )
         return {resource.name: answer.result() for resource, answer in asked.items()}
 
-    def _config(self, topic: TopicSpec, found: dict[str, Any]) -> Iterator[str]:
+    def _configure(self, topic: TopicSpec, found: dict[str, Any]) -> Iterator[str]:
         yield from _find_kept_values(topic, found)
-        differs = _differing(topic, found)
+        differs = _find_differences(topic, found)
         if not differs:
             return
         changes = [
@@ -326,10 +327,6 @@ class Topics:
         self._admin.incremental_alter_configs([resource])[resource].result()
         for name, value in differs.items():
             yield f"{topic.name}: {name} changed from {_value(found, name)} to {value}"
-
-
-def _is_usable(found: Any) -> bool:
-    return found is not None and not found.error and bool(found.partitions)
 
 
 def _shape(found: Any) -> tuple[int, int]:
@@ -344,7 +341,7 @@ def _refusals(topic: TopicSpec, count: int, copies: int) -> Iterator[str]:
             f"{topic.name}: has replication factor {copies}, not {topic.replication}: change it "
             "with Kafka's kafka-reassign-partitions.sh, or set kafka.replication"
         )
-    if not _counts(topic):
+    if not _needs_count(topic):
         return
     if count > topic.partitions:
         yield (
@@ -360,14 +357,14 @@ def _refusals(topic: TopicSpec, count: int, copies: int) -> Iterator[str]:
         )
 
 
-def _counts(topic: TopicSpec) -> bool:
-    """Whether the number of partitions matters. Our services do not consume some topics by
-    partition."""
+def _needs_count(topic: TopicSpec) -> bool:
+    """Return whether *topic* needs its number of partitions. A topic that is keyed by site and that
+    no service consumes may have any."""
     return topic.topic.partitioned_by != "site" or topic.topic.name in SITE_KEYED
 
 
 def _may_grow(topic: TopicSpec, count: int) -> bool:
-    return topic.grows and _counts(topic) and count < topic.partitions
+    return topic.grows and _needs_count(topic) and count < topic.partitions
 
 
 def _find_kept_values(topic: TopicSpec, found: dict[str, Any]) -> Iterator[str]:
@@ -380,7 +377,7 @@ def _value(found: dict[str, Any], name: str) -> str:
     return str(found[name].value) if name in found else "unset"
 
 
-def _differing(topic: TopicSpec, found: dict[str, Any]) -> dict[str, str]:
+def _find_differences(topic: TopicSpec, found: dict[str, Any]) -> dict[str, str]:
     """Return the values that `apply` sets: fixed values that differ, and values that operators may
     change but that the topic does not have itself."""
     fixed = {n: v for n, v in topic.fixed.items() if n not in found or found[n].value != v}
@@ -388,7 +385,7 @@ def _differing(topic: TopicSpec, found: dict[str, Any]) -> dict[str, str]:
 
 
 def _is_set(entry: Any) -> bool:
-    """Whether the topic has its own value, from an operator or from us."""
+    """Return whether the topic has its own value, from an operator or from us."""
     return entry is not None and entry.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value
 
 

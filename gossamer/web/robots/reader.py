@@ -260,7 +260,8 @@ class _File:
         return sorted(found.values(), key=lambda one: not self._is_own(one))
 
     def unread_licenses(self, group: "_Group") -> Iterator[Statement]:
-        """Yield what stands for the license files of the host beyond MAX_LICENSES."""
+        """Yield a statement that reserves all uses for each license file of the host itself beyond
+        MAX_LICENSES."""
         reason = f"not read (more than {MAX_LICENSES} license files)"
         for one in self.licenses_of(group)[MAX_LICENSES:]:
             if self._is_own(one):
@@ -322,10 +323,10 @@ class _Group:
             found.append(Usage(str(line.key), text, _printable(path), line.number))
 
     def unread_usage(self) -> Iterator[Statement]:
-        """Yield what stands for the lines that are not evaluated for each URL, by key.
+        """Yield a statement for each key with lines that are not evaluated for each URL.
 
-        Their patterns may be the longest, so any use that a line with this key mentions is
-        reserved.
+        Their patterns may be the longest, so the statement reserves every use that a line with this
+        key mentions.
         """
         for name in dict.fromkeys(line.name for line in self.more_usage):
             said = (

@@ -36,8 +36,8 @@ SIGNALS: Mapping[str, Category] = {
     "ai-train": Category.TRAIN_AI,
 }
 MINING = (Category.TRAIN_AI, Category.AI_INPUT)
-"""The categories that are text and data mining. Whether search is, too, is disputed, and the
-protocol does not say so."""
+"""The categories that are text and data mining. The protocol does not say whether search is, and
+this is disputed."""
 DIRECTIVES: Mapping[str, tuple[Category, ...]] = {
     "noindex": (Category.SEARCH,),
     "noarchive": (Category.ARCHIVE,),

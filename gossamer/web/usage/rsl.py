@@ -151,7 +151,8 @@ def _has_sign(body: bytes) -> bool:
 
 
 def _without_rest(found: tuple[FileStatement, ...], place: str, reason: str) -> ReadFile:
-    """Return *found* and what stands for the licenses at *place*."""
+    """Return *found*, and a statement that reserves all uses in place of the unread licenses from
+    *place* on."""
     rest = reserve(Source.LICENSE, place, f"not read ({reason})", Category)
     return ReadFile(
         (*found, FileStatement(EVERYTHING, rest, is_unread=True)),

@@ -5,8 +5,8 @@ The file is an array of entries: the `location` is a pattern as in robots.txt, `
 decides. Any other value of the reservation counts as unset. An object in place of the array is read
 as its only entry.
 
-From the entry on that cannot be read, all pages without an entry before it are reserved. So is what
-an entry may be about whose location cannot be read, unless it reserves nothing.
+If an entry cannot be read, all pages that no earlier entry matches are reserved. If only its
+location cannot be read, all pages that it may match are reserved, unless it reserves nothing.
 """
 
 import json
@@ -76,7 +76,8 @@ def _skip_space(text: str, at: int) -> int:
 
 
 def _without_rest(found: list[FileStatement], number: int, reason: str) -> ReadFile:
-    """Return *found* and what stands for the entries from *number* on."""
+    """Return *found*, and a statement that reserves all pages in place of the unread entries from
+    *number* on."""
     place = f"entry {number} and further"
     rest = reserve(Source.TDMREP, place, f"not read ({reason})", MINING)
     return ReadFile(

@@ -250,11 +250,11 @@ class FaustWorker:
             assigned = self._app.assignor.assigned_actives()
             changelogs = self._app.tables.changelog_topics
             set_gauge("gossamer_partitions", sum(tp.topic in changelogs for tp in assigned))
-            self._health.ready()
+            self._health.report_ready()
         elif reason := self._runner.changelog.waiting_reason:
-            self._health.waiting(reason)
+            self._health.report_waiting(reason)
         else:
-            self._health.waiting("the group is rebalancing")
+            self._health.report_waiting("the group is rebalancing")
         await asyncio.sleep(HEALTH_INTERVAL)
 
     async def _check_lag(self) -> None:

@@ -274,7 +274,7 @@ class HostClient:
         access = access_for(step.url, self._web.accesses)
         try:
             async with asyncio.timeout_at(deadline) as limit:
-                with self._sending(admission, limit):
+                with self._pass_limits(admission, limit):
                     response = await self._head(step, access)
             deadline = limit.when() or deadline
             self._phases.begin("body")
@@ -293,7 +293,7 @@ class HostClient:
             self._web.idle.keep(host, response.key, response.address, delay, timeout)
 
     @contextmanager
-    def _sending(self, admission: Admission[Request], limit: asyncio.Timeout) -> Iterator[None]:
+    def _pass_limits(self, admission: Admission[Request], limit: asyncio.Timeout) -> Iterator[None]:
         """Let the request pass its last limiters; its timeout *limit* excludes that wait."""
 
         async def wait() -> None:

@@ -158,7 +158,7 @@ class Issuers:
             self._responses.pop(url, None)
             if not self._is_failing(host):
                 _store(self._failing, host, self._time() + FAILURE_SECONDS, HOST_CACHE_SIZE)
-                logger.info("no certificate of an issuer", url=url)
+                logger.info("issuer's certificate not found", url=url, retried_in=FAILURE_SECONDS)
         return found
 
     def _is_failing(self, host: str) -> bool:

@@ -1,6 +1,10 @@
-"""HTML documents.
+"""HTML documents. `document` reads a document with the other modules, in this order:
 
-`document` reads a document by means of the other modules: `cost` truncates documents whose tree
-would take too long, `elements` are found in one pass, with their `links`, the metadata that the
-document states `about` itself, and its `headings`. `text` extracts the text.
+1. `cost` truncates a document whose tree would take too long.
+2. `elements` finds all elements in one pass; `links` and `requisites` find the URLs in them,
+   `about` the document's statements about itself, and `headings` its headings.
+3. `rendering` and `hidden` make the tree what a browser displays, and `content` reads its blocks
+   (`blocks`, `code`).
+4. `text` chooses the main text: an extractor finds it, `main` chooses the blocks, and `markdown`
+   writes them.
 """

@@ -171,7 +171,7 @@ def _meta_values(meta: Meta, names: Iterable[str]) -> Iterator[tuple[Source, Ite
 def _time_elements(elements: Elements, words: tuple[str, ...]) -> Iterator[str]:
     """Yield the times of elements whose attributes contain one of *words*.
 
-    The only time element of a page is that of its publication.
+    The only time element of a page counts as the time of its publication.
     """
     times = [
         element

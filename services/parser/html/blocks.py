@@ -19,9 +19,9 @@ class Container(NamedTuple):
     kind: str
     """`quote`, or the marker of a list item."""
     number: int
-    """Tells containers of a document apart."""
+    """The number of the container, which is unique in its document."""
     parent: int = 0
-    """The number of the list of an item."""
+    """The number of the list that an item belongs to; 0 for a quotation."""
 
 
 class Block(NamedTuple):

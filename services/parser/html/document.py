@@ -54,7 +54,7 @@ LINKED_DATA_SELECTOR = "script[type='application/ld+json']"
 MIN_WORDS = 50
 """Visible words up to which the pictures of a page also count in its digest."""
 MEDIA = ("img", "source", "video", "audio", "iframe", "frame", "embed", "object")
-"""Elements that show what another URL has."""
+"""Elements that show the content of another URL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def read_markup(parsed: PageParsed, whole: str, encoding: str, options: Options)
     main = text.text if text.kind == TextKind.MAIN else None
     # A title alone is not enough: all shells and framesets of a site may share it.
     visible = f"{page.title} {page.visible}".strip() if page.visible else ""
-    # Nor are a few words: the pages of a gallery differ in their pictures.
+    # A few words are not enough either: the pages of a gallery differ in their pictures.
     has_few_words = len(page.visible.split(None, MIN_WORDS)) <= MIN_WORDS
     compared = f"{visible} {page.media}" if visible and has_few_words else visible
     is_empty = needs_rendering(html, page.visible)

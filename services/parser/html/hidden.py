@@ -1,9 +1,9 @@
 """Text of a document that no reader sees.
 
 Elements that a browser does not display are removed from the tree: their text is neither published
-nor compared. Their links count, because they were read before. Other ways to hide text cannot be
-told from good ones without a browser: screen readers are served by text off the screen. Such text
-is kept, and its page is marked (hazard `hidden_text`).
+nor compared. Their links count, because they were read before. Other hidden text may be honest, and
+only a browser could decide: text off the screen is for screen readers. Such text is kept, and its
+page is marked (hazard `hidden_text`).
 """
 
 import re

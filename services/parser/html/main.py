@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from services.parser.html.blocks import Block, BlockKind
 
 MIN_KEY_LENGTH = 24
-"""Letters of a block that is found anywhere in the main text. A shorter one must be next."""
+"""Minimum letters of a block that is searched in the whole main text. A shorter block counts only
+directly behind the block before it."""
 PREFIX_LENGTH = 40
-"""Letters at the beginning of a block that stand for it, if parts of it are missing."""
+"""Letters at the beginning of a block by which it is found if the extractor dropped parts of it."""
 MIN_FOUND = 0.5
 """Least share of the main text that must be found in blocks."""
 MIN_EXTRACTED = 0.2
@@ -27,7 +28,7 @@ MAX_LINKED_HEADING = 0.9
 MIN_INSIDE = 0.9
 """Least share of the text in the element whose blocks are added."""
 MIN_AROUND = 0.95
-"""Least share of the text in an element that is not beside the text, whatever its name is."""
+"""An element with at least this share of the text is not beside the text, whatever its name is."""
 LABEL_ELEMENTS = frozenset(("body", "center", "div", "figure", "header", "section"))
 PARAGRAPH_ELEMENTS = frozenset(("dd", "dt", "figcaption", "li", "p", "pre"))
 MIN_TEXT, MIN_SENTENCE = 80, 30
@@ -115,7 +116,7 @@ def _find_lines(lines: list[str], keys: list[list[str]]) -> dict[str, int]:
 
 
 def _find(letters: str, key: str, at: int) -> tuple[int, int]:
-    """Return where *key* is in *letters*, best from *at* on, and how much of it is there."""
+    """Return the index of *key* in *letters*, preferably from *at* on, and the matched length."""
     if len(key) < MIN_KEY_LENGTH:
         return at, 0
     if (place := letters.find(key, at)) >= 0 or (place := letters.find(key)) >= 0:
@@ -209,7 +210,7 @@ def _find_title(blocks: Sequence[Block], first: int, inside: int, apart: Sequenc
 def _last_known(blocks: Sequence[Block], inside: int, seen: set[str]) -> int:
     """Return the index of the last block in the element *inside* that repeats kept text.
 
-    An extractor may drop a paragraph that is there twice.
+    An extractor may drop a repeated paragraph.
     """
     return max(
         index

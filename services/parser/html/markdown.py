@@ -1,6 +1,6 @@
 """Markdown of blocks (CommonMark, with the tables of GitHub).
 
-Only characters that Markdown would take for marks are escaped, so that the text stays legible.
+Only characters that Markdown would read as marks are escaped, so that the text stays legible.
 """
 
 import re
@@ -176,9 +176,9 @@ def _mark(mark: str, line: str) -> str:
 
 
 def _move_punctuation(text: str) -> str:
-    """Return *text* with punctuation outside of emphasis that CommonMark would not see otherwise.
+    """Return *text* with punctuation moved out of emphasis where it would hide the mark.
 
-    A mark between punctuation and a letter is no mark (CommonMark 0.31, 6.2): `**Mark(1)**down`.
+    A mark between punctuation and a letter is not a mark (CommonMark 0.31, 6.2): `**Mark(1)**down`.
     """
     if START in text:
         text = _opening.sub(r"\1\3\2", text)

@@ -1,10 +1,10 @@
-"""Elements that a browser displays otherwise than their text reads.
+"""Elements that a browser displays differently from their text in the tree.
 
 A declarative shadow tree is displayed in place of its host's content, some of which is in its slots
 (HTML standard, 4.8.5 and 4.12.4). Other templates are not displayed.
 
 Generators write a formula two or three times: as MathML for screen readers, as TeX, and as styled
-text or a picture. It is left once, as a `math` element with its TeX, from which Markdown is made.
+text or a picture. One form is kept: a `math` element with its TeX, from which Markdown is made.
 
 The readings above words (`ruby`) are put in parentheses, as for browsers without ruby.
 """
@@ -98,7 +98,8 @@ def _expand(template: LexborNode, host: LexborNode | None) -> None:
 
 
 def _hide(node: LexborNode) -> None:
-    """Mark *node* as not displayed. An element may be in use elsewhere, and its links are found."""
+    """Mark *node* as not displayed. An element stays in the tree: its links count, and the found
+    `Elements` refer to it."""
     if node.is_element_node:
         node.attrs["style"] = "display:none"
     else:
@@ -106,13 +107,13 @@ def _hide(node: LexborNode) -> None:
 
 
 def write_as_displayed(tree: LexborHTMLParser) -> None:
-    """Leave each formula of *tree* once, and write readings and styled lines as text."""
+    """Keep one form of each formula of *tree*, and write readings and styled lines as text."""
     for annotation in islice(tree.css("annotation, annotation-xml"), MAX_FORMULAS):
         _read_annotation(annotation)
     wrappers: set[int] = set()
     for node in islice(tree.css(FORMULA_SELECTOR), MAX_FORMULAS):
         if node.tag == "math":
-            _write_mathml(node, wrappers)
+            _hide_other_forms(node, wrappers)
         else:
             _write_formula(tree, node)
     for node in tree.css("rt"):
@@ -165,7 +166,7 @@ def _read_annotation(annotation: LexborNode) -> None:
         math.attrs[TEX] = fold_whitespace(text)
 
 
-def _write_mathml(math: LexborNode, wrappers: set[int]) -> None:
+def _hide_other_forms(math: LexborNode, wrappers: set[int]) -> None:
     """Hide the other forms of a formula beside its MathML."""
     around = math.parent
     for _ in range(MAX_WRAPPERS):

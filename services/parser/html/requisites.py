@@ -163,7 +163,7 @@ def _resolve(targets: Iterator[str], resolver: Resolver, limit: int) -> tuple[st
 
 def is_written_url(value: str) -> bool:
     """Return whether *value* is written as a URL: absolute, as a path, or as the name of a file
-    with a known extension. A word or a template is no URL."""
+    with a known extension. A word or a template is not a URL."""
     target = value.strip()
     if not target or _unwritten.search(target) or _scheme.match(target):
         return False
