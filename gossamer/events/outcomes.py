@@ -162,7 +162,7 @@ class Health(StrEnum):
     """The host works, and demands a proof. Its delay is not lengthened."""
 
     @property
-    def failed(self) -> bool:
+    def is_failing(self) -> bool:
         """Whether the host is failing, or demands a proof."""
         return self not in (Health.WELL, Health.UNCLEAR)
 

@@ -51,7 +51,7 @@ class Inflater(Protocol):
         """Return decoded bytes; an empty *piece* continues the last one. Raise DamagedStream."""
 
     @property
-    def ended(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether the encoded stream is complete."""
 
 
@@ -133,7 +133,7 @@ def _inflate(body: bytes, inflater: Inflater, limit: int, ratio: int) -> Body:
                 return Body(bytes(found[:limit]), True, bomb)
     except DamagedStream:
         return Body(bytes(found), True)
-    return Body(bytes(found), not inflater.ended)
+    return Body(bytes(found), not inflater.is_complete)
 
 
 def _pieces(body: bytes, inflater: Inflater) -> Iterator[tuple[int, bytes]]:
@@ -171,7 +171,7 @@ class Zlib:
         return found
 
     @property
-    def ended(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether the encoded stream is complete."""
         return self._stream.eof and not self._rest.startswith(GZIP_MAGIC)
 
@@ -193,7 +193,7 @@ class Brotli:
         return found
 
     @property
-    def ended(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether the encoded stream is complete."""
         return bool(self._stream.is_finished())
 
@@ -224,7 +224,7 @@ class Zstd:
         return found
 
     @property
-    def ended(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether the encoded stream is complete."""
         return self._stream.eof and not self._rest.startswith(ZSTD_MAGIC)
 

@@ -49,7 +49,7 @@ def test_policy_of_outcome_is_consistent(outcome: Outcome) -> None:
     assert meaning.text.endswith(".")
     has_wait = meaning.fate in (Fate.WAIT, Fate.RETRY)
     assert (failure_wait(FRONTIER, HostKey("http://a.test"), outcome, 1, 0.0) > 0) is has_wait
-    assert not meaning.health.failed or has_wait
+    assert not meaning.health.is_failing or has_wait
     assert meaning.fate is not Fate.WAIT or meaning.ends_order, (
         "the next URL of the order would fail in the same way"
     )

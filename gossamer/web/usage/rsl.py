@@ -80,20 +80,20 @@ class _Terms:
     prohibits: dict[str, list[str]] = field(default_factory=dict)
     payment: dict[str, str] = field(default_factory=dict)
 
-    def permitted(self) -> set[Category]:
+    def permitted_categories(self) -> set[Category]:
         """Return the permitted categories, paid or not."""
         words = self.permits.get(USAGE)
         named = set(Category) if words is None else _categories_of(words)
-        return named - self.prohibited()
+        return named - self.prohibited_categories()
 
-    def prohibited(self) -> set[Category]:
+    def prohibited_categories(self) -> set[Category]:
         """Return the categories that the license prohibits by name."""
         return _categories_of(self.prohibits.get(USAGE, ()))
 
-    def excluded(self) -> set[Category]:
+    def excluded_categories(self) -> set[Category]:
         """Return the categories that the license does not permit."""
         unlisted = set(NAMED_CATEGORIES) if USAGE in self.permits else set()
-        return self.prohibited() | (unlisted - self.permitted())
+        return self.prohibited_categories() | (unlisted - self.permitted_categories())
 
     @property
     def is_paid(self) -> bool:
@@ -175,14 +175,16 @@ def _statements(content: _Content, url: str) -> Iterator[Statement]:
     """
     terms = content.licenses
     free = [one for one in terms if not (one.is_paid or content.server)]
-    possible = set[Category]().union(*(one.permitted() for one in free))
+    possible = set[Category]().union(*(one.permitted_categories() for one in free))
     grants = [
-        one.permitted() if one in free and not one.is_conditional else set[Category]()
+        one.permitted_categories() if one in free and not one.is_conditional else set[Category]()
         for one in terms
     ]
     all_granted = set[Category]().union(*grants)
     for one, granted in zip(terms, grants, strict=True):
-        refused = one.excluded() if one in free else one.excluded() | one.permitted()
+        refused = one.excluded_categories()
+        if one not in free:
+            refused |= one.permitted_categories()
         says = {
             category.value: category in granted
             for category in Category

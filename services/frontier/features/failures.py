@@ -49,7 +49,7 @@ def counts_as_failure(event: VisitEnded) -> bool:
     either: the host's pages may still be fine."""
     health = OUTCOMES[event.outcome].health
     is_file = event.visit.purpose in (Purpose.ROBOTS, Purpose.USAGE)
-    return health.failed and not (is_file and health in (Health.SERVER, Health.CHALLENGE))
+    return health.is_failing and not (is_file and health in (Health.SERVER, Health.CHALLENGE))
 
 
 def add_failure(row: HostRow, kind: str) -> HostRow:

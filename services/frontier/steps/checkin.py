@@ -83,7 +83,7 @@ class StoredVisit(NamedTuple):
         """Whether the URL was given up after a failure."""
         is_final = not (self.url.queued or self.url.attempt) and self.url.earlier > 0
         # The blocklist may have excluded the URL before a visit, under the name of an outcome.
-        return is_final and (self.meaning.fate is Fate.RETRY or self.meaning.health.failed)
+        return is_final and (self.meaning.fate is Fate.RETRY or self.meaning.health.is_failing)
 
 
 class ShownEffect(NamedTuple):
@@ -440,7 +440,7 @@ def _backed_off(visit: StoredVisit) -> bool:
 def _is_counted_failure(visit: StoredVisit) -> bool:
     health = visit.meaning.health
     # Of 5xx in a row, some are not counted.
-    return health.failed and health is not Health.SERVER and not visit.is_of_robots
+    return health.is_failing and health is not Health.SERVER and not visit.is_of_robots
 
 
 def _had_wall(visit: StoredVisit) -> bool:

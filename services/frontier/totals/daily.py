@@ -248,7 +248,7 @@ class DailyTally:
         if event.started_at:
             self.visits += 1
             self._add_seconds(Stage.VISIT, event.took)
-        if event.status or event.started_at or OUTCOMES[event.outcome].health.failed:
+        if event.status or event.started_at or OUTCOMES[event.outcome].health.is_failing:
             name = str(event.status or event.outcome)
             _add_download(self.statuses, name, event.received, MAX_STATUSES)
         self.pages += event.outcome is Outcome.PAGE and event.visit.purpose is Purpose.PAGE
