@@ -86,19 +86,10 @@ def read_seeds(lines: Iterable[str]) -> tuple[str, ...]:
 
     A bare host name is read as a https: URL. Raise BadSettings with all invalid lines.
     """
-    seeds: dict[str, None] = {}
-    wrong = []
-    for number, line in enumerate(lines, start=1):
-        text = line.strip()
-        if not text or text.startswith("#"):
-            continue
-        try:
-            seeds[canonical_of_typed(text)] = None
-        except BadSettings as error:
-            wrong.append(f"seed {number}: {error}")
-    if wrong:
-        raise BadSettings("\n".join(wrong))
-    return tuple(seeds)
+    found = read_seed_list(lines, "seed")
+    if found.invalid:
+        raise BadSettings("\n".join(found.invalid))
+    return found.seeds
 
 
 class SeedList(NamedTuple):
@@ -118,19 +109,19 @@ def decode_list(octets: bytes) -> str:
     return decode_urls(octets)
 
 
-def read_seed_list(text: str, source: str) -> SeedList:
-    """Return the seeds in *text*, a URL a line, without blank lines and comments (#).
+def read_seed_list(lines: Iterable[str], place: str) -> SeedList:
+    """Return the seeds in *lines*, without blank lines and comments (#).
 
-    *source* names the list in messages.
+    A message begins with *place* and the number of the line, from 1.
     """
     seeds, invalid = dict[str, None](), list[str]()
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(lines, start=1):
         typed = line.strip().removeprefix(BYTE_ORDER_MARK).strip()
         if typed and not typed.startswith("#"):
             try:
                 seeds[canonical_of_typed(typed)] = None
             except BadSettings as error:
-                invalid.append(f"{source}, line {number}: {error}")
+                invalid.append(f"{place} {number}: {error}")
     return SeedList(tuple(seeds), tuple(invalid))
 
 

@@ -352,7 +352,7 @@ class _Reader:
             return ()
         path = self._path.parent / name
         try:
-            found = read_seed_list(decode_list(path.read_bytes()), str(path))
+            found = read_seed_list(decode_list(path.read_bytes()).splitlines(), f"{path}, line")
         except OSError as error:
             self._refuse("seeds_file", f"{path} cannot be read: {error}")
         if found.invalid and not found.seeds:

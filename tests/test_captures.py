@@ -2,6 +2,7 @@
 
 import gzip
 import struct
+import time
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import mkdtemp
@@ -10,7 +11,7 @@ import pytest
 from backports import zstd
 from msgspec.structs import replace
 
-from gossamer.captures import MAX_RECORD_BYTES, BadCapture, Capture, read_capture
+from gossamer.captures import MAX_RECORD_BYTES, BadCapture, Capture, parse_time, read_capture
 from gossamer.events import PageFetched
 from gossamer.volumes import Missing, Volume
 from gossamer.web.http import payload_digest
@@ -177,3 +178,14 @@ def test_place_outside_the_file_is_refused(tmp_path: Path, record: bytes) -> Non
         read(tmp_path, record, len(record) + 100)
     with pytest.raises(Missing):
         read_capture(f"{tmp_path}/other.warc.gz", 0, 100)
+
+
+def test_date_without_a_zone_is_in_utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        assert parse_time("2026-01-02T03:04:05") == parse_time("2026-01-02T03:04:05Z")
+        assert parse_time("2026-01") == parse_time("2026-01-01T00:00:00Z")
+    finally:
+        monkeypatch.undo()
+        time.tzset()

@@ -308,7 +308,7 @@ def seeds_of(options: argparse.Namespace, file: str | None, option: str) -> tupl
     """
     arguments = read_seeds(options.seeds)
     source = "standard input" if file == "-" else str(file)
-    listed = read_seed_list("\n".join(lines_of((), file, option)), source)
+    listed = read_seed_list(lines_of((), file, option), f"{source}, line")
     seeds = tuple(dict.fromkeys((*arguments, *listed.seeds)))
     report_invalid_seeds(listed.invalid, options.strict_seeds or not seeds)
     return seeds

@@ -9,10 +9,11 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from gossamer.captures import parse_time
 from gossamer.relevance import RULES, Facts
 from gossamer.web.scope import Found, parse_expression
 from services.archive.index import INDEXED_TYPES
-from services.archive.reading import RecordHead, parse_date, parse_fields
+from services.archive.reading import RecordHead, parse_fields
 
 WHERE_RULES = {name: rule for name, rule in RULES.items() if name not in ("language", "classifier")}
 """The rules of relevance that captures without their text can be tested by."""
@@ -69,7 +70,7 @@ class Filter:
 
     def is_new(self, capture: Captured) -> bool:
         """Return whether *capture* is not too old. With an invalid date it counts as oldest."""
-        return (parse_date(capture.date) or 0.0) >= self.since
+        return (parse_time(capture.date) or 0.0) >= self.since
 
     def matches(self, capture: Captured) -> bool | None:
         """Return whether *capture* matches; None if its revisit record omits the facts."""

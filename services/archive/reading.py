@@ -8,7 +8,6 @@ select records, and to find the last whole record after a crash. A record can ha
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
 from io import SEEK_END
 from typing import Any, BinaryIO
@@ -112,14 +111,6 @@ def parse_fields(data: bytes, errors: str = "replace") -> tuple[str, Fields]:
         if colon:
             found.setdefault(name.strip().lower(), value.strip())
     return first, found
-
-
-def parse_date(text: str) -> float | None:
-    """Return a WARC-Date in epoch seconds, or None if it is invalid."""
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except (ValueError, OverflowError):
-        return None
 
 
 class RecordReader:

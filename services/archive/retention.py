@@ -21,6 +21,7 @@ from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
+from gossamer.captures import parse_time
 from gossamer.erasures import ErasureRow, Erasures, targets_of
 from gossamer.events import FLEET, Erasure
 from gossamer.settings import ArchiveSettings
@@ -29,7 +30,7 @@ from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.volumes import Missing, Volume, VolumeUnavailable
 from gossamer.web.url import site_of
-from services.archive.reading import RecordHead, parse_date
+from services.archive.reading import RecordHead
 from services.archive.records import date
 from services.archive.rewriting import (
     LocalFile,
@@ -364,7 +365,7 @@ class Retention:
 
     def _decide(self, crawl: str, record: RecordHead, since: float, file: str) -> bool:
         """Return whether the capture that begins with *record* is kept. If not, erase its row."""
-        fetched_at = parse_date(record.date)
+        fetched_at = parse_time(record.date)
         if fetched_at is None or (fetched_at >= since and not self._settings.keep_versions):
             return True
         rows = [*self._rows(crawl, record.url)] if crawl and record.url else []

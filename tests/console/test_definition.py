@@ -48,7 +48,9 @@ class TestSeeds:
         assert second.startswith("seed 4: 'http://'")
 
     def test_invalid_lines_of_a_list_are_named_and_the_others_are_seeds(self) -> None:
-        found = read_seed_list(f"\ufeff{A}\n# mine\nftp://a.example/\n\ufeff{B}\n\nhttp://\n", "f")
+        found = read_seed_list(
+            f"\ufeff{A}\n# mine\nftp://a.example/\n\ufeff{B}\n\nhttp://\n".splitlines(), "f, line"
+        )
         assert found.seeds == (A, B), "a byte order mark is no part of a URL"
         first, second = found.invalid
         assert first.startswith("f, line 3: 'ftp://a.example/'")
@@ -57,9 +59,11 @@ class TestSeeds:
     def test_list_may_be_in_utf_16_and_keeps_octets_that_are_not_utf_8(self) -> None:
         """siteone-crawler#102: a list from Windows; the editor's "Unicode" is UTF-16."""
         for encoding in ("utf-16-le", "utf-16-be", "utf-8"):
-            found = read_seed_list(decode_list(f"\ufeff{A}\r\n{A}é".encode(encoding)), "f")
+            found = read_seed_list(
+                decode_list(f"\ufeff{A}\r\n{A}é".encode(encoding)).splitlines(), "f"
+            )
             assert found == ((A, f"{A}%C3%A9"), ())
-        found = read_seed_list(decode_list(f"{A}\n{A}é".encode("latin-1")), "f")
+        found = read_seed_list(decode_list(f"{A}\n{A}é".encode("latin-1")).splitlines(), "f")
         assert found == ((A, f"{A}%E9"), ())
 
     @pytest.mark.parametrize("text", ["localhost:8080", "a.example:8080/x"])

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gossamer.bounds import REPLICA_PREFIX
+from gossamer.captures import parse_time
 from gossamer.events import Outcome
 from gossamer.events.hazards import Hazard
 from gossamer.events.topics import PAGES, TOPICS
@@ -22,7 +23,7 @@ from gossamer.log import partition_of
 from gossamer.log.codec import public_key, split_key
 from gossamer.log.control import ControlRow
 from gossamer.web.url import host_key, host_name, site_of
-from services.archive.reading import RecordReader, parse_date
+from services.archive.reading import RecordReader
 from services.dedup.content import DigestRow
 from services.frontier.partition.parked import PARKING_RULES, SITE_RULES
 from services.frontier.partition.workbench import Schedule, Workbench
@@ -207,7 +208,7 @@ def check_erased_bytes(story: Story, folder: Path, hosts: Mapping[str, float]) -
             if host not in hosts:
                 continue
             is_wanted = record.url in story.admitted_since(hosts[host])
-            is_later = (parse_date(record.date) or 0.0) > hosts[host] - GRACE
+            is_later = (parse_time(record.date) or 0.0) > hosts[host] - GRACE
             if not (is_later and (is_wanted or record.url.endswith("/robots.txt"))):
                 yield f"{record.url} was erased and its {record.kind} is in {path.name}"
 
