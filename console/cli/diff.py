@@ -70,7 +70,8 @@ def run(options: argparse.Namespace) -> int:
 def _summary(found: Comparison) -> str:
     name = "the words of the extracted text" if found.form == "text" else "the tags and words"
     changed = f"{percent(found.change)} of {name} differ" if found.change else f"{name} are equal"
-    return f"{found.url} from {instant(found.old.at)} to {instant(found.new.at)}: {changed}"
+    old, new = instant(found.old.fetched_at), instant(found.new.fetched_at)
+    return f"{found.url} from {old} to {new}: {changed}"
 
 
 def render(pieces: Sequence[Piece], output: Output) -> str:

@@ -70,10 +70,12 @@ def _print_version(options: argparse.Namespace, page: "PageVersion", capture: Ca
         print_json(page)
         return
     if options.text and page.fault:
-        raise GossamerError(f"{page.url} at {instant(page.position.at)} has no text: {page.fault}")
+        raise GossamerError(
+            f"{page.url} at {instant(page.position.fetched_at)} has no text: {page.fault}"
+        )
     if not options.text:
         output = output_for(sys.stdout)
-        print(output.sentence(f"{page.url} at {instant(page.position.at)}", BOLD))
+        print(output.sentence(f"{page.url} at {instant(page.position.fetched_at)}", BOLD))
         print_lines(_summary(page, len(capture.body)))
         print()
     print_text(page)

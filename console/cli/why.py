@@ -8,7 +8,6 @@ from changes.sites import override_text
 from console.cli.options import add_crawl, open_from
 from console.output import BOLD, GREEN, RED, YELLOW, output_for, print_json
 from gossamer.web.validators import UNCONDITIONAL_INTERVAL
-from inspection.archive.captures import CapturePosition
 from inspection.basics.figures import instant, moment, number, percent, plural, times
 from inspection.basics.labels import LABELS, hazard_text, outcome_label
 from inspection.hosts.hosts import Host
@@ -21,7 +20,6 @@ from inspection.urls.urls import (
     RequisiteFact,
     UrlExplanation,
     UrlState,
-    VerdictFact,
     explain_url,
 )
 from inspection.urls.visits import Visit
@@ -107,13 +105,12 @@ def details(found: UrlExplanation) -> Iterator[str]:
     yield from _refusals(found)
     if found.requisite:
         yield _requisite(found.requisite)
-    if found.verdict:
-        yield _verdict(found.verdict)
+    yield from _verdict(found)
     if found.document:
         yield from _document(found.document)
     if found.not_archived:
         yield f"not archived: {found.not_archived}"
-    yield from map(_capture, found.captures)
+    yield from _captures(found)
     yield from revisit_details(found)
     if found.robots:
         yield f"robots.txt of {found.host_key}: {found.robots}"
@@ -213,13 +210,15 @@ def _requisite(requisite: RequisiteFact) -> str:
     )
 
 
-def _verdict(verdict: VerdictFact) -> str:
+def _verdict(found: UrlExplanation) -> Iterator[str]:
+    if (verdict := found.verdict) is None:
+        return
     target = f" of {verdict.duplicate_of}" if verdict.duplicate_of else ""
     target += f" to {verdict.redirects_to}" if verdict.redirects_to else ""
     reason = f" ({verdict.reason})" if verdict.reason else ""
     word = verdict.verdict.replace("_", "-")
     change = _change(verdict.change)
-    return f"verdict: {word}{target}{change}; links released: {verdict.links}{reason}"
+    yield f"verdict: {word}{target}{change}; links released: {verdict.links}{reason}"
 
 
 def _document(document: DocumentFact) -> Iterator[str]:
@@ -232,9 +231,10 @@ def _document(document: DocumentFact) -> Iterator[str]:
         yield f"in pages, although {visits} since {instant(document.missed_since)} did not find it"
 
 
-def _capture(capture: CapturePosition) -> str:
-    where = f"{capture.file}, offset {capture.offset}, {plural(capture.length, 'byte')}"
-    return f"captured: {instant(capture.at)}: {where}"
+def _captures(found: UrlExplanation) -> Iterator[str]:
+    for capture in found.captures:
+        where = f"{capture.file}, offset {capture.offset}, {plural(capture.length, 'byte')}"
+        yield f"captured: {instant(capture.fetched_at)}: {where}"
 
 
 def _queue(found: UrlExplanation, host: Host, queued: Queued) -> Iterator[str]:

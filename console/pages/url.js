@@ -141,8 +141,8 @@ function versions(visits, url, crawl, signal) {
       { name: "Reason", minor: true, cell: (visit) => (visit.reason && h("span", { class: "breaks" }, visit.reason)) || (visit.redirects_to && remote(visit.redirects_to)) },
       {
         name: "Archive",
-        cell: (visit) => visit.capture && button("Show", () => open(() => version(url, visit.capture.at, crawl, signal)),
-          { "aria-label": `Show the version of ${instant(visit.capture.at)}` }),
+        cell: (visit) => visit.capture && button("Show", () => open(() => version(url, visit.capture.fetched_at, crawl, signal)),
+          { "aria-label": `Show the version of ${instant(visit.capture.fetched_at)}` }),
       },
     ], visits, "No visit yet."),
     archived.length > 1 && compare(archived, url, crawl, signal, open),
@@ -151,7 +151,7 @@ function versions(visits, url, crawl, signal) {
 }
 
 function compare(archived, url, crawl, signal, open) {
-  const options = archived.map((visit) => [String(visit.capture.at), instant(visit.capture.at)]);
+  const options = archived.map((visit) => [String(visit.capture.fetched_at), instant(visit.capture.fetched_at)]);
   let [since, until, form] = [options[1][0], options[0][0], "text"];
   const run = () => open(async () => {
     const found = await get(crawlPath(crawl, "diff"), { url, since, until, form }, signal);
@@ -167,7 +167,7 @@ function compare(archived, url, crawl, signal, open) {
 function difference(found) {
   const tags = { added: "ins", new: "ins", removed: "del", old: "del" };
   return [
-    h("h3", {}, `${percent(found.change)} changed from ${instant(found.old.at)} to ${instant(found.new.at)}`),
+    h("h3", {}, `${percent(found.change)} changed from ${instant(found.old.fetched_at)} to ${instant(found.new.fetched_at)}`),
     !found.is_complete && h("p", { class: "hint" }, "A part is shown as replaced, because its comparison takes too long."),
     h("pre", { class: "difference", tabindex: 0, role: "region", "aria-label": "Difference" },
       found.pieces.map((piece) => h(tags[piece.kind] ?? "span", {}, piece.text))),
@@ -177,7 +177,7 @@ function difference(found) {
 async function version(url, at, crawl, signal) {
   const found = await get(crawlPath(crawl, "capture"), { url, at }, signal);
   return [
-    h("h3", {}, found.title || "Version", ` of ${instant(found.position.at)}`),
+    h("h3", {}, found.title || "Version", ` of ${instant(found.position.fetched_at)}`),
     facts([
       ["Status", `${found.status} ${found.reason}`],
       ["Content-Type", found.content_type],
@@ -204,7 +204,7 @@ function download(found, crawl) {
   const save = async () => {
     try {
       replace(failure);
-      await saveFile(crawlPath(crawl, "body"), { url: found.url, at: found.position.at });
+      await saveFile(crawlPath(crawl, "body"), { url: found.url, at: found.position.fetched_at });
     } catch (error) {
       replace(failure, problem(error));
     }
@@ -214,7 +214,7 @@ function download(found, crawl) {
 
 /** Return the archived page in a frame that has no network, no scripts and no links. */
 async function frame(found, crawl, signal) {
-  const { at } = found.position;
+  const at = found.position.fetched_at;
   const source = address(crawlPath(crawl, "archived"), { url: found.url, at });
   const answer = await fetch(source, { signal, cache: "no-store" });
   // A frame would show an error as a broken page.

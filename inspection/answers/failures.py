@@ -26,6 +26,7 @@ from inspection.basics.labels import (
     outcome_text,
 )
 from inspection.basics.paging import Page
+from inspection.basics.views import view_of
 from inspection.crawls.crawl import OpenCrawl
 from inspection.hosts.hosts import Host
 from inspection.progress.progress import Progress, read_totals
@@ -288,7 +289,7 @@ def _example_of(url: str, row: UrlRow | None) -> FailureExample:
     if row is None:
         return FailureExample(url=url, host=host_key(url), at=None, status=0, text="")
     text = outcome_text(row.outcome, row.status, row.reason)
-    return FailureExample(url=url, host=row.host, at=row.at, status=row.status, text=text)
+    return view_of(FailureExample, row, text=text)
 
 
 def _search(crawl: OpenCrawl, store: Store, labels: Collection[str]) -> Mapping[str, list[str]]:

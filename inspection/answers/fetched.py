@@ -13,6 +13,7 @@ from gossamer.web.url import host_key
 from inspection.archive.captures import iterate_captures
 from inspection.archive.page_texts import PageVersion, describe_version
 from inspection.archive.versions import Version, read_row
+from inspection.basics.views import view_of
 from inspection.crawls.crawl import OpenCrawl
 from inspection.urls.urls import FETCHED, UrlState, explain_url
 from services.frontier.tables.urls import UrlRow
@@ -61,14 +62,13 @@ def read_fetched(crawl: OpenCrawl, before: Before) -> Fetched:
         return Fetched(url=before.url, state=found.state, answer=found.answer, has_ended=False)
     is_fetched = row.outcome in FETCHED
     document, fault = _read_document(crawl, row) if is_fetched else (None, "")
-    return Fetched(
-        url=before.url,
+    return view_of(
+        Fetched,
+        row,
         state=found.state,
         answer=found.answer,
         has_ended=True,
         is_fetched=is_fetched,
-        status=row.status,
-        redirects_to=row.location,
         document=document,
         fault=fault,
     )

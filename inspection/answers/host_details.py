@@ -15,8 +15,9 @@ from gossamer.events import HostOverridden, Purpose, SiteOverridden
 from gossamer.web.url import HostKey, host_key, host_name, site_of
 from inspection.answers.robots import RobotsSummary, summarize_robots
 from inspection.basics.figures import moment, plural
-from inspection.basics.labels import outcome_text, plain_reason
+from inspection.basics.labels import plain_reason
 from inspection.basics.paging import Page
+from inspection.basics.views import view_of
 from inspection.crawls.crawl import NotFound, OpenCrawl
 from inspection.crawls.url_forms import crawl_form
 from inspection.hosts.hosts import Host, effective_override, host_of
@@ -27,6 +28,7 @@ from inspection.urls.url_rows import (
     read_gate_inputs,
 )
 from inspection.urls.urls import ClosedGate, is_estimable, page_of
+from inspection.urls.visits import LastOutcome, last_outcome
 from services.frontier.partition.queue import HostQueues, is_revisit, is_surplus
 from services.frontier.tables.hosts import HostRow, RobotsRow
 from services.frontier.tables.urls import QueuedUrl, UrlRow
@@ -52,24 +54,11 @@ class QueuedItem(Struct, frozen=True, kw_only=True):
     """The page whose visit discovered it; "" for a seed."""
 
 
-class HostVisit(Struct, frozen=True, kw_only=True):
-    """The last visit to a URL of a host."""
-
-    url: str
-    at: float
-    """When the visit ended, in epoch seconds."""
-    outcome: str
-    status: int
-    """The status code of the response; 0 without a response."""
-    text: str
-    """The outcome in words, with the reason of a failure."""
-
-
 class Timeline(Struct, frozen=True, kw_only=True):
     """The last visits to the URLs of a host."""
 
     host: HostKey
-    visits: tuple[HostVisit, ...]
+    visits: tuple[LastOutcome, ...]
     """The newest visit first; one for each URL."""
     is_partial: bool
     """Whether the host has more URLs than were read, so that newer visits may be missing."""
@@ -212,12 +201,11 @@ def _queue(
             and is_surplus(queued, visited.get((crawl.id, row.host), queued.url))
         ):
             continue  # It was erased, or visited by another entry.
-        item = QueuedItem(
-            url=queued.url,
+        item = view_of(
+            QueuedItem,
+            queued,
+            queued.origin,
             rank=None if is_revisit(queued) else found_rank,
-            purpose=queued.origin.purpose,
-            attempt=queued.attempt,
-            depth=queued.origin.depth,
             found_on=page_of(queued.origin.via),
         )
         name = "again" if found_rank is None else found_rank
@@ -243,11 +231,6 @@ def read_timeline(crawl: OpenCrawl, text: str, limit: int = 200) -> Timeline:
     visited = (row for row in rows[:MAX_READ_URLS] if row.earlier or row.attempt)
     return Timeline(
         host=key,
-        visits=tuple(map(_visit_of, nlargest(limit, visited, key=lambda row: row.at))),
+        visits=tuple(map(last_outcome, nlargest(limit, visited, key=lambda row: row.at))),
         is_partial=len(rows) > MAX_READ_URLS,
     )
-
-
-def _visit_of(row: UrlRow) -> HostVisit:
-    text = outcome_text(row.outcome, row.status, row.reason)
-    return HostVisit(url=row.url, at=row.at, outcome=row.outcome, status=row.status, text=text)

@@ -14,6 +14,7 @@ from inspection.basics.archives import ArchiveBuffer
 from inspection.basics.figures import about, duration, number, plural, size
 from inspection.basics.labels import outcome_label
 from inspection.basics.lag_times import GroupLag, LagTimes
+from inspection.basics.views import view_of
 from inspection.crawls.crawl import OpenCrawl
 from inspection.progress.progress import Progress
 from inspection.progress.status import CrawlStatus, Failure, parked_text, read_status
@@ -172,30 +173,24 @@ def make_overview(
     else:
         limit = find_limit(progress, workload)
         left = seconds_left(progress, workload, rate)
-    return Overview(
+    return view_of(
+        Overview,
+        status,
+        progress,
+        progress.revisiting,
         at=now,
-        crawl=status.crawl,
-        is_running=status.is_running,
         answer=_answer(status, workload, limit, rate, left),
         limit=limit,
         pages=progress.pages,
-        received=progress.received,
-        queued=progress.queued,
-        admitted=progress.admitted,
         rate=rate,
         seconds_left=left,
         hours=tuple(
             Hour(int(hour) * HOUR, *counts)
             for hour, counts in sorted(progress.hours.items(), key=lambda one: int(one[0]))[-24:]
         ),
-        conditions=dict(progress.conditions),
         politeness=_politeness(progress, workload),
-        outcomes=dict(progress.outcomes),
-        dead_letters=progress.dead_letters,
         failed=sum(progress.outcomes[outcome] for outcome in FAILURES),
         failures=status.failures[:MAX_FAILURES],
-        expected_freshness=progress.revisiting.expected_freshness,
-        expected_age=progress.revisiting.expected_age,
         lags=lags,
         budgets=budgets,
         problems=tuple(_problems(status, lags, budgets)),

@@ -8,6 +8,7 @@ from gossamer.errors import GossamerError
 from gossamer.web.robots import PATH, Rule
 from gossamer.web.url import HostKey, host_key
 from inspection.archive.captures import FOREVER
+from inspection.basics.views import view_of
 from inspection.crawls.crawl import NotFound, OpenCrawl
 from inspection.crawls.url_forms import crawl_form
 from services.frontier.tables.hosts import RobotsRow
@@ -74,15 +75,8 @@ class RobotsView(Struct, frozen=True, kw_only=True):
 def summarize_robots(row: RobotsRow) -> RobotsSummary:
     """Return the state in the *row* of a robots.txt."""
     rules = row.rules
-    return RobotsSummary(
-        status=rules.status,
-        fetched_at=rules.fetched_at,
-        expires_at=rules.expires_at,
-        forbidden=rules.forbidden,
-        unreachable_since=row.unreachable_since,
-        rules=rules.lines.count("\n") + bool(rules.lines),
-        crawl_delay=rules.crawl_delay,
-    )
+    count = rules.lines.count("\n") + bool(rules.lines)
+    return view_of(RobotsSummary, row, rules, rules=count)
 
 
 def read_robots(crawl: OpenCrawl, text: str) -> RobotsView:
@@ -117,10 +111,7 @@ def _lines(rules: tuple[Rule, ...], deciding: Rule | None) -> tuple[RobotsLine, 
     shown = [*islice(rules, MAX_RULES)]
     if deciding and deciding.line and deciding not in shown:
         shown.append(deciding)
-    return tuple(
-        RobotsLine(line=rule.line, allow=rule.allow, pattern=rule.pattern, decides=rule == deciding)
-        for rule in shown
-    )
+    return tuple(view_of(RobotsLine, rule, decides=rule == deciding) for rule in shown)
 
 
 def _read_archived(crawl: OpenCrawl, host: HostKey) -> tuple[str, float | None, str]:

@@ -16,11 +16,12 @@ from html import escape
 
 from msgspec import Struct
 
-from inspection.archive.captures import FOREVER, CapturePosition, position_of
+from inspection.archive.captures import FOREVER
 from inspection.archive.page_texts import describe_version, read_display
 from inspection.archive.versions import Version, decode_file, read_version
 from inspection.basics.figures import instant
 from inspection.crawls.crawl import OpenCrawl
+from services.archive.rows import CaptureRow
 from services.parser.display import ATTRIBUTES, ELEMENTS, MAX_DEPTH, VOID, DisplayNode
 
 MAX_TEXT = 2 << 20
@@ -57,7 +58,7 @@ class ArchivedPage(Struct, frozen=True, kw_only=True):
     """A version of a page, as a document for a frame."""
 
     url: str
-    position: CapturePosition
+    position: CaptureRow
     content_type: str
     """The type of the archived document by its bytes."""
     html: str
@@ -77,7 +78,7 @@ def read_archived_page(crawl: OpenCrawl, text: str, at: float = FOREVER) -> Arch
     kind, html, is_whole = _document(crawl, version)
     return ArchivedPage(
         url=version.row.url,
-        position=position_of(version.row),
+        position=version.row,
         content_type=kind,
         html=html,
         is_whole=is_whole,

@@ -1,11 +1,9 @@
-"""The captures of a URL: their rows, and their positions in WARC files.
+"""The captures of a URL: their rows, and why there is none.
 
 `versions` reads their records. It is a module of its own because fsspec takes long to import.
 """
 
 from collections.abc import Iterator, Sequence
-
-from msgspec import Struct
 
 from gossamer.store import Store
 from inspection.crawls.crawl import NotFound
@@ -19,32 +17,6 @@ FOREVER = float("inf")
 
 class NotArchived(NotFound):
     """A URL has no capture, or none until a time."""
-
-
-class CapturePosition(Struct, frozen=True, kw_only=True):
-    """The position of a capture in a WARC file."""
-
-    at: float
-    """When the request was made, in epoch seconds."""
-    file: str
-    offset: int
-    length: int
-    record_type: str
-    """`response`, or `revisit` if the body is that of an earlier capture."""
-    size: int
-    """Bytes of the body as received; 0 for a 304."""
-
-
-def position_of(row: CaptureRow) -> CapturePosition:
-    """Return the position in the *row* of a capture."""
-    return CapturePosition(
-        at=row.fetched_at,
-        file=row.file,
-        offset=row.offset,
-        length=row.length,
-        record_type=row.record_type,
-        size=row.size,
-    )
 
 
 def unarchived_reason(visits: Sequence[HistoryRow], captures: Sequence[CaptureRow]) -> str:

@@ -8,16 +8,12 @@ from msgspec import Struct
 from gossamer.errors import GossamerError
 from gossamer.text.differences import MARKUP, WORDS, Piece, compare_texts
 from gossamer.web.http import joined_values
-from inspection.archive.captures import (
-    FOREVER,
-    CapturePosition,
-    NotArchived,
-    position_of,
-)
+from inspection.archive.captures import FOREVER, NotArchived
 from inspection.archive.page_texts import read_pages
 from inspection.archive.versions import Version, find_versions, read_row
 from inspection.basics.figures import instant
 from inspection.crawls.crawl import OpenCrawl
+from services.archive.rows import CaptureRow
 from services.parser.charset import decode_text
 
 MAX_MARKUP_BYTES = 2 << 20
@@ -31,8 +27,8 @@ class Comparison(Struct, frozen=True, kw_only=True):
     url: str
     form: Form
     """What was compared: the main text, or the markup."""
-    old: CapturePosition
-    new: CapturePosition
+    old: CaptureRow
+    new: CaptureRow
     change: float
     """The share of words that differ, from 0 to 1."""
     is_complete: bool
@@ -73,8 +69,8 @@ def compare_versions(
     return Comparison(
         url=url,
         form=form,
-        old=position_of(old),
-        new=position_of(new),
+        old=old,
+        new=new,
         change=found.change,
         is_complete=found.is_complete,
         pieces=found.pieces,

@@ -18,9 +18,10 @@ from gossamer.events import PageFetched, PageParsed
 from gossamer.events import Visit as FetchedVisit
 from gossamer.web.http import Headers, first_value
 from gossamer.web.url import host_key, site_of
-from inspection.archive.captures import CapturePosition, position_of
 from inspection.archive.versions import Version
+from inspection.basics.views import view_of
 from inspection.crawls.crawl import OpenCrawl
+from services.archive.rows import CaptureRow
 from services.parser.display import Display
 from services.parser.options import Options
 from services.parser.pool.messages import Request
@@ -39,7 +40,7 @@ class PageVersion(Struct, frozen=True, kw_only=True):
     """One version of a page, as archived."""
 
     url: str
-    position: CapturePosition
+    position: CaptureRow
     status: int
     reason: str
     headers: Headers
@@ -67,15 +68,12 @@ def describe_version(crawl: OpenCrawl, version: Version) -> PageVersion:
     """Return the data about a *version*, with its text."""
     row, capture = version.row, version.capture
     is_revisit = row.record_type == "revisit"
-    found = PageVersion(
+    found = view_of(
+        PageVersion,
+        capture,
         url=row.url,
-        position=position_of(row),
-        status=capture.status,
-        reason=capture.reason,
-        headers=capture.headers,
+        position=row,
         content_type=first_value(capture.content_headers, "content-type"),
-        digest=capture.digest,
-        truncated=capture.truncated,
         body_url=(row.body_url or row.url) if is_revisit and row.body_at else "",
         body_at=(row.body_at or None) if is_revisit else None,
     )

@@ -32,6 +32,7 @@ from gossamer.web.usage.reading import read_usage_file
 from inspection.archive.captures import FOREVER, iterate_captures, unarchived_reason
 from inspection.archive.versions import decode_file, read_row
 from inspection.basics.figures import instant
+from inspection.basics.views import view_of
 from inspection.crawls.crawl import NotFound, OpenCrawl
 from inspection.crawls.url_forms import crawl_form
 from services.archive.rows import CaptureRow
@@ -299,17 +300,9 @@ def _cite(statements: Iterable[Statement], url: str, row: CaptureRow) -> Iterato
 
 
 def _archived(kind: str, found: _Found, body: bytes, fault: str) -> ArchivedFile:
-    row = found.row
-    return ArchivedFile(
-        kind=kind,
-        url=row.url,
-        fetched_at=row.fetched_at,
-        status=row.status,
-        file=row.file,
-        offset=row.offset,
-        fault=fault,
-        text=body.decode("utf-8", "replace"),
-        headers=found.headers,
+    text = body.decode("utf-8", "replace")
+    return view_of(
+        ArchivedFile, found.row, kind=kind, fault=fault, text=text, headers=found.headers
     )
 
 

@@ -14,6 +14,7 @@ from gossamer.events.topics import DEAD_LETTERS
 from gossamer.log import Log, Record, read_topic
 from gossamer.log.codec import message_of_letter, try_decode, value_of_letter
 from inspection.basics.paging import Page, cursor_of, parse_cursor, parse_position
+from inspection.basics.views import view_of
 
 MAX_PREVIEW = 4096
 """Bytes of a record's value in a list."""
@@ -136,16 +137,10 @@ def describe_letter(name: str, letter: DeadLetter) -> Letter:
     except Poison as error:
         value, fault = letter.value, str(error)
     shown = value[:MAX_PREVIEW]
-    return Letter(
+    return view_of(
+        Letter,
+        letter,
         name=name,
-        at=letter.at,
-        crawl=letter.crawl,
-        service=letter.service,
-        topic=letter.topic,
-        partition=letter.partition,
-        offset=letter.offset,
-        key=letter.key,
-        reason=letter.reason,
         size=len(value),
         preview=shown.decode("utf-8", "replace"),
         value=base64.b64encode(shown).decode(),

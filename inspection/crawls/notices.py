@@ -8,6 +8,7 @@ from gossamer.events import NoticeRaised, NoticeSent
 from gossamer.events.topics import NOTIFICATIONS
 from gossamer.log import Log, read_newest
 from gossamer.log.codec import try_decode
+from inspection.basics.views import view_of
 
 MAX_READ_RECORDS = 5_000
 """Notices and deliveries. A thousand notices with four channels each."""
@@ -58,13 +59,4 @@ def read_notices(log: Log, limit: int = 50, rule: str = "") -> list[Notice]:
 def _notice(notice: NoticeRaised, sent: list[NoticeSent]) -> Notice:
     ended = {one.channel: Sent(one.channel, one.at, one.error) for one in sent}
     open_ones = {name: Sent(name, None) for name in notice.channels}
-    return Notice(
-        id=notice.id,
-        at=notice.at,
-        rule=notice.rule,
-        crawl=notice.crawl,
-        text=notice.text,
-        subjects=notice.subjects,
-        is_over=notice.is_over,
-        sent=tuple((open_ones | ended).values()),
-    )
+    return view_of(Notice, notice, sent=tuple((open_ones | ended).values()))

@@ -19,6 +19,7 @@ from gossamer.store import Store
 from gossamer.web.url import HostKey, Site, host_name, site_of
 from inspection.basics.figures import times
 from inspection.basics.labels import STOPPED_WORDS, outcome_label, plain_reason
+from inspection.basics.views import view_of
 from inspection.crawls.crawl import OpenCrawl
 from services.frontier.partition.gates import closed_crawl_gates, stored_crawl_inputs
 from services.frontier.partition.politeness import format_delay, overridden_delay
@@ -206,23 +207,15 @@ def host_of(
     pace = 0.0 if took is None else delay + took
     is_checked_out = row.condition is Condition.CHECKED_OUT
     is_visited = row.condition is not Condition.BACKING_OFF and not (override and override.off)
-    return Host(
-        host=row.host,
-        site=row.site,
-        condition=row.condition,
+    return view_of(
+        Host,
+        row,
+        row.totals,
         shown_condition=words.get(row.condition, row.condition.value),
-        ready_at=row.ready_at,
         backoff_reason=_backoff_reason(row),
-        backoff_cause=row.backoff_cause,
         queued=row.queued_urls,
-        admitted=row.totals.admitted,
-        visits=row.totals.visits,
-        pages=row.totals.pages,
-        received=row.totals.received,
         delay=delay,
         delay_reason=_delay_reason(row, delay, robots, override),
-        walls=row.walls,
-        certificate_fault=row.certificate_fault,
         signing=SIGNING_TEXTS[row.signing.state] if row.signing.state else "",
         strain=row.politeness.strain,
         pace=pace,
@@ -422,13 +415,12 @@ def iterate_sites(crawl: OpenCrawl) -> Iterator[SiteRow]:
 
 def sums_of_host(row: HostRow) -> SiteSums:
     """Return the part of a site's sums that the host of *row* is."""
-    return SiteSums(
+    return view_of(
+        SiteSums,
+        row.totals,
         site=row.site,
         hosts=1,
         queued=row.queued_urls,
-        visits=row.totals.visits,
-        pages=row.totals.pages,
-        received=row.totals.received,
         backing_off=int(row.condition is Condition.BACKING_OFF),
     )
 

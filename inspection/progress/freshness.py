@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from gossamer import clock
 from gossamer.events import Verdict
 from inspection.basics.figures import date_of
+from inspection.basics.views import view_of
 from inspection.crawls.crawl import OpenCrawl
 from services.frontier.tables.partitions import partition_keys
 from services.frontier.totals.daily import (
@@ -82,19 +84,11 @@ def make_days(partitions: Sequence[Sequence[DailyTallyRow]]) -> tuple[DayFreshne
 
 
 def _day(row: DailyTallyRow, sums: FreshnessSums) -> DayFreshness:
-    totals = RevisitTotals(
-        weights=sums.weights,
-        fresh=sums.fresh,
-        age=sums.age,
-        pages=sums.pages,
-        unseen=sums.unseen,
-    )
-    return DayFreshness(
+    return view_of(
+        DayFreshness,
+        RevisitTotals(**asdict(sums)),
+        row,
         day=date_of(row.at),
-        expected_freshness=totals.expected_freshness,
-        expected_age=totals.expected_age,
-        planned=sums.planned,
         pages=row.pages,
-        new_texts=row.new_texts,
         unchanged=row.verdicts.get(Verdict.UNCHANGED, 0),
     )

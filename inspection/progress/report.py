@@ -21,6 +21,7 @@ from gossamer.events.hazards import HAZARDS, Hazard, is_limit
 from gossamer.store import Store
 from inspection.basics.figures import date_of, percent, plural
 from inspection.basics.labels import HAZARD_LABELS
+from inspection.basics.views import view_of
 from inspection.crawls.crawl import OpenCrawl
 from services.frontier.tables.partitions import partition_keys
 from services.frontier.totals.daily import (
@@ -298,17 +299,13 @@ def _totals(row: DailyTallyRow) -> Totals:
     verdicts = row.verdicts
     compared = sum(verdicts.get(verdict, 0) for verdict in COMPARED_VERDICTS)
     copies = sum(verdicts.get(verdict, 0) for verdict in COPY_VERDICTS)
-    return Totals(
-        admitted=row.admitted,
+    return view_of(
+        Totals,
+        row,
         refused=sum(row.refused.values()),
-        sites=row.sites,
-        visits=row.visits,
-        pages=row.pages,
-        shared=row.shared,
         received=sum(downloads.received for downloads in row.statuses.values()),
         requisites=row.requisites.responses,
         requisites_received=row.requisites.received,
-        new_texts=row.new_texts,
         duplicates=verdicts.get(Verdict.DUPLICATE, 0),
         near_duplicates=verdicts.get(Verdict.NEAR_DUPLICATE, 0),
         unchanged=verdicts.get(Verdict.UNCHANGED, 0),
@@ -329,21 +326,18 @@ def _hazards(
         met = row.hazards.get(hazard, HazardCount())
         of_urls = decided if _counts_urls(hazard) else row.visits
         found.append(
-            HazardReport(
+            view_of(
+                HazardReport,
+                counting,
+                met,
                 hazard=hazard,
                 label=HAZARD_LABELS[hazard].label,
-                text=counting.text,
-                settings=counting.settings,
                 is_limit=is_limit(hazard),
-                sites=met.sites,
                 site_share=_share(met.sites, row.sites),
-                urls=met.urls,
                 of_urls=of_urls,
                 url_share=_share(met.urls + met.links, of_urls + met.links),
                 refused=row.refused.get(hazard, 0),
                 parked_links=met.links,
-                productive_urls=met.productive_urls,
-                productive_links=met.productive_links,
                 examples=examples.get(hazard, ()) if met.urls or met.links else (),
             )
         )
@@ -364,12 +358,7 @@ def _share(part: float, whole: float) -> float:
 def _downloads(counts: Mapping[str, Downloads]) -> tuple[DownloadReport, ...]:
     total = sum(downloads.responses for downloads in counts.values())
     return tuple(
-        DownloadReport(
-            name=name,
-            responses=downloads.responses,
-            share=_share(downloads.responses, total),
-            received=downloads.received,
-        )
+        view_of(DownloadReport, downloads, name=name, share=_share(downloads.responses, total))
         for name, downloads in sorted(counts.items(), key=lambda one: (-one[1].responses, one[0]))
     )
 

@@ -21,6 +21,7 @@ from gossamer.web.url import Site
 from inspection.basics.archives import ArchiveBuffer, read_buffers
 from inspection.basics.figures import plural
 from inspection.basics.labels import LABELS, failures, is_expected_failure
+from inspection.basics.views import view_of
 from inspection.crawls.crawl import OpenCrawl
 from inspection.hosts.hosts import Host
 from inspection.progress.progress import Progress, read_totals
@@ -225,58 +226,21 @@ class CrawlStatus:
     def report(self) -> CrawlReport:
         """Return the status for programs."""
         progress, revisiting = self.progress, self.progress.revisiting
-        return CrawlReport(
-            crawl=self.crawl,
-            definition=self.definition,
-            is_running=self.is_running,
-            idle=self.idle,
-            blocklist_rules=self.blocklist_rules,
-            overridden_sites=self.overridden_sites,
-            overridden_hosts=self.overridden_hosts,
+        return view_of(
+            CrawlReport,
+            self,
+            progress,
             speeds=self.speed.speeds,
-            admitted=progress.admitted,
-            queued=progress.queued,
-            pages=progress.pages,
-            received=progress.received,
-            outcomes=dict(progress.outcomes),
-            refused=dict(progress.refused),
-            verdicts=dict(progress.verdicts),
-            hazards=dict(progress.hazards),
-            conditions=dict(progress.conditions),
-            slowest=progress.slowest,
-            largest=progress.largest,
-            latest=progress.latest,
-            hours=progress.hours,
-            harvest=tuple(
-                HarvestReport(
-                    until=point.until, visits=point.visits, new=point.new, good=point.good
-                )
-                for point in progress.harvest
-            ),
-            visited=progress.visited,
-            unvisited=progress.unvisited,
-            new_urls_lately=progress.new_urls_lately,
-            lags=progress.lags,
-            dead_letters=progress.dead_letters,
-            due_count=progress.due_count,
+            harvest=tuple(view_of(HarvestReport, point) for point in progress.harvest),
             next_due_at=self.due_at,
-            failures=self.failures,
             backing_off=self.waiting.hosts,
             scheduled=self.waiting.urls,
-            revisiting=RevisitReport(
-                policy=revisiting.policy,
-                budget=revisiting.budget,
-                planned=revisiting.planned,
-                waiting=revisiting.waiting,
-                next_at=revisiting.next_at,
-                spent=dict(revisiting.spent),
+            revisiting=view_of(
+                RevisitReport,
+                revisiting,
                 not_modified=progress.outcomes[Outcome.NOT_MODIFIED],
-                distrusted_hosts=revisiting.distrusted_hosts,
-                expected_freshness=revisiting.expected_freshness,
-                expected_age=revisiting.expected_age,
                 price=revisiting.mean_price,
             ),
-            buffers=self.buffers,
             parked=dict(Counter(self.parked).most_common(MAX_PARKED_SITES)),
         )
 

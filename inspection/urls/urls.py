@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gossamer import clock
 from gossamer.bounds import is_joined
@@ -25,15 +26,17 @@ from gossamer.web.sniffing import FileKind, file_kind
 from gossamer.web.soft_404 import NO_PAGE
 from gossamer.web.url import Site, site_of
 from gossamer.web.usage import Judgement, judge
-from inspection.archive.captures import CapturePosition, position_of, unarchived_reason
+from inspection.archive.captures import unarchived_reason
 from inspection.basics.figures import about, moment, number, plural
 from inspection.basics.labels import LABELS, outcome_text, plain_reason
+from inspection.basics.views import view_of
 from inspection.crawls.crawl import OpenCrawl
 from inspection.crawls.url_forms import crawl_form, other_seen_form
 from inspection.hosts.hosts import Host, host_of
 from inspection.urls.revisits import RevisitFacts, revisit_facts
 from inspection.urls.url_rows import BRIEF_GATES, UrlFacts, read_facts
 from inspection.urls.visits import Visit, visit_of
+from services.archive.rows import CaptureRow
 from services.dedup.rows import HIDDEN_REASONS, DocumentRow
 from services.frontier.partition.parked import PARKING_RULES, ParkedRow
 from services.frontier.tables.hosts import HostRow
@@ -121,22 +124,6 @@ class RequisiteFact(Struct, frozen=True):
     """The page or the style that needs it."""
     visits: int
     """Visits to it so far; 0 if it was refused before the first."""
-
-
-class VerdictFact(Struct, frozen=True):
-    """The verdict on the last content."""
-
-    verdict: str
-    at: float
-    duplicate_of: str
-    redirects_to: str
-    links: int
-    """Links of the page that were released."""
-    reason: str
-    change: float | None
-    """How much of the visible text had changed, from 0 to 1; null without an earlier version."""
-    needs_rendering: bool
-    """Whether scripts seem to make the page's text, so that it needs a browser."""
 
 
 class DocumentFact(Struct, frozen=True):
@@ -243,10 +230,10 @@ class UrlExplanation(Struct, frozen=True, kw_only=True):
     may have no row."""
     requisite: RequisiteFact | None
     """Null if it was not visited or refused as a requisite."""
-    verdict: VerdictFact | None
+    verdict: VerdictRow | None
     document: DocumentFact | None
     """Null if the document was never published."""
-    captures: tuple[CapturePosition, ...]
+    captures: tuple[CaptureRow, ...]
     """The last captures, newest first."""
     not_archived: str
     """Why the last response that has a verdict is not archived, as a sentence; "" if it is."""
@@ -296,22 +283,20 @@ def explain(
         state, answer = UrlState.REFUSED, f"Not fetched: excluded by the URL step {exclusion}."
     definition, site, plan, robots = facts.definition, facts.site, facts.plan, facts.robots
     is_replanned = definition is not None and plan is not None and definition.revisit != plan.policy
-    return UrlExplanation(
-        url=facts.url,
+    return view_of(
+        UrlExplanation,
+        facts,
         at=now,
         state=state,
         answer=answer,
         steps=steps,
         seen_as=seen_as,
         is_fleet=facts.fleet,
-        is_seen=facts.is_seen,
         max_depth=definition.max_depth if definition else None,
         blocked_by=_blocked_by(facts),
         scope=_scope(facts),
         site=site_of(facts.url),
         site_has_wildcard=site is not None and site.wildcard,
-        site_override=facts.site_override,
-        host_override=facts.host_override,
         erased=_erasure(facts),
         discovered_by=facts.via,
         visit=_last_visit(facts, facts.visit) if facts.visit else None,
@@ -320,7 +305,6 @@ def explain(
         requisite=_requisite(facts.requisite) if facts.requisite else None,
         verdict=_verdict(facts.verdict, facts.document) if facts.verdict else None,
         document=_document(facts.document) if facts.document else None,
-        captures=tuple(map(position_of, facts.captures)),
         not_archived=_not_archived(facts),
         revisits=(
             revisit_facts(plan, facts.document, facts.trust.at(now), facts.states) if plan else None
@@ -331,7 +315,6 @@ def explain(
         robots=robots.rules.explain(facts.url) if robots else "",
         usage=_usage(facts),
         crawl_delay=robots.rules.crawl_delay if robots else 0.0,
-        host_key=facts.host_key,
         host=host_of(facts.host, robots, facts.override, facts.is_stopped) if facts.host else None,
         queued=_queued(facts),
     )
@@ -361,25 +344,20 @@ def _scope(facts: UrlFacts) -> ScopeResult | None:
 
 def _erasure(facts: UrlFacts) -> ErasureFact | None:
     row = facts.erased
-    return ErasureFact(row.at, row.target, row.requested_by) if row else None
+    return view_of(ErasureFact, row) if row else None
 
 
 def _last_visit(facts: UrlFacts, row: UrlRow) -> LastVisit:
     was_visited, outcome = _was_visited(facts, row), row.outcome
     is_known = was_visited and outcome in OUTCOMES
-    return LastVisit(
-        at=row.at,
-        outcome=outcome,
-        status=row.status,
+    return view_of(
+        LastVisit,
+        row,
+        row.origin,
         reason=plain_reason(row.reason),
         meaning=OUTCOMES[Outcome(outcome)].text if is_known else "",
         effects=_effects(row, facts.host) if is_known and facts.host else {},
-        redirects_to=row.location,
         was_visited=was_visited,
-        depth=row.origin.depth,
-        hops=row.origin.hops,
-        party=row.origin.party,
-        trace=row.origin.trace,
     )
 
 
@@ -394,7 +372,7 @@ def _effects(row: UrlRow, host: HostRow) -> dict[str, str]:
 
 def _requisite(row: RequisiteRow) -> RequisiteFact:
     reason, needed_by = plain_reason(row.reason), page_of(row.origin.via)
-    return RequisiteFact(row.at, row.outcome, row.status, reason, needed_by, row.earlier)
+    return view_of(RequisiteFact, row, reason=reason, needed_by=needed_by, visits=row.earlier)
 
 
 def page_of(via: str) -> str:
@@ -402,38 +380,38 @@ def page_of(via: str) -> str:
     return via.partition("@")[2]
 
 
-def _verdict(row: VerdictRow, document: DocumentRow | None) -> VerdictFact:
+def _verdict(row: VerdictRow, document: DocumentRow | None) -> VerdictRow:
     if document and document.gone == Gone.SOFT_404 and row.verdict not in GONE_VERDICTS:
         # A probe withdraws a page after its verdict, which tells of its text alone.
-        return VerdictFact(
-            Verdict.GONE, document.at, "", "", row.links, NO_PAGE, None, row.needs_rendering
+        return replace(
+            row,
+            verdict=Verdict.GONE,
+            at=document.at,
+            digest="",
+            duplicate_of="",
+            redirects_to="",
+            reason=NO_PAGE,
+            change=None,
         )
-    return VerdictFact(
-        row.verdict,
-        row.at,
-        row.duplicate_of,
-        row.redirects_to,
-        row.links,
-        row.reason,
-        row.change,
-        row.needs_rendering,
-    )
+    return row
 
 
 def _document(row: DocumentRow) -> DocumentFact:
     is_hidden = row.gone in HIDDEN_REASONS
     was_published = not is_hidden or row.published_at is not None
-    gone_at = ((row.missed_since if is_hidden else None) or row.at) if was_published else None
-    reason = GONE_RULES[Gone(row.gone)].text if row.gone in GONE_RULES else ""
-    return DocumentFact(
-        row.gone, reason, gone_at if row.gone else None, row.missed, row.missed_since
+    left_at = (row.missed_since if is_hidden else None) or row.at
+    return view_of(
+        DocumentFact,
+        row,
+        gone_reason=GONE_RULES[Gone(row.gone)].text if row.gone in GONE_RULES else "",
+        gone_at=left_at if row.gone and was_published else None,
     )
 
 
 def _next_visit(facts: UrlFacts, plan: PlanRow, now: float) -> NextVisit:
     is_due = plan.at is not None and plan.at <= now and facts.ahead is None
     budget = _awaited_budget(facts) if is_due else 0.0
-    return NextVisit(plan.at, plan.policy, plan.reason, plan.is_retry, budget)
+    return view_of(NextVisit, plan, budget=budget)
 
 
 def _queued(facts: UrlFacts) -> Queued | None:
@@ -545,7 +523,7 @@ def _requisite_answer(facts: UrlFacts, row: RequisiteRow, now: float) -> tuple[U
         archived = ", archived" if facts.captures else ""
         return UrlState.FETCHED, f"Fetched {at} ({row.status}), {kind}{archived}."
     if row.outcome == Outcome.REDIRECT:
-        answer = f"Redirected {at} ({row.status}) to {row.location}, {kind}."
+        answer = f"Redirected {at} ({row.status}) to {row.redirects_to}, {kind}."
         return UrlState.REDIRECTED, answer
     return (
         UrlState.FAILED,
@@ -597,7 +575,7 @@ def _visit_answer(facts: UrlFacts, visit: UrlRow, now: float) -> tuple[UrlState,
         answer = f"{', '.join(filter(None, parts))}.{browser} {next_visit}".rstrip()
         return UrlState.FETCHED, answer
     if visit.outcome == Outcome.REDIRECT:
-        text = f"Redirected {at} ({visit.status}){_fault(visit)} to {visit.location}."
+        text = f"Redirected {at} ({visit.status}){_fault(visit)} to {visit.redirects_to}."
         return UrlState.REDIRECTED, f"{text} {next_visit}".rstrip()
     failed = f"Failed {at}: {outcome_text(visit.outcome, visit.status, visit.reason)}."
     if visit.outcome in WALLED and visit.reason:

@@ -13,8 +13,10 @@ from gossamer.events import Discovery, Outcome, Verdict
 from gossamer.web.http import GONE, NOT_MODIFIED
 from gossamer.web.soft_404 import NO_PAGE
 from gossamer.web.url import BadUrl, HostKey, canonicalize, host_key, site_of
-from inspection.archive.captures import CapturePosition, iterate_captures, position_of
+from inspection.archive.captures import iterate_captures
 from inspection.basics.folder import Opened
+from inspection.basics.labels import outcome_text
+from inspection.basics.views import view_of
 from inspection.crawls.crawl import OpenCrawl
 from services.archive.rows import CaptureRow
 from services.frontier.tables.hosts import HostRow
@@ -38,25 +40,11 @@ _status = re.compile(r"[1-5]\d\d")
 _status_class = re.compile(r"([1-5])xx")
 
 
-class Visit(Struct, frozen=True):
-    """One visit to a URL, in the history of that URL."""
+class Visit(HistoryRow, frozen=True):
+    """One visit to a URL: its row in the history of that URL, and its capture."""
 
-    url: str
-    at: float
-    """When the request was made, in epoch seconds."""
-    outcome: str
-    status: int = 0
-    reason: str = ""
-    size: int = 0
-    """Bytes of the body: decoded if the visit got a verdict, else as received."""
-    verdict: str = ""
-    digest: str = ""
-    duplicate_of: str = ""
-    redirects_to: str = ""
-    change: float | None = None
-    """How much had changed since the visit before, from 0 to 1; null if there was no document."""
-    capture: CapturePosition | None = None
-    """The position of the archived response; null if it is not archived, or its row has expired."""
+    capture: CaptureRow | None = None
+    """The archived response; null if it is not archived, or its row has expired."""
 
 
 class LastOutcome(Struct, frozen=True):
@@ -68,6 +56,8 @@ class LastOutcome(Struct, frozen=True):
     outcome: str
     at: float
     status: int
+    text: str
+    """The outcome in words, with the reason of a failure."""
     was_visited: bool
     """Whether a visit ended with this outcome; false for a refused URL."""
 
@@ -99,23 +89,11 @@ class SeedFailure(Struct, frozen=True):
     reason: str
 
 
-def visit_of(row: HistoryRow, capture: CapturePosition | None = None) -> Visit:
-    """Return the data of one row of a history, with the *capture* of the visit."""
-    return Visit(
-        row.url,
-        row.at,
-        row.outcome,
-        row.status,
-        row.reason,
-        row.size,
-        # The text of a soft 404 may be new, but it does not count as a page.
-        Verdict.GONE if row.reason == NO_PAGE else row.verdict,
-        row.digest,
-        row.duplicate_of,
-        row.redirects_to,
-        row.change,
-        capture,
-    )
+def visit_of(row: HistoryRow, capture: CaptureRow | None = None) -> Visit:
+    """Return the visit of one *row* of a history, with its *capture*."""
+    # The text of a soft 404 may be new, but it does not count as a page.
+    verdict = Verdict.GONE if row.reason == NO_PAGE else row.verdict
+    return view_of(Visit, row, verdict=verdict, capture=capture)
 
 
 def read_history(crawl: OpenCrawl, url: str) -> Iterator[Visit]:
@@ -132,7 +110,7 @@ def read_history(crawl: OpenCrawl, url: str) -> Iterator[Visit]:
                 yield _visit_of_capture(capture)
                 capture = next(captures, None)
             is_archived = capture is not None and capture.fetched_at == row.at
-            yield visit_of(row, position_of(capture) if capture and is_archived else None)
+            yield visit_of(row, capture if is_archived else None)
             if is_archived:
                 capture = next(captures, None)
         before = rows[-1].at
@@ -147,7 +125,7 @@ def _visit_of_capture(row: CaptureRow) -> Visit:
     if row.status in (NOT_MODIFIED, *GONE):
         outcome = Outcome.NOT_MODIFIED if row.status == NOT_MODIFIED else Outcome.GONE
     return Visit(
-        row.url, row.fetched_at, outcome, row.status, size=row.size, capture=position_of(row)
+        row.crawl, row.url, row.fetched_at, outcome, row.status, size=row.size, capture=row
     )
 
 
@@ -190,8 +168,8 @@ def matching_urls(
 
 def last_outcome(row: UrlRow) -> LastOutcome:
     """Return the last outcome of a URL from its *row*."""
-    was_visited = bool(row.earlier or row.attempt)
-    return LastOutcome(row.url, row.host, row.outcome, row.at, row.status, was_visited)
+    text = outcome_text(row.outcome, row.status, row.reason)
+    return view_of(LastOutcome, row, text=text, was_visited=bool(row.earlier or row.attempt))
 
 
 def failed_seeds(opened: Opened, crawl_id: str, seeds: Iterable[str]) -> dict[str, SeedFailure]:
@@ -216,7 +194,7 @@ def _follow_redirects(opened: Opened, crawl_id: str, url: str) -> tuple[str, Url
     while (row := _url_row(opened, crawl_id, url)) and row.outcome == Outcome.REDIRECT:
         followed.add(url)
         try:
-            url = canonicalize(row.location, url)
+            url = canonicalize(row.redirects_to, url)
         except BadUrl:
             break
         if url in followed:
@@ -230,7 +208,7 @@ def _seed_failure(
     if row and row.outcome == Outcome.REDIRECT:
         return SeedFailure(row.outcome, row.status, f"its redirects lead back to {url}")
     if row:
-        return SeedFailure(row.outcome, row.status, row.reason)
+        return view_of(SeedFailure, row)
     crawl = last_definition(opened.log, crawl_id)
     if crawl and url != seed:
         found = Discovery(url, joined=seed_part(crawl, url))

@@ -109,7 +109,7 @@ def test_why_shows_web_text_as_plain_text(tmp_path: Path, transcript: Transcript
         url="http://a.example/",
         outcome=Outcome.REDIRECT,
         at=1.0,
-        location=HOSTILE,
+        redirects_to=HOSTILE,
         reason=HOSTILE,
         attempt=1,
     )

@@ -120,7 +120,7 @@ def test_image_is_shown_and_svg_is_not(archived: Archived) -> None:
     data = archived.end()
     with open_crawl(None, data) as crawl:
         svg = read_archived_page(crawl, PAGE)
-        png = read_archived_page(crawl, PAGE, svg.position.at - 1.0)
+        png = read_archived_page(crawl, PAGE, svg.position.fetched_at - 1.0)
     assert png.content_type == "image/png" and 'src="data:image/png;base64,' in png.html
     assert "<svg" not in svg.html and "data:" not in body_of(svg.html)
 

@@ -156,7 +156,7 @@ class Endings:
                 at=event.captured_at or now,
                 status=event.status,
                 reason=event.reason,
-                location=event.location,
+                redirects_to=event.location,
                 origin=Origin.of(event.visit, event.visit.via),
                 attempt=attempt,
                 earlier=earlier,

@@ -201,7 +201,7 @@ def make_row(event: VisitEnded, earlier: int, now: float) -> RequisiteRow:
         at=event.started_at or now,
         status=event.status,
         reason=event.reason,
-        location=event.location,
+        redirects_to=event.location,
         origin=Origin.of(event.visit, event.visit.via),
         earlier=earlier,
         validators=event.validators if subject is VerdictSubject.DOCUMENT else NO_VALIDATORS,

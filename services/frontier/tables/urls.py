@@ -109,7 +109,8 @@ class UrlRow(Row, frozen=True):
     at: float
     status: int = 0
     reason: str = ""
-    location: str = ""
+    redirects_to: str = ""
+    """The target of a redirect."""
     origin: Origin = Origin()
     attempt: int = 0
     """Attempts since the URL's last visit that ended. Failures of the host do not count."""
@@ -190,7 +191,8 @@ class RequisiteRow(Row, frozen=True):
     at: float
     status: int = 0
     reason: str = ""
-    location: str = ""
+    redirects_to: str = ""
+    """The target of a redirect."""
     origin: Origin = Origin()
     """Where the requisite was found; `via` is the visit to the page or the style that needs it."""
     earlier: int = 0
