@@ -54,13 +54,13 @@ class PageVersion(Struct, frozen=True, kw_only=True):
     """The URL of the earlier capture with the body; "" if the record has its body."""
     body_at: float | None
     """When that capture was made; null if the record has its body, or it is unknown."""
-    title: str = ""
-    language: str = ""
-    text: str = ""
+    title: str
+    language: str
+    text: str
     """The main text, as the parser extracts it."""
-    text_kind: str = ""
+    text_kind: str
     """`main`, `visible` or `plain`, as in `pages`; "" without a text."""
-    fault: str = ""
+    fault: str
     """Why there is no text, for people."""
 
 
@@ -68,7 +68,7 @@ def describe_version(crawl: OpenCrawl, version: Version) -> PageVersion:
     """Return the data about a *version*, with its text."""
     row, capture = version.row, version.capture
     is_revisit = row.record_type == "revisit"
-    found = view_of(
+    return view_of(
         PageVersion,
         capture,
         url=row.url,
@@ -76,8 +76,8 @@ def describe_version(crawl: OpenCrawl, version: Version) -> PageVersion:
         content_type=first_value(capture.content_headers, "content-type"),
         body_url=(row.body_url or row.url) if is_revisit and row.body_at else "",
         body_at=(row.body_at or None) if is_revisit else None,
+        **_text_fields(read_pages(crawl, [version])[0]),
     )
-    return _add_text(found, read_pages(crawl, [version])[0])
 
 
 def read_pages(crawl: OpenCrawl, versions: Sequence[Version]) -> list[PageParsed | str]:
@@ -150,14 +150,15 @@ def _page_of(version: Version) -> PageFetched:
     )
 
 
-def _add_text(found: PageVersion, page: PageParsed | str) -> PageVersion:
+def _text_fields(page: PageParsed | str) -> dict[str, str]:
+    """Return the fields of a version about its text: of *page*, or why it cannot be read."""
     if isinstance(page, str):
-        return replace(found, fault=page)
-    return replace(
-        found,
-        title=page.title,
-        language=page.language,
-        text=page.text or "",
-        text_kind=page.text_kind,
-        fault="" if page.text else f"no text is read in {page.content_type or 'an unknown type'}",
-    )
+        return {"title": "", "language": "", "text": "", "text_kind": "", "fault": page}
+    fault = "" if page.text else f"no text is read in {page.content_type or 'an unknown type'}"
+    return {
+        "title": page.title,
+        "language": page.language,
+        "text": page.text or "",
+        "text_kind": page.text_kind,
+        "fault": fault,
+    }

@@ -13,28 +13,32 @@ def view_of(view: type[V], *sources: object, **rest: object) -> V:
     """Return a *view* whose fields are *rest*, and for other names the equally named fields and
     properties of *sources*.
 
-    Raise TypeError for a name that two sources have, for a field that nobody has and that has no
-    default, and for a name of *rest* that is not a field of the view.
+    No field takes its default. Raise TypeError for a field that nobody has or that two sources
+    have, and for a name of *rest* that is not a field.
     """
     kinds = tuple(map(type, sources))
-    for name, number in _copied_fields(view, kinds, frozenset(rest)):
+    for name, number in _copied_fields(view, kinds, tuple(rest)):
         rest[name] = getattr(sources[number], name)
     return view(**rest)
 
 
 @cache
 def _copied_fields(
-    view: type[Struct], kinds: tuple[type, ...], given: frozenset[str]
+    view: type[Struct], kinds: tuple[type, ...], given: tuple[str, ...]
 ) -> tuple[tuple[str, int], ...]:
     """Return each field of *view* that is not *given*, with the number of the source that has it.
     *kinds*: the types of the sources."""
-    found = dict[str, int]()
-    for number, kind in enumerate(kinds):
-        for name in _names(kind).intersection(view.__struct_fields__) - given:
-            if name in found:
-                raise TypeError(f"{view.__name__}.{name}: of {kinds[found[name]]} or of {kind}?")
-            found[name] = number
-    return tuple(found.items())
+    found, names = list[tuple[str, int]](), [*map(_names, kinds)]
+    for field in view.__struct_fields__:
+        if field in given:
+            continue
+        match [number for number, of_source in enumerate(names) if field in of_source]:
+            case [number]:
+                found.append((field, number))
+            case numbers:
+                owners = [kinds[number].__name__ for number in numbers]
+                raise TypeError(f"{view.__name__}.{field} is a field of {owners}")
+    return tuple(found)
 
 
 def _names(kind: type) -> frozenset[str]:

@@ -422,6 +422,7 @@ def sums_of_host(row: HostRow) -> SiteSums:
         hosts=1,
         queued=row.queued_urls,
         backing_off=int(row.condition is Condition.BACKING_OFF),
+        refused_urls=0,
     )
 
 

@@ -46,26 +46,27 @@ class Pair(NamedTuple):
 
 class Stored(Struct):
     left: int
+    name: str
     secret: str = "key"
 
 
 class View(Struct):
     left: int
-    name: str = ""
+    name: str
 
 
 def test_view_has_the_equally_named_fields_and_nothing_else() -> None:
-    assert view_of(View, Stored(1)) == View(1)
+    assert view_of(View, Stored(1, "b")) == View(1, "b")
     assert view_of(View, Pair(1, 2), name="a") == View(1, "a")
-    assert view_of(View, Stored(1), Pair(2, 3), left=4) == View(4)
+    assert view_of(View, Stored(1, "b"), Pair(2, 3), left=4) == View(4, "b")
 
 
 @pytest.mark.parametrize(
     ("sources", "rest", "fault"),
     [
-        ((Stored(1), Pair(1, 2)), {}, "View.left"),
-        ((), {"name": "a"}, "left"),
-        ((Stored(1),), {"right": 2}, "right"),
+        ((Stored(1, "b"), Pair(1, 2)), {}, "View.left is a field of .'Stored', 'Pair'."),
+        ((Pair(1, 2),), {}, "View.name is a field of .."),
+        ((Stored(1, "b"),), {"right": 2}, "right"),
     ],
     ids=["ambiguous", "missing", "unknown"],
 )
