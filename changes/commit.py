@@ -46,7 +46,7 @@ def commit(log: Log, plan: Plan, request: ChangeRequest, now: float) -> Committe
         return Committed(id=None, effect=replace(plan.effect, count=0))
     change = record_change(log, plan, request, now)
     count = 0
-    # Before the settings, so that none stays for ever after a crash.
+    # A setting without its expiry would stay for ever after a crash, so expiries come first.
     for expiries in _batches(_expiries(log, plan, request, change)):
         log.append(map(_message, expiries))
     for batch in _batches(chain((first,), items)):

@@ -112,6 +112,6 @@ def _plan_remove(place: OpenCrawl, crawl: CrawlDefined, now: float) -> Plan:
     )
     if crawl.removed:
         text = f"Crawl {crawl.crawl} was removed already."
-    # Paused, too: a process that does not know removals yet must not visit its URLs.
+    # A process of an older version knows no removals, but visits no URL of a paused crawl.
     removed = replace(crawl, paused=True, removed=True)
     return plan_definition(place, "remove", removed, text, now)

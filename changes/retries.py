@@ -69,7 +69,7 @@ def plan_fetch(crawl: OpenCrawl, urls: Sequence[str], now: float) -> Plan:
         ),
         effect=Effect(
             text=f"{plural(len(wanted), 'URL')} to be fetched before all others, "
-            f"{when_fetched(crawl)}.",
+            f"{describe_fetch(crawl)}.",
             refused=tuple(refused),
             count=len(wanted),
         ),
@@ -93,7 +93,7 @@ def plan_retry(crawl: OpenCrawl, targets: Sequence[str], now: float) -> Plan:
         crawl=crawl.id,
         requests=tuple(answer.event for _, answer in answers if answer.event),
         effect=Effect(
-            text=when_retried(crawl),
+            text=describe_retry(crawl),
             lines=tuple(f"{name}: {answer.text}" for name, answer in answers if answer.event),
             refused=tuple(f"{name}: {answer.text}" for name, answer in answers if not answer.event),
             count=len(changed),
@@ -130,7 +130,7 @@ def plan_refetch(crawl: OpenCrawl, urls: Sequence[str], now: float) -> Plan:
         crawl=crawl.id,
         requests=tuple(_batch_requests(crawl, RefetchRequested, visited, now)),
         effect=Effect(
-            text=f"{plural(len(visited), 'URL')} to be fetched again, {when_fetched(crawl)}.",
+            text=f"{plural(len(visited), 'URL')} to be fetched again, {describe_fetch(crawl)}.",
             refused=tuple(
                 f"{url} was never visited: gossamer seed adds it"
                 for url in found
@@ -159,19 +159,19 @@ def plan_refetch_of(
         crawl=crawl.id,
         requests=_batch_requests(crawl, RefetchRequested, visited, now),
         effect=Effect(
-            text=f"URLs ({', '.join(by) or 'all'}) are fetched again, {when_fetched(crawl)}."
+            text=f"URLs ({', '.join(by) or 'all'}) are fetched again, {describe_fetch(crawl)}."
         ),
     )
 
 
-def when_fetched(crawl: OpenCrawl) -> str:
+def describe_fetch(crawl: OpenCrawl) -> str:
     """Return when requested visits are made, in words."""
     if crawl.fleet:
         return "as soon as the delays of their hosts allow"
     return "by the running crawl, or by the next gossamer crawl"
 
 
-def when_retried(crawl: OpenCrawl) -> str:
+def describe_retry(crawl: OpenCrawl) -> str:
     """Return when requested retries are made, as a sentence."""
     if crawl.fleet:
         return "The frontier visits them as soon as delays and Retry-After allow."

@@ -21,7 +21,7 @@ def plan_speed(crawl: OpenCrawl, limit: Speed, now: float) -> Plan:
 
     A limit without any number removes the one for the same times.
     """
-    return plan_speeds(crawl, [*with_limit(speed_of(crawl.log).speeds, check_limit(limit))], now)
+    return plan_speeds(crawl, [*replace_limit(speed_of(crawl.log).speeds, check_limit(limit))], now)
 
 
 def plan_speeds(crawl: OpenCrawl, speeds: Sequence[Speed], now: float) -> Plan:
@@ -43,7 +43,7 @@ def check_limit(limit: Speed) -> Speed:
     return Speed(" ".join(limit.when.lower().split()), limit.pages, limit.bytes)
 
 
-def with_limit(speeds: tuple[Speed, ...], limit: Speed) -> Iterator[Speed]:
+def replace_limit(speeds: tuple[Speed, ...], limit: Speed) -> Iterator[Speed]:
     """Yield *speeds* with *limit* in place of the one for the same times; the speed for all other
     times comes last."""
     rest = [speed for speed in speeds if parse_when(speed.when) != parse_when(limit.when)]

@@ -254,7 +254,8 @@ class _Unpacked:
         except DAMAGED:
             if not file.tell():
                 raise
-            file.write(b"\0")  # No record begins with it, so that the damage is reported.
+            # No record begins with a zero byte, so the reader reports damage here.
+            file.write(b"\0")
         file.flush()
         self._size = file.tell()
 
@@ -327,8 +328,8 @@ def _mark_of(start: bytes) -> bytes:
 
 
 def _mark_at(file: BinaryIO, at: int, mark: bytes) -> bytes:
-    """Return the mark of the records from *at* on, if they are compressed and those with *mark*
-    are not, or the other way round; "" if they are not. Two files were joined there."""
+    """Return the mark of the records from *at* on if two files were joined there, of which one is
+    compressed; "" otherwise. The records of the first file begin with *mark*."""
     start = read_range(file, at, at + START_BYTES)
     is_plain = RECORD_START.match(start) is not None
     is_packed = start.startswith((GZIP_MEMBER, ZSTD_MAGIC)) and is_archive(start)
@@ -341,7 +342,7 @@ def _check_packing(head: RecordHead, length: int | None, is_behind_cut: bool) ->
     """Raise PackedTogether if the gzip member or zstd frame of *head* has more than its record of
     *length* bytes, or the rest of the record before, which *is_behind_cut*.
 
-    Of bytes behind a long record it is not known whether they are one.
+    Bytes behind a long record raise it, too, since they may be another record.
     """
     if is_behind_cut and head.head and not _begins_record(head.head):
         raise PackedTogether(PACKED_TOGETHER)

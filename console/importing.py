@@ -73,8 +73,8 @@ OK, PARTIAL_CONTENT, SWITCHING_PROTOCOLS = 200, 206, 101
 REQUEST, GET = "request", "GET"
 REQUEST_BYTES = 4 << 10
 """Bytes of a record that are searched for its type."""
-SILENT_TYPES = ("warcinfo", REQUEST, "metadata")
-"""Types of records that are about captures."""
+UNCOUNTED_TYPES = ("warcinfo", REQUEST, "metadata")
+"""Types of records about captures. They are neither imported nor counted as left out."""
 SERVER_NOT_MODIFIED = "server-not-modified"
 """The end of the WARC-Profile of a 304."""
 EMPTY_DIGESTS = {f"{name}:{hashlib.new(name).hexdigest()}" for name in DIGEST_SIZES}
@@ -236,7 +236,7 @@ class Importer:
         self, source: Source, head: RecordHead, requests: Requests, now: float
     ) -> Iterator[Event]:
         kind = head.kind.lower()
-        if head.is_filler or kind in SILENT_TYPES:
+        if head.is_filler or kind in UNCOUNTED_TYPES:
             return
         if head.url.partition(":")[0].lower() in CRAWLERS_SCHEMES:
             self._count(self.skipped, ABOUT_CRAWL, head.url)

@@ -88,7 +88,8 @@ def main() -> None:
     package, proxy = ModuleType("wsgiprox"), ModuleType("wsgiprox.wsgiprox")
     vars(proxy)["WSGIProxMiddleware"] = None
     sys.modules |= {"wsgiprox": package, "wsgiprox.wsgiprox": proxy}
-    from pywb.apps.cli import wayback  # It lets gevent replace threads and locks.
+    # At this import, pywb lets gevent replace threads and locks.
+    from pywb.apps.cli import wayback
 
     add_decompressors()
     prefer_exact_urls()

@@ -106,7 +106,7 @@ class Run:
             self.visited |= self.crawls
             self.progress = read_progress(self.opened, self.visited)
             self.has_more = (
-                not self.progress.drained
+                not self.progress.is_drained
                 or any(has_rows_to_drop(self.opened, crawl) for crawl in definitions.values())
                 or any(has_parked_to_evaluate(self.opened, crawl) for crawl in self.crawls.values())
                 or has_unfinished_erasure(self.opened.store)
@@ -118,7 +118,7 @@ class Run:
         if self.ending is None:
             self._check_limits(now)
         if self.ending:
-            return self.ending if self.progress.drained else None
+            return self.ending if self.progress.is_drained else None
         end = self._natural_end(now)
         # Between two of the reads, the last waiting URL may have become a page to be parsed. Only
         # reads of one state of the database show that nothing is left.

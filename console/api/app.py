@@ -94,7 +94,7 @@ def make_app(
         },
         middleware=[BodyTimeout],
         after_exception=[_log_error],
-        # By default Litestar replaces the handlers of the process, which may run a crawl, too.
+        # By default Litestar replaces the log handlers of the process, which may run a crawl.
         logging_config=None,
         before_send=[_add_headers],
         request_max_body_size=MAX_BODY_BYTES,
@@ -128,7 +128,7 @@ def _error_response(_: Request[Any, Any, Any], error: GossamerError) -> Response
 
 
 def _invalid_body_response(_: Request[Any, Any, Any], error: Exception) -> Response[dict[str, Any]]:
-    """Answer a body that the decoder of JSON cannot read, for a reason that it does not handle."""
+    """Answer a body that is nested too deeply, or is not UTF-8: Litestar handles neither error."""
     reason = "too deep" if isinstance(error, RecursionError) else "not UTF-8"
     detail = f"the body is {reason}"
     return Response({"status_code": 400, "detail": detail}, status_code=400)
@@ -137,7 +137,7 @@ def _invalid_body_response(_: Request[Any, Any, Any], error: Exception) -> Respo
 def _invalid_request_response(
     request: Request[Any, Any, Any], error: ValidationException
 ) -> Response[Any]:
-    """Answer parameters of wrong values, with the choices of those that have some."""
+    """Answer parameters with invalid values; name the choices of each that has choices."""
     parameters = request.route_handler.parsed_fn_signature.parameters
     found: list[Any] = error.extra if isinstance(error.extra, list) else []
     for one in found:

@@ -26,7 +26,7 @@ from inspection.basics.figures import instant
 from inspection.crawls.crawl import OpenCrawl
 
 MAX_EXPIRY = 10 * 365 * 86400.0
-"""Seconds."""
+"""Maximum seconds until an earlier setting returns."""
 MAX_ITEMS = 1000
 """URLs, rules or names in one request."""
 Text = Annotated[str, Meta(max_length=8192)]
@@ -39,7 +39,7 @@ MakePlan = Callable[[OpenCrawl, float], Plan]
 SetAt = Callable[[OpenCrawl], float]
 """Returns when a setting was set, in epoch seconds; 0 if it never was."""
 TIME_ERROR = 1e-6
-"""Seconds by which the times of one setting may differ after a client has read them."""
+"""Seconds by which a client may round the time of a setting that it sends back."""
 CarryOut = Callable[[OpenCrawl, ChangeRequest, float, bool], Committed]
 """Carries out a change at this time, or reports its effect if it is a dry run."""
 
@@ -110,7 +110,7 @@ class Changer:
         return await self.run(change, run)
 
     async def run(self, change: Change, carry_out: CarryOut) -> Committed:
-        """Carry out a change that is more than a plan, at the present time."""
+        """Call *carry_out* with the request and the present time, in the lane for whole tables."""
         if self._requires_reason and not (self.is_dry_run or change.reason.strip()):
             raise BadSettings("a change needs a reason here (api.require_reason): add `reason`")
         expires_in = change.expires_in if isinstance(change, SettingChange) else None
@@ -123,7 +123,7 @@ class Changer:
             expires_at=clock.now() + expires_in if expires_in else None,
         )
 
-        # In the lane for whole tables: some plans search all URLs while they are counted.
+        # Some plans search all URLs while they are counted.
         return await CrawlReader(self._readers, self._crawl).scan(
             lambda crawl: carry_out(crawl, request, clock.now(), self.is_dry_run)
         )

@@ -46,7 +46,7 @@ class Downloads:
             yield
         finally:
             self._actors[actor.name] -= 1
-            self._actors += Counter()  # Drops names without a download.
+            self._actors += Counter()  # `+=` drops names with a count of 0.
 
 
 def spool(data: bytes) -> IO[bytes]:

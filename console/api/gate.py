@@ -32,7 +32,8 @@ from gossamer.settings.api import ApiSettings
 OPEN = "open"
 """The role of routes that need no identity."""
 ROLE, SHARED, ANY_HOST = "role", "shared", "any_host"
-"""Keys of `opt`. Probes ask under ANY_HOST, because an orchestrator uses the address."""
+"""Keys of `opt`. A route with ANY_HOST accepts every Host header: orchestrators send probes to an
+address."""
 READ_BURST, CHANGE_BURST = 5, 10
 """Seconds of the mean rate that may be used at once."""
 LOGINS = Rate(5 / 60, 5)

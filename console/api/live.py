@@ -81,7 +81,7 @@ class Live:
             if not feed.clients:
                 self._feeds.pop(key, None)
             self._streams[actor.name] -= 1
-            self._streams += Counter()  # Drops names without a stream.
+            self._streams += Counter()  # `+=` drops names with a count of 0.
 
 
 class _Feed:

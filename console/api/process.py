@@ -87,8 +87,8 @@ def serve_beside(
 ) -> None:
     """In a child of a crawl: serve the folder of *config* until *stop*.
 
-    The server starts with the first connection, so that it takes nothing from the crawl before,
-    or at once if it sends notifications.
+    The server starts with the first connection, and takes no memory or time from the crawl until
+    then. If it sends notifications, it starts at once.
     """
     folder = opened.folder.path
     token_file = folder / TOKEN_FILE

@@ -37,7 +37,7 @@ class BodyTimeout:
                 async with asyncio.timeout_at(ends_at):
                     message = await receive()
             except TimeoutError as error:
-                # Without it the server would wait for the rest of the body after the response.
+                # Without `Connection: close` the server would wait for the rest of the body.
                 detail = "the body took too long"
                 headers = {"Connection": "close"}
                 raise HTTPException(detail, status_code=408, headers=headers) from error

@@ -34,7 +34,7 @@ class Token(Struct, frozen=True, forbid_unknown_fields=True):
     crawls: tuple[str, ...] = ()
     """Crawls for which the role is given; all, if there are none."""
     expires: datetime | None = None
-    """When the token ends to be valid; never, if that is None."""
+    """When the token expires; None means never."""
 
     @property
     def grant(self) -> Grant:

@@ -165,10 +165,10 @@ def report(run: Ended) -> Iterator[Line]:
         "pages",
         f"{new:,} in this run ({rate:.1f}/s), {progress.pages:,} in all{duplicates_text(progress)}",
     )
-    yield from _failed_seeds(run)
+    yield from _failed_seed_lines(run)
     parked = sum(run.parked.values())
     yield from totals(progress, run.waiting, run.failures, run.verbose, parked, is_running=False)
-    yield from _remaining(run)
+    yield from _remaining_lines(run)
     if progress.hazards["private_address"]:
         yield Line("", "Private addresses are not visited; --allow-network CIDR allows a network.")
     yield from _next_steps(run.folder, run.chosen)
@@ -379,7 +379,7 @@ def freshness(progress: Progress) -> str:
     return f"{share} of the copies expected to be current, {age} behind on average"
 
 
-def _failed_seeds(run: Ended) -> Iterator[Line]:
+def _failed_seed_lines(run: Ended) -> Iterator[Line]:
     """Yield the seeds that gave no page, unless the first sentence names all of them."""
     failed = run.failed_seeds
     if not failed or (not run.has_seed_page and len(failed) <= MAX_NAMED_SEEDS):
@@ -435,7 +435,7 @@ def _named_lines(title: str, named: list[str], count: int, word: str) -> Iterato
         yield Line("", f"and {plural(count - len(named), 'more ' + word)}")
 
 
-def _remaining(run: Ended) -> Iterator[Line]:
+def _remaining_lines(run: Ended) -> Iterator[Line]:
     progress = run.progress
     if progress.dead_letters:
         letters = plural(progress.dead_letters, "dead letter")

@@ -5,7 +5,7 @@ The requests go to the log. The frontier of each host queues them and keeps the 
 
 import argparse
 
-from changes.retries import plan_refetch, plan_refetch_of, when_fetched
+from changes.retries import describe_fetch, plan_refetch, plan_refetch_of
 from console.cli.changing import add_change, carry_out
 from console.cli.options import add_crawl, open_from, seconds
 from console.cli.retry import outcome
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
             plan = plan_refetch_of(crawl, options.outcome, older_than, now)
         count = carry_out(crawl, plan, options).count
     if count:
-        say(f"{plural(count, 'URL')} to be fetched again, {when_fetched(crawl)}.")
+        say(f"{plural(count, 'URL')} to be fetched again, {describe_fetch(crawl)}.")
     elif not options.urls:
         say("No visited URL matches: nothing to fetch again.", YELLOW)
     return 0 if count else 1

@@ -6,7 +6,7 @@ The requests go to the log. The frontier of each host carries them out: see
 
 import argparse
 
-from changes.retries import plan_retry, plan_retry_of, when_retried
+from changes.retries import describe_retry, plan_retry, plan_retry_of
 from console.cli.changing import add_change, carry_out
 from console.cli.options import add_crawl, open_from
 from console.output import YELLOW, say
@@ -78,5 +78,5 @@ def _retry_outcome(crawl: OpenCrawl, options: argparse.Namespace) -> int:
         say(f"No URL has the last outcome {chosen.text}: nothing to retry.", YELLOW)
         return 1
     say(f"{plural(count, 'URL')} with the last outcome {chosen.text} to be retried.")
-    say(when_retried(crawl))
+    say(describe_retry(crawl))
     return 0

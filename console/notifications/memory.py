@@ -31,7 +31,7 @@ class Memory:
         key = (notice.rule, notice.crawl)
         last = self._last.get(key)
         if last and notice.number <= last.number:
-            return  # Two processes have raised it. The first one counts.
+            return  # Two processes have raised a notice with this number: the first one counts.
         self._last[key] = notice
         self._pending |= {(notice.id, channel): notice for channel in notice.channels}
 

@@ -124,7 +124,7 @@ class Notifier:
     def _end_task(self, delivery: Delivery, _: asyncio.Task[None]) -> None:
         self._tasks.pop(delivery, None)
 
-    # In the thread of the reader.
+    # The following methods run in the thread of the reader.
 
     def _work(self, crawl: OpenCrawl) -> Pending:
         try:
@@ -132,7 +132,7 @@ class Notifier:
             self._record(crawl)
             return self._work_as_holder(crawl)
         except Exception:
-            # Log and store may be opened again.
+            # The reader opens log and store again: nothing of the old ones may be used.
             self._forget()
             raise
 
@@ -181,7 +181,7 @@ class Notifier:
         before = last(REPORT, FLEET)
         if period := due_period(self.settings, before, self._started_at, now):
             raised.append(report_notice(crawl, self.settings, period, before, now))
-        # The samples may have taken longer than the claim holds.
+        # Taking the samples may have outlasted the claim.
         if raised and self._lease and self._lease.hold(clock.now()):
             crawl.log.append([encode(notice) for notice in raised])
             self._read(crawl)
@@ -210,7 +210,7 @@ class Notifier:
             self._tail.close()
             self._tail = None
 
-    # Deliveries.
+    # The following methods run in the event loop.
 
     async def _deliver(self, notice: NoticeRaised, channel: str, content: Content) -> None:
         delivery = (notice.id, channel)
@@ -229,7 +229,7 @@ class Notifier:
             logger.error(
                 "notice not delivered: giving up", notice=notice.id, channel=channel, reason=error
             )
-        # Not awaited in between: what was sent is recorded, also if this task is cancelled.
+        # No await between the answer and this line: a cancelled task still records its delivery.
         self._unrecorded[delivery] = NoticeSent(
             at=self._now(), crawl=notice.crawl, id=notice.id, channel=channel, error=error
         )

@@ -66,7 +66,7 @@ class Sampler:
         of the last notice."""
         definitions = {id: one for id, one in crawl.crawls().items() if not one.removed}
         progress = read_progress(crawl, definitions)
-        is_settled = progress.drained and not crawl.fleet
+        is_settled = progress.is_drained and not crawl.fleet
         # Waiting hosts and URLs are not counted by crawl.
         due_at = progress.next_due_at if len(definitions) == 1 else None
         weeks = -(-(BASELINE_DAYS + 1) // 7)

@@ -178,7 +178,7 @@ def read_failure_groups(crawl: OpenCrawl) -> tuple[FailureGroup, ...]:
     with crawl.view(*STATUS_TABLES, HazardExamplesRow) as store:
         progress = read_totals(crawl.log, store, crawl.id)
         counted = failures(progress.outcomes, progress.hazards)
-        known, hosts = _candidates(crawl, store), _backing_off(crawl, store, progress)
+        known, hosts = _candidates(crawl, store), _read_backing_off(crawl, store, progress)
         # In a fleet the search would read from all nodes.
         searched = {} if crawl.fleet else _search(crawl, store, counted.keys())
         examples = {
@@ -236,7 +236,7 @@ def _remedy_of_refusal(hazards: Iterable[Hazard], settings: tuple[str, ...]) -> 
     return Remedy(Action.CHANGE_SETTING, f"It depends on {names}.")
 
 
-def _backing_off(crawl: OpenCrawl, store: Store, progress: Progress) -> tuple[Host, ...]:
+def _read_backing_off(crawl: OpenCrawl, store: Store, progress: Progress) -> tuple[Host, ...]:
     """Return the first few hosts that back off."""
     backing_off = progress.conditions[Condition.BACKING_OFF]
     if not backing_off:
@@ -273,7 +273,7 @@ def _examples(
     for url in chosen:
         row = rows.get(url)
         if label in LABELS_OF_VISITS and (row is None or LABELS.get(row.outcome) != label):
-            continue  # It was visited again, or erased.
+            continue  # The URL was visited again or erased after it had become an example.
         example = _example_of(url, row)
         of_hosts.setdefault(example.host, []).append(example)
     for host in hosts:

@@ -24,7 +24,7 @@ from inspection.hosts.hosts import Host, effective_override, host_of
 from inspection.urls.url_rows import (
     READ_TABLES,
     STOPPED_GATE,
-    closed_now,
+    find_closed_gates,
     read_gate_inputs,
 )
 from inspection.urls.urls import ClosedGate, is_estimable, page_of
@@ -117,7 +117,7 @@ def explain_host(crawl: OpenCrawl, text: str, now: float | None = None) -> HostE
         host = host_of(row, robots, override, crawl.is_stopped)
         closed = tuple(
             ClosedGate(name, plain_reason(found.reason), found.until)
-            for name, found in closed_now(inputs, crawl.is_stopped)
+            for name, found in find_closed_gates(inputs, crawl.is_stopped)
         )
         blocked_by = blocklist_of(crawl.log).of_url(f"{key}/")
         if blocked_by or not is_estimable(closed):
@@ -163,7 +163,8 @@ def _answer(host: Host, closed: tuple[ClosedGate, ...], now: float) -> tuple[flo
 
 
 def _end_of(gate: ClosedGate) -> float:
-    """Return when *gate* opens. A run can be started at once, other gates without a time cannot."""
+    """Return when *gate* opens: at once if no crawl runs, because a person can start one; never if
+    another gate has no time."""
     if gate.gate == STOPPED_GATE:
         return 0.0
     return inf if gate.until is None else gate.until
@@ -200,7 +201,7 @@ def _queue(
             row.of(crawl.id).new.surplus
             and is_surplus(queued, visited.get((crawl.id, row.host), queued.url))
         ):
-            continue  # It was erased, or visited by another entry.
+            continue  # The URL was erased, or another entry of the queue has visited it.
         item = view_of(
             QueuedItem,
             queued,

@@ -84,8 +84,9 @@ def find_limit(progress: Progress, workload: Workload) -> Limit:
 
 
 def seconds_left(progress: Progress, workload: Workload, rate: float) -> float:
-    """Return an estimate of the seconds until no host but those that back off has a queued URL, if
-    none is added; 0 if none has one, and at a standstill. *rate*: pages a second."""
+    """Return an estimate of the seconds until all queued URLs are visited, without those of hosts
+    that back off, if none is added; 0 without such URLs, and at a standstill. *rate*: pages a
+    second."""
     if not progress.queued or workload.is_standstill:
         return 0.0
     left = workload.seconds_left

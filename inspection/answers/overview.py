@@ -23,9 +23,9 @@ from services.frontier.tables.conditions import Condition
 
 HOUR = 3600.0
 MIN_RATE_TIME = 600.0
-"""Seconds of the present hour from which the rate is that of this hour alone."""
+"""Seconds after which the rate is that of the present hour alone."""
 MIN_NEW_TIME = 10.0
-"""Seconds that a crawl counts as working, however new its definition is."""
+"""Minimum seconds for the rate of a new crawl."""
 MAX_LAG = 60.0
 """Seconds. An older unconsumed record is a problem."""
 MAX_FAILURES = 5
@@ -35,7 +35,7 @@ MIN_FAILED_SHARE = 0.2
 PAGE_BUDGET = "pages of the crawl"
 NOTHING_QUEUED = "Nothing is queued"
 MIN_VISITS = 50
-"""Visits from which shares of failures say something."""
+"""Minimum number of visits for a share of failures."""
 
 
 class ProblemKind(StrEnum):
@@ -166,7 +166,7 @@ def make_overview(
     rate = _rate(progress, status.definition, now)
     lags = times.lags() if times else _lags_of(progress)
     budgets = tuple(_budgets(status, workload, rate))
-    if reached := _reached(budgets):
+    if reached := _find_reached_limit(budgets):
         limit, left = Limit(LimitKind.BUDGET, reached), 0.0
     elif status.idle or status.is_running is False:
         limit, left = Limit(LimitKind.NOTHING), 0.0
@@ -198,8 +198,8 @@ def make_overview(
 
 
 def _rate(progress: Progress, definition: CrawlDefined | None, now: float) -> float:
-    """Return pages a second, of the present hour, and of the one before if this one is young. A
-    crawl whose first page is of these hours has worked since its definition."""
+    """Return pages a second: of the present hour, and of the hour before if the present one has
+    just begun. If all pages are of these hours, the time counts from the crawl's definition."""
     hour, elapsed = divmod(now, HOUR)
     pages = sum(progress.hours.get(str(int(hour)), ()))
     before = sum(progress.hours.get(str(int(hour) - 1), ()))
@@ -263,7 +263,7 @@ def _budgets(status: CrawlStatus, workload: Workload, rate: float) -> Iterator[B
         yield BudgetUse("pages a second", workload.speed, rate)
 
 
-def _reached(budgets: tuple[BudgetUse, ...]) -> str:
+def _find_reached_limit(budgets: tuple[BudgetUse, ...]) -> str:
     """Return that the page limit is reached; "" if it is not."""
     for budget in budgets:
         if budget.name == PAGE_BUDGET and (budget.used or 0.0) >= budget.limit:
@@ -290,7 +290,7 @@ def _problems(
             yield Problem(ProblemKind.LAG, text, lag.service)
     if parked := parked_text(status.parked, in_fleet=status.parked_urls * status.fleet):
         yield Problem(ProblemKind.PARKED, f"Parked: {parked}.")
-    if reached := _reached(budgets):
+    if reached := _find_reached_limit(budgets):
         yield Problem(ProblemKind.BUDGET, f"{reached[:1].upper()}{reached[1:]}.")
     visits = sum(progress.outcomes[outcome] for outcome in Outcome)
     for outcome in FAILURES:

@@ -79,7 +79,7 @@ def read_path(crawl: OpenCrawl, text: str) -> UrlPath:
         if parent is None or via in seen or len(steps) >= MAX_STEPS:
             steps.append(_unknown(via))
             break
-        steps[-1] = _found_by(steps[-1], entry.origin, parent)
+        steps[-1] = _set_kind(steps[-1], entry.origin, parent)
         steps.append(_step(via, parent.origin, parent))
         seen.add(via)
         entry = parent
@@ -108,8 +108,8 @@ def _step(url: str, origin: Origin, row: UrlRow | RequisiteRow | None) -> PathSt
     )
 
 
-def _found_by(step: PathStep, origin: Origin, parent: UrlRow | RequisiteRow) -> PathStep:
-    """Return *step*, to a URL with this *origin* that the visit to *parent* found."""
+def _set_kind(step: PathStep, origin: Origin, parent: UrlRow | RequisiteRow) -> PathStep:
+    """Return *step* with the way in which *parent* led to its URL, which has this *origin*."""
     if origin.purpose is Purpose.REQUISITE:
         kind = StepKind.REQUISITE
     elif origin.hops:

@@ -143,10 +143,10 @@ def iterate_captures(records: Iterable[RecordHead]) -> Iterator[Captured]:
                 depth = int(stated) if stated.isdecimal() else 0
         elif kind in INDEXED_TYPES and "warc-target-uri" in fields:
             if pending:
-                yield _captured(*pending, depth)
+                yield _make_captured(*pending, depth)
             pending, depth = (fields, _media_type(record, kind, own)), 0
     if pending:
-        yield _captured(*pending, depth)
+        yield _make_captured(*pending, depth)
 
 
 def _media_type(record: RecordHead, kind: str | None, own: str | None) -> str | None:
@@ -158,7 +158,7 @@ def _media_type(record: RecordHead, kind: str | None, own: str | None) -> str | 
     return found.partition(";")[0].strip().lower()
 
 
-def _captured(fields: dict[str, str], media_type: str | None, depth: int) -> Captured:
+def _make_captured(fields: dict[str, str], media_type: str | None, depth: int) -> Captured:
     url = fields["warc-target-uri"].strip("<>")
     return Captured(
         id=fields.get("warc-record-id", ""),

@@ -85,11 +85,11 @@ def read_blocklist(
     ]
     shown = rules[:limit]
     expiries = expiries_of(log)
-    items = tuple(_blocked(rule, event, expiries.get(key_of(event))) for rule, event in shown)
+    items = tuple(_make_rule(rule, event, expiries.get(key_of(event))) for rule, event in shown)
     return Page(items, items[-1].rule if len(rules) > len(shown) else None)
 
 
-def _blocked(rule: str, event: BlocklistChanged, expiry: ChangeExpires | None) -> BlockedRule:
+def _make_rule(rule: str, event: BlocklistChanged, expiry: ChangeExpires | None) -> BlockedRule:
     return BlockedRule(
         rule=rule,
         text=describe_rule(rule),

@@ -70,7 +70,7 @@ def iterate_letters(
     """
     records = read_topic(log, DEAD_LETTERS.name) if names is None else _read_named(log, names)
     for record in records:
-        if named := _named(record, service):
+        if named := _find_letter(record, service):
             yield named
 
 
@@ -93,7 +93,7 @@ def _read_named(log: Log, names: Collection[str]) -> Iterator[Record]:
                     del left[record.partition]
 
 
-def _named(record: Record, service: str | None) -> NamedLetter | None:
+def _find_letter(record: Record, service: str | None) -> NamedLetter | None:
     """Return the letter in *record* if it is one of *service*, and was not erased."""
     letter = try_decode(record)
     if not isinstance(letter, DeadLetter) or service not in (None, letter.service):
@@ -124,7 +124,7 @@ def read_letters(
                     return Page(tuple(found), cursor_of(positions), is_partial)
                 read += 1
                 positions[record.partition] = record.offset + 1
-                if named := _named(record, service):
+                if named := _find_letter(record, service):
                     found.append(describe_letter(named.name, named.letter))
     return Page(tuple(found))
 

@@ -37,7 +37,7 @@ def read_erasures(crawl: OpenCrawl) -> tuple[Erasure, ...]:
             at=at,
             requested_by=by,
             rows=dict(sum((Counter(row.rows) for row in rows), Counter[str]())),
-            waiting_for=_waiting_for(rows, writers),
+            waiting_for=_find_unfinished(rows, writers),
         )
         for (at, target, by), rows in sorted(found.items())
     )
@@ -46,7 +46,7 @@ def read_erasures(crawl: OpenCrawl) -> tuple[Erasure, ...]:
 def has_unfinished_erasure(store: Store) -> bool:
     """Return whether a service has begun an erasure that not all services have finished."""
     found, writers = _read_rows(store)
-    return any(_waiting_for(rows, writers) for rows in found.values())
+    return any(_find_unfinished(rows, writers) for rows in found.values())
 
 
 def _read_rows(store: Store) -> tuple[dict[tuple[float, str, str], list[ErasureRow]], list[str]]:
@@ -57,7 +57,7 @@ def _read_rows(store: Store) -> tuple[dict[tuple[float, str, str], list[ErasureR
     return found, [row.writer for row in store.table(SegmentRow).everything()]
 
 
-def _waiting_for(rows: Sequence[ErasureRow], writers: Collection[str]) -> tuple[str, ...]:
+def _find_unfinished(rows: Sequence[ErasureRow], writers: Collection[str]) -> tuple[str, ...]:
     """Return the services that have not finished the erasure with these *rows*.
 
     Each of the archive's *writers* erases its own files, once for each part that the archive has

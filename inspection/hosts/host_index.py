@@ -223,8 +223,8 @@ class _List(NamedTuple):
     is_ascending: bool
 
     @property
-    def named(self) -> str:
-        """The ids of at most one item more than `MAX_MATCHES` whose names match."""
+    def matching_ids(self) -> str:
+        """SQL for the ids of items with a matching name: at most one more than `MAX_MATCHES`."""
         names = f"{self.table}_names"
         return f"SELECT rowid FROM {names} WHERE {names} MATCH ? LIMIT {MAX_MATCHES + 1}"
 
@@ -341,7 +341,7 @@ def _conditions(
         # All names are read for a shorter text, once and from their index alone.
         few = f"SELECT id FROM {table} WHERE {like} LIMIT {MAX_MATCHES + 1}"
         is_long = len(search) >= MIN_TRIGRAM
-        matches.append((chosen.named, _phrase(search)) if is_long else (few, _like(search)))
+        matches.append((chosen.matching_ids, _phrase(search)) if is_long else (few, _like(search)))
     for query, value in matches:
         found = [id_ for (id_,) in db.execute(query, (value,))]
         if len(found) <= MAX_MATCHES:

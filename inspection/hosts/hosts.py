@@ -428,10 +428,10 @@ def sums_of_host(row: HostRow) -> SiteSums:
 
 def sums_of_site(row: SiteRow) -> SiteSums:
     """Return the part of a site's sums that is in its own row."""
-    return SiteSums(site=row.site, refused_urls=_refused(row).total())
+    return SiteSums(site=row.site, refused_urls=_sum_refused(row).total())
 
 
-def _refused(row: SiteRow) -> Counter[str]:
+def _sum_refused(row: SiteRow) -> Counter[str]:
     """Return rule → URLs of the site that it refused, of all crawls."""
     return sum((Counter(own.refused) for own in row.crawls.values()), Counter[str]())
 
@@ -464,7 +464,7 @@ def _site(
     of_hosts: dict[str, HostOverridden],
     parked: int,
 ) -> SiteSummary:
-    refused, now = _refused(row), clock.now()
+    refused, now = _sum_refused(row), clock.now()
     return SiteSummary(
         **asdict(replace(sums, refused_urls=refused.total())),
         refused=refused,

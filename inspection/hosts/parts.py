@@ -37,15 +37,15 @@ class Part(Struct, frozen=True, kw_only=True):
     worth: float
     """The new texts that a visit is expected to bring, from 0 to 1."""
     visits: float
-    """The last first visits to URLs of the part; older ones count less."""
+    """First visits to URLs of the part; older ones count less."""
     new: float
-    """New texts of these visits."""
+    """New texts that `visits` brought."""
     links: float
-    """New links of these visits."""
+    """New links that `visits` found."""
     received: float
-    """Bytes of these visits."""
+    """Bytes that `visits` received."""
     seconds: float
-    """Seconds that these visits took."""
+    """Seconds that `visits` took."""
     parked: int = 0
     """Parked URLs of the part, about."""
     next_probe_at: float | None = None
@@ -75,7 +75,7 @@ class SiteParts(Struct, frozen=True, kw_only=True):
     visits: int
     """First visits to URLs."""
     new: float
-    """New texts of these visits."""
+    """New texts that `visits` brought."""
     linking_sites: float
     """Other sites that link to the site, about."""
     parked: int

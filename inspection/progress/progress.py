@@ -125,7 +125,7 @@ class Progress:
         return lately.found if lately else None
 
     @property
-    def drained(self) -> bool:
+    def is_drained(self) -> bool:
         """Whether every topic is consumed to its end and no host is checked out."""
         return not any(self.lag.values()) and not self.checked_out
 
@@ -207,7 +207,7 @@ def has_parked_to_evaluate(opened: Opened, crawl: CrawlDefined) -> bool:
 
 def has_rows_to_drop(opened: Opened, crawl: CrawlDefined) -> bool:
     """Return whether the frontier has yet to drop rows of *crawl*, because it is removed."""
-    # The last row of a crawl that the frontier drops.
+    # The frontier drops this row of a crawl last.
     table, keys = opened.store.table(PartitionPlansRow), partition_keys(PARTITIONS)
     return crawl.removed and any(table.get((crawl.crawl, key)) for key in keys)
 

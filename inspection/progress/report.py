@@ -71,7 +71,7 @@ class HazardReport(Struct, frozen=True, kw_only=True):
     urls: int
     """URLs that met it. A URL that is visited again may count again."""
     of_urls: int
-    """Where the frontier counts the hazard, admitted and refused URLs; for others, visits."""
+    """Admitted and refused URLs if the frontier counts the hazard; visits otherwise."""
     url_share: float
     """`urls` and `parked_links` as a share of `of_urls` and `parked_links`, from 0 to 1."""
     refused: int
@@ -345,7 +345,7 @@ def _hazards(
 
 
 def _counts_urls(hazard: Hazard) -> bool:
-    """Return whether *hazard* is a share of admitted and refused URLs; of visits otherwise."""
+    """Return whether *hazard* is counted as a share of admitted and refused URLs, or of visits."""
     return "frontier" in HAZARDS[hazard].services
 
 
@@ -381,7 +381,7 @@ def _stages(seconds: Mapping[str, float]) -> tuple[StageReport, ...]:
 MIN_STOPPED_URLS = 10
 """URLs that a limit must have stopped before advice says whether they were honest."""
 MIN_PRODUCTIVE_SHARE = 0.5
-"""Share of these URLs, at sites with new texts, from which the limit costs honest pages."""
+"""Share of the stopped URLs, at sites with new texts, from which a limit costs honest pages."""
 MIN_URLS = 1000
 """URLs or visits without a hazard from which its limit counts as one that never applies."""
 MIN_COMPARED_PAGES = 100

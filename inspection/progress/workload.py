@@ -38,8 +38,8 @@ MAX_LOST_ENTRIES = 10_000
 LOST_KINDS = frozenset({Health.NAME, Health.CONNECTION, Health.TLS, Health.SILENCE, Health.SERVER})
 """Kinds of failures with which a host counts as lost."""
 MAX_AWAITED_DELAY = 3600.0
-"""Seconds until the next page of a host up to which its courtesy delay is a pace, and not a
-wait."""
+"""Maximum courtesy delay, in seconds, that is shown as the pace of a host; a longer one is shown
+as a wait."""
 MAX_LISTED_ENTRIES = 5
 """Waiting hosts, and waiting URLs, that are returned."""
 
@@ -85,7 +85,7 @@ class Waiting(Struct, frozen=True):
     hosts: tuple[Host, ...] = ()
     """The hosts whose backoff ends first."""
     urls: tuple[ScheduledUrl, ...] = ()
-    """The URLs that are tried again first."""
+    """The URLs that are due first."""
     delayed: tuple[Host, ...] = ()
     """The hosts in a courtesy delay that ends only after `MAX_AWAITED_DELAY`, the longest delay
     first."""

@@ -167,7 +167,7 @@ class UrlFacts:
     @property
     def closed_gates(self) -> list[tuple[str, Closure]]:
         """The closed gates of its host, by name; empty if the URL is not queued."""
-        return closed_now(self.gates, self.is_stopped) if self.gates else []
+        return find_closed_gates(self.gates, self.is_stopped) if self.gates else []
 
     @property
     def override(self) -> SiteOverridden | None:
@@ -180,7 +180,7 @@ class UrlFacts:
         return self.queued.ahead if self.queued else None
 
     @property
-    def again(self) -> bool:
+    def is_in_revisit_queue(self) -> bool:
         """Whether it is in the queue of URLs to visit again."""
         return self.queued is not None and is_revisit(self.queued.url)
 
@@ -199,19 +199,21 @@ class UrlFacts:
     @property
     def rank(self) -> int | None:
         """Its rank among the URLs that were never visited; None if it is not one of them."""
-        if self.queued is None or self.again:
+        if self.queued is None or self.is_in_revisit_queue:
             return None
         return rank_of_number(self.queued.url.number)
 
     @property
-    def ordered(self) -> bool:
+    def is_ordered(self) -> bool:
         """Whether a fetcher has an order for it now."""
         if self.host is None or self.queued is None or self.is_stopped:
             return False
         id_of_crawl = self.queued.url.crawl
         own = self.host.of(id_of_crawl)
         ordered = None if own.is_again_next else own.new.ordered
-        is_ordered_queue = self.again == own.is_again_next and self.queued.rank == ordered
+        is_ordered_queue = (
+            self.is_in_revisit_queue == own.is_again_next and self.queued.rank == ordered
+        )
         is_ordered_queue = is_ordered_queue and self.host.lease.crawl == id_of_crawl
         is_in_order = is_ordered_queue and self.queued.position < self.host.lease.outstanding
         return self.host.condition is Condition.CHECKED_OUT and is_in_order
@@ -301,7 +303,7 @@ def _find_fate(
     return inputs.find_fate(url)
 
 
-def closed_now(inputs: GateInputs, is_stopped: bool) -> list[tuple[str, Closure]]:
+def find_closed_gates(inputs: GateInputs, is_stopped: bool) -> list[tuple[str, Closure]]:
     """Return the closed gates of a host, by name. *is_stopped*: whether no crawl runs in the
     folder; the visits and delays of the last run are then not reasons."""
     closed = [(gate.name, found) for gate, found in closed_gates(inputs)]

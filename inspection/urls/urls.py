@@ -293,7 +293,7 @@ def explain(
         seen_as=seen_as,
         is_fleet=facts.fleet,
         max_depth=definition.max_depth if definition else None,
-        blocked_by=_blocked_by(facts),
+        blocked_by=_find_rule(facts),
         scope=_scope(facts),
         site=site_of(facts.url),
         site_has_wildcard=site is not None and site.wildcard,
@@ -316,11 +316,11 @@ def explain(
         usage=_usage(facts),
         crawl_delay=robots.rules.crawl_delay if robots else 0.0,
         host=host_of(facts.host, robots, facts.override, facts.is_stopped) if facts.host else None,
-        queued=_queued(facts),
+        queued=_make_queued(facts),
     )
 
 
-def _blocked_by(facts: UrlFacts) -> Rule | None:
+def _find_rule(facts: UrlFacts) -> Rule | None:
     rule = facts.blocklist.of_url(facts.url)
     return Rule(rule, facts.blocklist.rules[rule].at) if rule else None
 
@@ -414,14 +414,14 @@ def _next_visit(facts: UrlFacts, plan: PlanRow, now: float) -> NextVisit:
     return view_of(NextVisit, plan, budget=budget)
 
 
-def _queued(facts: UrlFacts) -> Queued | None:
+def _make_queued(facts: UrlFacts) -> Queued | None:
     if facts.ahead is None or facts.host is None:
         return None
-    closed = () if facts.ordered else tuple(_closed_gates(facts))
-    fate = None if facts.ordered else _fate(facts)
+    closed = () if facts.is_ordered else tuple(_closed_gates(facts))
+    fate = None if facts.is_ordered else _fate(facts)
     pace = host_of(facts.host, facts.robots, facts.override).pace
     seconds = facts.ahead * pace if is_estimable(closed) and not fate else 0.0
-    return Queued(facts.ahead, facts.rank, facts.is_revisit, facts.ordered, seconds, closed, fate)
+    return view_of(Queued, facts, seconds=seconds, closed_gates=closed, fate=fate)
 
 
 def is_estimable(closed: tuple[ClosedGate, ...]) -> bool:
@@ -446,7 +446,7 @@ def _closed_gates(facts: UrlFacts) -> Iterator[ClosedGate]:
 
 def _answer(facts: UrlFacts, now: float) -> tuple[UrlState, str]:
     """Return the state of the URL, and the answer in one or two sentences."""
-    if queued := _queued(facts):
+    if queued := _make_queued(facts):
         if queued.is_ordered:
             return UrlState.BEING_FETCHED, "Being fetched now."
         return UrlState.QUEUED, _queued_answer(facts, queued, now)
