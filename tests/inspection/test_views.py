@@ -1,6 +1,7 @@
 """Views: what they take from rows, and which rows programs see as they are stored."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple, get_origin, get_type_hints
 
 import msgspec
@@ -9,13 +10,23 @@ from litestar.handlers import HTTPRouteHandler
 from msgspec import Struct
 
 from console.api.routes import ROUTES
-from gossamer.events import Outcome
+from gossamer.events import NoticeRaised, Outcome
+from gossamer.events.topics import SEEDS
+from gossamer.log import Record
+from gossamer.log.codec import dead_letter, encode
+from gossamer.log.sqlite import SqliteLog
+from gossamer.sqlite import Database
 from gossamer.store import ColumnGroup, Row
 from inspection.answers.failures import read_failure_groups
 from inspection.answers.host_details import explain_host, read_queue, read_timeline
 from inspection.answers.overview import read_overview
+from inspection.archive.page_texts import describe_version
+from inspection.archive.usage import read_usage
+from inspection.archive.versions import read_version
 from inspection.basics.views import view_of
-from inspection.crawls.crawl import OpenCrawl
+from inspection.crawls.crawl import OpenCrawl, open_crawl
+from inspection.crawls.dead_letters import read_letters
+from inspection.crawls.notices import read_notices
 from inspection.hosts.hosts import ALL_SITES, read_host, read_sites
 from inspection.progress.freshness import read_freshness
 from inspection.progress.report import read_report
@@ -24,6 +35,7 @@ from inspection.urls.urls import explain_url
 from inspection.urls.visits import Visit, read_history, read_last_outcome
 from services.archive.rows import CaptureRow
 from services.frontier.tables.urls import VerdictRow
+from tests.console.archived import DAY, PAGE, ROBOTS, Archived
 from tests.frontier.simulation import START, Simulation, make_verdict
 from tests.inspection.simulated import opened
 
@@ -140,5 +152,32 @@ def sim() -> Simulation:
 
 @pytest.mark.parametrize("name", READ)
 def test_values_in_a_view_have_the_types_that_it_states(name: str, sim: Simulation) -> None:
-    found = READ[name](opened(sim), sim.now)
-    assert msgspec.json.decode(msgspec.json.encode(found), type=type(found)) == found
+    check_types(READ[name](opened(sim), sim.now))
+
+
+def test_values_in_an_archived_view_have_the_types_that_it_states(tmp_path: Path) -> None:
+    archived = Archived(tmp_path)
+    archived.add(ROBOTS, 0, b"User-agent: *\nDisallow: /private\n")
+    archived.add(PAGE, 1, b"<p>A page</p>", headers=(("Content-Type", "text/html"),))
+    with open_crawl(None, archived.end()) as crawl:
+        check_types(describe_version(crawl, read_version(crawl, PAGE)))
+        [usage] = read_usage(crawl, PAGE, START + 2 * DAY)
+        check_types(usage)
+        visit = next(read_history(crawl, PAGE))
+        check_types(visit)
+        assert visit.capture and visit.capture.url == PAGE
+
+
+def test_letters_and_notices_have_the_types_that_they_state() -> None:
+    log = SqliteLog(Database(":memory:"))
+    record = Record(SEEDS.name, 0, 1, "http://a.example/", b"garbage")
+    notice = NoticeRaised(at=1.0, id="1", rule="test", number=1, text="Lost.", begun_at=1.0)
+    log.append([encode(dead_letter(record, "dedup", "not a URL", 1.0)), encode(notice)])
+    [letter] = read_letters(log).items
+    [shown] = read_notices(log)
+    check_types(letter)
+    check_types(shown)
+
+
+def check_types(view: Struct) -> None:
+    assert msgspec.json.decode(msgspec.json.encode(view), type=type(view)) == view
