@@ -87,7 +87,7 @@ class UrlFacts:
 
     url: str
     crawl: str = DEFAULT_CRAWL
-    fleet: bool = False
+    is_fleet: bool = False
     """Whether the crawl is a fleet, whose URL-seen set cannot be read from here."""
     definition: CrawlDefined | None = None
     are_all_paused: bool = False
@@ -100,7 +100,7 @@ class UrlFacts:
     """The settings of `gossamer site` for its site."""
     host_override: HostOverridden | None = None
     """The settings of `gossamer site --host` for its host."""
-    via: str = ""
+    discovered_by: str = ""
     visit: UrlRow | None = None
     """The last visit, or the refusal of the URL."""
     history: tuple[HistoryRow, ...] = ()
@@ -157,7 +157,7 @@ class UrlFacts:
         return (self.site.validators if self.site else {}).get(self.host_key, Trust())
 
     @property
-    def unlisted_refusals(self) -> dict[str, int]:
+    def refusals(self) -> dict[str, int]:
         """Rule → refused URLs of its site, if the URL may be one of those without a row."""
         if self.site is None or self.visit or self.ahead is not None:
             return {}
@@ -245,7 +245,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
         url=url,
         crawl=crawl.id,
         erased=next((row for row in reversed(erasures) if is_about(url, row.target)), None),
-        fleet=crawl.fleet,
+        is_fleet=crawl.fleet,
         definition=crawl.definition(),
         are_all_paused=crawl.are_all_paused,
         is_stopped=crawl.is_stopped,
@@ -253,7 +253,9 @@ def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
         blocklist=blocklist_of(crawl.log),
         site_override=overridden[0],
         host_override=overridden[1],
-        via=next((one.origin.via for one in (visit, queued and queued.url, requisite) if one), ""),
+        discovered_by=next(
+            (one.origin.via for one in (visit, queued and queued.url, requisite) if one), ""
+        ),
         visit=visit,
         history=tuple(visits.scan((crawl.id, url), limit=MAX_VISITS)) if visit else (),
         verdict=store.table(VerdictRow).get((crawl.id, host), url) if visit else None,

@@ -291,17 +291,14 @@ def explain(
         answer=answer,
         steps=steps,
         seen_as=seen_as,
-        is_fleet=facts.fleet,
         max_depth=definition.max_depth if definition else None,
         blocked_by=_find_rule(facts),
         scope=_scope(facts),
         site=site_of(facts.url),
         site_has_wildcard=site is not None and site.wildcard,
         erased=_erasure(facts),
-        discovered_by=facts.via,
         visit=_last_visit(facts, facts.visit) if facts.visit else None,
         history=tuple(map(visit_of, facts.history)),
-        refusals=facts.unlisted_refusals,
         requisite=_requisite(facts.requisite) if facts.requisite else None,
         verdict=_verdict(facts.verdict, facts.document) if facts.verdict else None,
         document=_document(facts.document) if facts.document else None,
@@ -471,7 +468,7 @@ def _answer(facts: UrlFacts, now: float) -> tuple[UrlState, str]:
     if not evaluation.inside:
         answer = f"Not fetched: out of scope, by {evaluation.rule}.{as_requisite}"
         return UrlState.REFUSED, answer
-    if refusals := facts.unlisted_refusals:
+    if refusals := facts.refusals:
         certainty = "Refused" if facts.is_seen and len(refusals) == 1 else "Perhaps refused"
         rules = ", ".join(LABELS.get(rule, rule) for rule in refusals)
         return UrlState.REFUSED, f"{certainty}: {rules}."
@@ -479,7 +476,7 @@ def _answer(facts: UrlFacts, now: float) -> tuple[UrlState, str]:
         return UrlState.SEEN, "Seen, not admitted yet."
     if row := facts.too_deep:
         return UrlState.PARKED, _too_deep_answer(row, facts.definition.max_depth)
-    if facts.fleet:
+    if facts.is_fleet:
         return UrlState.UNKNOWN, f"Not visited or queued.{as_requisite}"
     if as_requisite:
         return UrlState.UNKNOWN, f"Not seen as a page.{as_requisite}"
@@ -534,7 +531,7 @@ def _requisite_answer(facts: UrlFacts, row: RequisiteRow, now: float) -> tuple[U
 def _queued_answer(facts: UrlFacts, queued: Queued, now: float) -> str:
     purpose = "to be fetched again" if queued.is_revisit else "not fetched yet"
     if facts.is_queued_requisite:
-        purpose = f"a requisite of {page_of(facts.via)}"
+        purpose = f"a requisite of {page_of(facts.discovered_by)}"
     ahead = queued.ahead
     place = f"behind {plural(ahead, 'URL')} of its host" if ahead else "the next URL of its host"
     estimate = f", {about(queued.seconds)}" if queued.seconds else ""

@@ -108,7 +108,7 @@ def visit(**fields: object) -> UrlRow:
 def test_unseen_url_is_explained_by_scope_and_depth(why: Why) -> None:
     why("no crawl is defined")
     why("not seen in a folder", definition=DEFINED)
-    why("not seen in a fleet", definition=DEFINED, fleet=True)
+    why("not seen in a fleet", definition=DEFINED, is_fleet=True)
     why("out of scope", definition=replace(DEFINED, scope='domain("b.example")'))
 
 
@@ -135,8 +135,8 @@ def test_erased_url_is_shown_with_its_erasure(why: Why, tmp_path: Path) -> None:
 
 
 def test_discovery_names_the_first_finder(why: Why) -> None:
-    why("a seed", via="seed", is_seen=True)
-    why("found by a link", via=f"1.0.0@{HOST}/", is_seen=True)
+    why("a seed", discovered_by="seed", is_seen=True)
+    why("found by a link", discovered_by=f"1.0.0@{HOST}/", is_seen=True)
 
 
 def test_visit_is_shown_with_its_meaning_and_earlier_visits(why: Why) -> None:
@@ -153,8 +153,8 @@ def test_refusal_is_not_shown_as_a_visit(why: Why) -> None:
 def test_refusals_without_a_row_are_explained_by_their_rule(why: Why) -> None:
     refused = {"robots_excluded": MAX_REFUSED_ROWS + 1, "redirect": MAX_REFUSED_ROWS}
     trapped = SiteRow(Site("a.example"), crawls={DEFAULT_CRAWL: SiteCrawl(refused=refused)})
-    why("one rule has refused too many for rows", site=trapped, via="seed", is_seen=True)
-    why("the same in a fleet", site=trapped, definition=DEFINED, fleet=True)
+    why("one rule has refused too many for rows", site=trapped, discovered_by="seed", is_seen=True)
+    why("the same in a fleet", site=trapped, definition=DEFINED, is_fleet=True)
     refused = {"redirect": 5000, "robots_excluded": 7000}
     two = SiteRow(Site("a.example"), crawls={DEFAULT_CRAWL: SiteCrawl(refused=refused)})
     why("two rules have", site=two, is_seen=True)
@@ -462,8 +462,8 @@ def test_facts_are_read_from_all_tables_of_a_folder(tmp_path: Path) -> None:
     assert (facts.visit, facts.history, facts.verdict, *facts.captures, facts.robots) == (
         *(rows[0], (rows[1],), rows[2], rows[3], rows[4]),
     )
-    assert (facts.via, facts.is_seen, facts.ahead) == ("seed", True, None)
-    assert (nothing.visit, nothing.via, nothing.is_seen) == (None, "", False)
+    assert (facts.discovered_by, facts.is_seen, facts.ahead) == ("seed", True, None)
+    assert (nothing.visit, nothing.discovered_by, nothing.is_seen) == (None, "", False)
     assert nothing.robots == rows[4]
 
 
@@ -485,7 +485,7 @@ def test_finder_of_a_queued_url_is_read_from_the_queue(tmp_path: Path) -> None:
     opened.database.close()
     with open_crawl(Settings(), tmp_path) as crawl:
         facts = read_facts(crawl, URL, NOW)
-    assert (facts.via, facts.ahead, facts.is_seen) == (f"1.0.0@{HOST}/2", 1, True)
+    assert (facts.discovered_by, facts.ahead, facts.is_seen) == (f"1.0.0@{HOST}/2", 1, True)
     assert facts.gates and facts.gates.host.neighbours == ["https://a.example"]
     with open_crawl(None, tmp_path) as crawl:
         stopped = read_facts(crawl, URL, NOW)
