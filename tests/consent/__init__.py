@@ -17,8 +17,7 @@ The web is served by `tests.synthweb`, in a process of its own:
 Nothing here imports the crawler, so that an error of the crawler cannot become the expected result.
 """
 
-from .client import RunningConsent
-from .measure import Conduct, conduct_of, verdicts_of_page, wrong_verdicts
+from .measure import Conduct, RunningConsent, conduct_of, verdicts_of_page, wrong_verdicts
 from .web import ConsentWeb, Hosts
 
 __all__ = [

@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from tests.synthweb import measure
+from tests.synthweb import RunningWeb, measure
 from tests.synthweb.measure import PROBE
 from tests.synthweb.record import Request
 
@@ -13,7 +14,7 @@ from .signatures import BAD, SIGNED
 from .statements import PATHS
 from .truth import ALLOWED, CATEGORIES, DISALLOWED, UNKNOWN
 from .walls import Kind
-from .web import ROBOTS_PATH, USAGE_PATHS, Hosts
+from .web import ROBOTS_PATH, USAGE_PATHS, ConsentWeb, Hosts
 
 WORDS = {True: ALLOWED, False: DISALLOWED, None: UNKNOWN}
 
@@ -117,6 +118,19 @@ def _missing_files(conduct: Conduct, hosts: Hosts) -> list[str]:
         if is_there
     )
     return [url for url in named if not conduct.files[url]]
+
+
+class RunningConsent(RunningWeb[ConsentWeb]):
+    """A running web of consent."""
+
+    @cached_property
+    def hosts(self) -> Hosts:
+        """Return the web without its process: answers and truth."""
+        return Hosts(self.web, self.port)
+
+    def conduct(self) -> Conduct:
+        """Evaluate all finished requests."""
+        return conduct_of(self.requests(), self.hosts)
 
 
 def verdicts_of_page(page: Mapping[str, Any]) -> dict[str, str]:

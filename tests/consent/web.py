@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -13,8 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from tests.synthweb.answers import Answer
-from tests.synthweb.dns import Zone
-from tests.synthweb.server import Head
+from tests.synthweb.server import Head, Served
 from tests.traps import words
 from tests.traps.page import Link, Page
 
@@ -73,9 +72,10 @@ class ConsentWeb:
     key: str = ""
     """The PEM file with the public key of the crawler; empty if no signature is admitted."""
 
-    def flags(self) -> list[str]:
-        """Return the command line that rebuilds this web in another process."""
-        return [f"--{name}={value}" for name, value in asdict(self).items()]
+    def open(self, port: int) -> Served:
+        hosts = Hosts(self, port)
+        addresses = {name: FIRST + number for number, name in enumerate(hosts.names)}
+        return Served(hosts.respond, addresses, hosts.seeds)
 
     @cached_property
     def combined(self) -> list[Combination]:
@@ -91,9 +91,6 @@ class ConsentWeb:
         while len(found) < self.combinations:
             found[Combination(*(_choose(rng, forms) for forms in SOURCES.values()))] = None
         return list(found)[: self.combinations]
-
-    def addresses(self) -> list[str]:
-        return [str(FIRST + number) for number in range(self.combinations + 2 * len(WALLS))]
 
 
 def _choose(rng: random.Random, forms: Mapping[str, Form]) -> str:
@@ -120,7 +117,6 @@ class Hosts:
             for part in ("", "-robots")
         }
         self.names = [*self.combinations, *self.walled]
-        self._addresses = {name: (FIRST + at).packed for at, name in enumerate(self.names)}
         self._check = SignatureCheck(_read_key(web.key)) if web.key else None
 
     def url(self, host: str, path: str) -> str:
@@ -153,16 +149,12 @@ class Hosts:
         parts = urlsplit(url)
         return self.combinations[parts.hostname or ""], parts.path
 
-    def zone(self) -> Zone:
-        return Zone(self._addresses.get, lambda name: name in self._addresses)
-
     # Answers
 
     def respond(self, head: Head) -> Answer:
         """Return the answer, with a note on the signature of the request."""
         note = self._note(head)
-        answer = self._answer(head.host, head.target, note == SIGNED)
-        return Answer(answer.status, answer.body, answer.headers, answer.manner, note)
+        return replace(self._answer(head.host, head.target, note == SIGNED), note=note)
 
     def _note(self, head: Head) -> str:
         if self._check is None:

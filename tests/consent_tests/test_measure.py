@@ -1,9 +1,9 @@
 """The evaluation of requests and verdicts."""
 
-import json
 from itertools import count
 
-from tests.consent import Conduct, ConsentWeb, Hosts, conduct_of, verdicts_of_page, wrong_verdicts
+from tests.consent import Conduct, ConsentWeb, Hosts, conduct_of, wrong_verdicts
+from tests.consent.truth import CATEGORIES
 from tests.consent.walls import LICENSE_PATH
 from tests.consent.web import TDMREP_PATH, Combination
 from tests.synthweb.record import Request
@@ -69,22 +69,10 @@ def test_signatures_are_counted_by_host_and_by_validity() -> None:
     assert found.admitted == {"http://signature-403.test:80/"}
     assert found.signed_unasked == ["http://payment.test:80/"]
     assert len(found.badly_signed) == 1
-    assert json.loads(json.dumps(found.as_json()))["gaps"] == {"signature-403.test": 1.0}
 
 
-def test_published_category_without_verdict_is_unknown() -> None:
-    usage = {"train-ai": {"allowed": False, "by": []}, "search": {"allowed": True}, "archive": {}}
-    assert verdicts_of_page({"usage": usage}) == {
-        "search": "allowed",
-        "archive": "unknown",
-        "train-ai": "disallowed",
-        "ai-input": "unknown",
-    }
-
-
-def test_wrong_verdicts_are_named() -> None:
-    truth = {"u": {"search": "allowed", "archive": "unknown", "train-ai": "unknown",
-                   "ai-input": "unknown"}}  # fmt: skip
-    page = {"url": "u", "usage": {"train-ai": {"allowed": True}, "search": {"allowed": True}}}
-    assert wrong_verdicts([page], truth) == {"u": "train-ai: allowed, not unknown"}
-    assert wrong_verdicts([{"url": "other"}], truth) == {}
+def test_wrong_verdicts_are_named_and_missing_ones_are_unknown() -> None:
+    truth = {"u": dict.fromkeys(CATEGORIES, "unknown") | {"search": "allowed"}}
+    usage = {"train-ai": {"allowed": True}, "search": {"allowed": True}, "archive": {}}
+    found = wrong_verdicts([{"url": "u", "usage": usage}, {"url": "other"}], truth)
+    assert found == {"u": "train-ai: allowed, not unknown"}

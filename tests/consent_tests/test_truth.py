@@ -1,42 +1,14 @@
-"""The truth of a web of consent: verdicts, meanings, and combinations."""
+"""A web of consent has all statements, all verdicts and all walls."""
 
 import pytest
 
 from tests.consent import ConsentWeb, Hosts
-from tests.consent.statements import HOME, PATHS, ROBOTS, WORKS
+from tests.consent.statements import PATHS
 from tests.consent.table import FILE, text
-from tests.consent.truth import CATEGORIES, verdicts_of
-from tests.consent.web import SOURCES, Combination
-
-
-def test_most_restrictive_statement_wins_and_silence_is_unknown() -> None:
-    found = verdicts_of([{"train-ai": True, "search": True}, {"train-ai": False}, {}])
-    assert found == {
-        "search": "allowed",
-        "archive": "unknown",
-        "train-ai": "disallowed",
-        "ai-input": "unknown",
-    }
-    assert set(verdicts_of([]).values()) == {"unknown"}
-
-
-def test_contradicting_robots_txt_and_header_disallow() -> None:
-    combination = Combination(robots="usage no", header="usage yes")
-    assert combination.verdicts(HOME)["train-ai"] == "disallowed"
-    combination = Combination(robots="usage yes", header="usage no")
-    assert combination.verdicts(HOME)["train-ai"] == "disallowed"
-    assert combination.verdicts_before(HOME)["train-ai"] == "allowed"
-
-
-def test_path_without_slash_says_nothing() -> None:
-    assert ROBOTS["usage star"].text.splitlines()[-1] == "Content-Usage: *x train-ai=n"
-    assert ROBOTS["usage star"].home == {}
-
-
-def test_example_of_the_draft_has_the_verdicts_of_the_draft() -> None:
-    form = ROBOTS["usage by path"]
-    assert form.says(HOME) == {"train-ai": False}
-    assert form.says(WORKS) == {"train-ai": True}
+from tests.consent.truth import CATEGORIES
+from tests.consent.walls import MARK, WALLS
+from tests.consent.web import ROBOTS_PATH, SOURCES, Combination
+from tests.synthweb.server import Head
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -56,10 +28,17 @@ def test_web_has_two_hundred_combinations_with_all_verdicts_for_each_category() 
         assert found == expected
 
 
-def test_equal_seeds_give_equal_webs_and_other_seeds_give_others() -> None:
-    assert ConsentWeb().combined == ConsentWeb().combined
-    assert ConsentWeb(seed=2).combined != ConsentWeb().combined
-    assert len(set(ConsentWeb().combined)) == 208
+@pytest.mark.parametrize("name", WALLS)
+def test_wall_is_in_front_of_pages_or_in_place_of_robots_txt(name: str) -> None:
+    hosts = Hosts(ConsentWeb(), 80)
+
+    def is_wall(host: str, target: str) -> bool:
+        return MARK.encode() in hosts.respond(Head("GET", target, {"host": host})).body
+
+    assert all(is_wall(f"{name}.test", path) for path in ("/", "/first.html", "/nothing"))
+    assert not is_wall(f"{name}.test", ROBOTS_PATH)
+    assert is_wall(f"{name}-robots.test", ROBOTS_PATH)
+    assert not is_wall(f"{name}-robots.test", "/first.html")
 
 
 def test_page_of_the_documentation_is_current() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.synthweb import Truth, World
 from tests.synthweb.atlas import Atlas
+from tests.synthweb.client import command_of
 from tests.synthweb.record import REQUESTS
 from tests.synthweb.truth import truth_of
 
@@ -43,7 +44,7 @@ def truth() -> Truth:
 def command(address: str) -> list[str]:
     ports = [f"--http-port={HTTP}", f"--dns-port={DNS}"]
     where = [f"--address={address}", *ports, f"--record={FOLDER}"]
-    return ["python", "-m", "tests.synthweb", *where, *WORLD.flags()]
+    return ["python", *command_of(WORLD), *where]
 
 
 def settings(address: str, network: str) -> dict[str, str]:
@@ -109,7 +110,7 @@ def pod(image: str) -> Fields:
         "env": [
             {"name": "ADDRESS", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
         ],
-        "readinessProbe": {"tcpSocket": {"port": DNS}, "periodSeconds": 1},
+        "readinessProbe": {"tcpSocket": {"port": HTTP}, "periodSeconds": 1},
         "securityContext": confined,
         "volumeMounts": [{"name": "code", "mountPath": "/web/tests/synthweb"}],
     }

@@ -1,7 +1,7 @@
 """An honest web: kinds of sites that look like traps, and have nothing but pages worth a visit.
 
 Structure: `prose` makes running text, `page` HTML and lists, and `kinds` has the table of kinds.
-`server` serves any number of kinds on loopback through `tests.synthweb`, and `crawl` crawls them
+`web` is a web of any number of kinds, which `tests.synthweb` serves, and `crawl` crawls them
 with default settings and compares the requests with the pages. `python -m tests.honest` prints the
 pages that the crawls lost.
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tests.support.waiting import HANG_TIMEOUT
 from tests.system.crawl import GOSSAMER, WebCrawl, run
 
-from .server import RunningHonestWeb
+from .web import HonestWeb, RunningHonestWeb
 
 DELAY = 0.02
 SETTINGS = "[standalone]\npatience = 5\n"
@@ -65,7 +65,7 @@ def running(
     with TemporaryDirectory(prefix="honest-") as name:
         place = folder or Path(name) / "crawl"
         place.mkdir(parents=True)
-        with RunningHonestWeb(kinds, size, place / "record") as web:
+        with RunningHonestWeb(HonestWeb(kinds, size), place / "record") as web:
             yield web, place
 
 

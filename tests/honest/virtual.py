@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from services.fetcher.outcome import Failure, Reply
 from tests.flow.virtual import START, VirtualCrawl
 
-from .server import HonestWeb
+from .web import Sites
 
 HTTP_PORT = 80
 SECONDS = 0.01
@@ -31,7 +31,7 @@ def lost_pages(
     The home page of each host is a seed; if the sites are only *linked*, the seed is a page with
     links to them.
     """
-    web = HonestWeb((kind,), size, HTTP_PORT)
+    web = Sites((kind,), size, HTTP_PORT)
 
     def answer(url: str, now: float) -> tuple[float, Reply | Failure]:
         parts = urlsplit(url)

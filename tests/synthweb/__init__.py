@@ -2,10 +2,13 @@
 
 Structure: a `World` is a set of numbers. All host names, pages, links and oddities follow from it;
 they are computed on demand and never stored. `oddities` lists the oddities, `atlas` says which host
-has which and what its pages contain, `render` turns a page into bytes. `server` and `dns` serve the
-world on sockets and record every request. `truth` walks the same world without a crawler and
-returns the URLs that a correct crawler requests, and those that it must never request. `measure`
-evaluates the recorded requests.
+has which and what its pages contain, `render` turns a page into bytes. `truth` walks the same world
+without a crawler and returns the URLs that a correct crawler requests, and those that it must never
+request. `measure` evaluates the recorded requests.
+
+`server`, `dns` and `listening` serve any web on sockets and record every request: this one, and
+those of `tests.traps`, `tests.consent`, `tests.honest` and `tests.reports`. A web is a dataclass of
+numbers with a method that returns its names, seeds and answers at a port (`client.Web`).
 
 A test starts the server as a process of its own, so that killing a crawler never damages the
 record:

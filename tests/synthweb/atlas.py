@@ -6,13 +6,16 @@ host. A host's other pages follow from its role.
 
 import random
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from .extras import extra_pages, filler
 from .oddities import FAR_SPELLINGS, FAULTS, OWN_SPELLINGS, USUAL_TAGS
 from .page import SITEMAP, Link, Page, Spot, Traits
 from .robots import NAMES_SITEMAPS, Robots, robots_of
 from .roles import Roles, cast
-from .world import World
+
+if TYPE_CHECKING:
+    from .world import World
 
 BRANCHES = 3
 FAR_LINKS = 3
@@ -22,7 +25,7 @@ FREE_PREFIXES = ("/beyond/", "/lure/")
 class Atlas:
     """The world as a function from spots to pages, on a given port."""
 
-    def __init__(self, world: World, port: int) -> None:
+    def __init__(self, world: "World", port: int) -> None:
         self.world = world
         self.port = port
         self._paths = [ordinary_path(number) for number in range(world.pages)]

@@ -5,16 +5,15 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
 from functools import cached_property
 from http.client import HTTPConnection
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Generic, Protocol, Self, TypeVar
 
 from .atlas import Atlas
 from .record import LOOKUPS, REQUESTS, Request, read_lines, read_requests, read_running
-from .server import PING
+from .server import PING, Served
 from .truth import Scope, Truth, truth_of
 from .world import World
 
@@ -23,7 +22,23 @@ PROCESS_TIMEOUT = 30.0
 """Seconds for the process to answer or end; only a broken one needs them."""
 
 
-class RunningWeb:
+class Web(Protocol):
+    """The numbers that determine a web: a dataclass, which another process rebuilds."""
+
+    def open(self, port: int) -> Served:
+        """Return the web at an HTTP port."""
+
+
+AnyWeb = TypeVar("AnyWeb", bound=Web)
+
+
+def command_of(web: Web) -> list[str]:
+    """Return the command that serves *web*, without its options."""
+    name = f"{type(web).__module__}:{type(web).__qualname__}"
+    return ["-m", "tests.synthweb", name, json.dumps(vars(web))]
+
+
+class RunningWeb(Generic[AnyWeb]):
     """A web that a process of its own serves. The record is in the folder `record`, by default a
     temporary one."""
 
@@ -31,9 +46,8 @@ class RunningWeb:
     nameserver: str
     seeds: list[str]
 
-    def __init__(self, command: Sequence[str], record: Path | None = None) -> None:
-        """*command* is the module that serves the web, and its options."""
-        self._command = command
+    def __init__(self, web: AnyWeb, record: Path | None = None) -> None:
+        self.web = web
         self._folder = None if record else tempfile.TemporaryDirectory(prefix="synthweb-")
         self.record = record or Path(self._folder.name if self._folder else "")
         self._process: subprocess.Popen[str] | None = None
@@ -41,7 +55,7 @@ class RunningWeb:
     def __enter__(self) -> Self:
         record = f"--record={self.record.resolve()}"
         self._process = subprocess.Popen(
-            [sys.executable, "-m", *self._command, record],
+            [sys.executable, *command_of(self.web), record],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -94,12 +108,12 @@ class RunningWeb:
             connection.close()
 
 
-class SynthWeb(RunningWeb):
+class SynthWeb(RunningWeb[World]):
     """A running world."""
 
-    def __init__(self, world: World, record: Path | None = None) -> None:
-        super().__init__(["tests.synthweb", *world.flags()], record)
-        self.world = world
+    @property
+    def world(self) -> World:
+        return self.web
 
     @classmethod
     def of_record(cls, world: World, record: Path, port: int, seeds: list[str]) -> Self:

@@ -11,11 +11,10 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
-from .dns import NameServer, Zone
+from .dns import REFUSING, NameServer, Zone
 from .record import LOOKUPS, REQUESTS, STARTED_FILE, Journal
-from .server import BACKLOG, HEAD_LIMIT, Responder, Server
+from .server import BACKLOG, HEAD_LIMIT, Served, Server
 
 LOOPBACK = "127.0.0.1"
 ATTEMPTS = 50
@@ -35,27 +34,14 @@ class Place:
     dns: int = 0
 
 
-class Served(NamedTuple):
-    """A web that is served: its answers, its names, its seeds, and seconds of delay."""
-
-    responder: Responder
-    zone: Zone
-    seeds: list[str]
-    jitter: float = 0.0
-    slowness: float = 0.0
-
-
-def serve_until_orphaned(
-    place: Place, addresses: list[str], open_web: Callable[[int], Served]
-) -> None:
-    """Serve the web that *open_web* returns for an HTTP port, at *addresses* unless *place* has
-    one."""
+def serve_until_orphaned(place: Place, open_web: Callable[[int], Served]) -> None:
+    """Serve the web that *open_web* returns for an HTTP port."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
-    asyncio.run(_run(place, addresses, open_web))
+    asyncio.run(_run(place, open_web))
 
 
-async def _run(place: Place, addresses: list[str], open_web: Callable[[int], Served]) -> None:
+async def _run(place: Place, open_web: Callable[[int], Served]) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
@@ -63,16 +49,17 @@ async def _run(place: Place, addresses: list[str], open_web: Callable[[int], Ser
     watch = threading.Thread(target=_await_orphanhood, args=(loop, stop), daemon=True)
     watch.start()
     async with AsyncExitStack() as stack:
-        http, web = await _listen_http(place, addresses, open_web, stack)
-        dns = await _listen_dns(place, web.zone, stack)
+        http, web = await _listen_http(place, open_web, stack)
+        dns = await _listen_dns(place, web, stack)
         print(json.dumps({"http": http, "dns": dns, "seeds": web.seeds}), flush=True)
         await stop.wait()
 
 
 async def _listen_http(
-    place: Place, addresses: list[str], open_web: Callable[[int], Served], stack: AsyncExitStack
+    place: Place, open_web: Callable[[int], Served], stack: AsyncExitStack
 ) -> tuple[int, Served]:
-    """The web's links contain the port, so the web is opened once the port is known."""
+    """Listen at the addresses of the web. Its links contain the port, so that it is opened again
+    once the port is known."""
     begun, ended = (
         stack.enter_context(closing(Journal(place.record / name)))
         for name in (STARTED_FILE, REQUESTS)
@@ -82,13 +69,15 @@ async def _listen_http(
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await (await listener).serve(reader, writer)
 
-    chosen = [place.address] if place.address else [LOOPBACK, *addresses]
+    unplaced = open_web(0)
+    named = {*unplaced.addresses.values(), *unplaced.wildcards.values()} - {REFUSING}
+    chosen = [place.address] if place.address else [LOOPBACK, *map(str, sorted(named))]
     for sock in (listeners := _bound(chosen, place.http)):
         server = await asyncio.start_server(serve, sock=sock, limit=HEAD_LIMIT, backlog=BACKLOG)
         stack.callback(server.close)
     port: int = listeners[0].getsockname()[1]
     web = open_web(port)
-    talker = Server(web.responder, begun, ended, web.jitter, web.slowness)
+    talker = Server(web, begun, ended)
     stack.push_async_callback(talker.close)
     listener.set_result(talker)
     return port, web
@@ -109,25 +98,15 @@ def _bound(addresses: list[str], port: int) -> list[socket.socket]:
     raise OSError("no port is free at all addresses")
 
 
-async def _listen_dns(place: Place, zone: Zone, stack: AsyncExitStack) -> int:
-    """Use one port for UDP and TCP: the port that is free for UDP may be taken for TCP."""
+async def _listen_dns(place: Place, web: Served, stack: AsyncExitStack) -> int:
     journal = stack.enter_context(closing(Journal(place.record / LOOKUPS)))
-    names = NameServer(zone, journal)
-    address = place.address or LOOPBACK
-    loop = asyncio.get_running_loop()
-    for _ in range(ATTEMPTS):
-        at = (address, place.dns)
-        transport, _protocol = await loop.create_datagram_endpoint(lambda: names, local_addr=at)
-        port: int = transport.get_extra_info("sockname")[1]
-        try:
-            server = await asyncio.start_server(names.serve, address, port)
-        except OSError:
-            transport.close()
-            continue
-        stack.callback(server.close)
-        stack.callback(transport.close)
-        return port
-    raise OSError("no port is free for both UDP and TCP")
+    names = NameServer(Zone(web, place.address), journal)
+    transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(
+        lambda: names, local_addr=(place.address or LOOPBACK, place.dns)
+    )
+    stack.callback(transport.close)
+    port: int = transport.get_extra_info("sockname")[1]
+    return port
 
 
 def _await_orphanhood(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:

@@ -3,10 +3,13 @@
 import random
 from dataclasses import dataclass
 from math import ceil
+from typing import TYPE_CHECKING
 
 from .oddities import CONDITIONS, FEATURES
 from .page import Spot
-from .world import World
+
+if TYPE_CHECKING:
+    from .world import World
 
 GROUP = 3
 """Hosts that share the copies of one page."""
@@ -22,7 +25,7 @@ class Roles:
     groups: list[tuple[Spot, ...]]
 
 
-def cast(world: World) -> Roles:
+def cast(world: "World") -> Roles:
     conditions = _conditions(world)
     sound = [host for host in range(world.hosts) if host not in conditions]
     hosts_of = {name: _sample(world, name, share, sound) for name, share in _shares(world)}
@@ -50,7 +53,7 @@ def site_of(name: str) -> str:
     return ".".join(name.split(".")[-2:])
 
 
-def _conditions(world: World) -> dict[int, str]:
+def _conditions(world: "World") -> dict[int, str]:
     """Host 0 stays sound, and at least half of the world."""
     hosts = list(range(1, world.hosts))
     random.Random(f"{world.seed}/conditions").shuffle(hosts)
@@ -63,11 +66,11 @@ def _conditions(world: World) -> dict[int, str]:
     return dict(zip(hosts[: world.hosts // 2], kinds, strict=False))
 
 
-def _shares(world: World) -> list[tuple[str, float]]:
+def _shares(world: "World") -> list[tuple[str, float]]:
     return [(name, getattr(world, option)) for option, names in FEATURES.items() for name in names]
 
 
-def _sample(world: World, name: str, share: float, sound: list[int]) -> list[int]:
+def _sample(world: "World", name: str, share: float, sound: list[int]) -> list[int]:
     wanted = min(len(sound), ceil(share * world.hosts))
     return random.Random(f"{world.seed}/{name}").sample(sound, wanted)
 

@@ -2,10 +2,13 @@
 
 import asyncio
 import random
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from itertools import count
-from typing import Protocol, cast
+from types import MappingProxyType
+from typing import NamedTuple, cast
 
 from .answers import MUTE, Answer
 from .manners import send
@@ -35,40 +38,33 @@ class Head:
         return self.authority.partition(":")[0]
 
 
-class Responder(Protocol):
-    """Decides the answers of a web."""
+class Served(NamedTuple):
+    """A web at a port: all that its server needs."""
 
-    def respond(self, head: Head) -> Answer:
-        """Return the answer to a request."""
+    respond: Callable[[Head], Answer]
+    addresses: Mapping[str, IPv4Address]
+    """The names of the web → their addresses."""
+    seeds: list[str]
+    wildcards: Mapping[str, IPv4Address] = MappingProxyType({})
+    """Domain → the address of all other names under it."""
+    ttl: int = 60
+    jitter: float = 0.0
+    """The maximum delay of an answer, in seconds."""
+    slowness: float = 0.0
+    """Seconds by which a slow answer is delayed."""
 
 
-class Paths(Protocol):
-    """A web whose answers depend on nothing but the URL."""
-
-    def to(self, name: str, path: str) -> Answer:
-        """Return the answer of the host *name* to a request for *path*."""
-
-
-@dataclass(frozen=True, slots=True)
-class ByPath:
-    """Answers requests by their URL."""
-
-    paths: Paths
-
-    def respond(self, head: Head) -> Answer:
-        return self.paths.to(head.host, head.target)
+def by_url(answer: Callable[[str, str], Answer]) -> Callable[[Head], Answer]:
+    """Return the answers of a web that depend on nothing but the host and its target."""
+    return lambda head: answer(head.host, head.target)
 
 
 class Server:
     """Serves a web over HTTP/1.1, each connection until either side closes it."""
 
-    def __init__(
-        self, responder: Responder, begun: Journal, ended: Journal, jitter: float, slowness: float
-    ) -> None:
-        self._responder = responder
+    def __init__(self, web: Served, begun: Journal, ended: Journal) -> None:
+        self._web = web
         self._begun, self._ended = begun, ended
-        self._jitter = jitter
-        self._slowness = slowness
         self._numbers = count(1)
         self._open: set[asyncio.Task[None]] = set()
 
@@ -110,7 +106,7 @@ class Server:
         if head.host == PING:
             return await send(Answer(204), head.method, writer)
         self._begun.write({"at": at, "conn": number, "url": _url(head)})
-        answer = self._responder.respond(head)
+        answer = self._web.respond(head)
         status = 0
         try:
             if answer.manner in _WORDLESS:
@@ -124,8 +120,8 @@ class Server:
             self._ended.write(to_line(request))
 
     async def _hesitate(self, answer: Answer) -> None:
-        wait = self._slowness if answer.manner == "slow" else 0.0
-        wait += random.uniform(0, self._jitter)
+        wait = self._web.slowness if answer.manner == "slow" else 0.0
+        wait += random.uniform(0, self._web.jitter)
         if wait:
             await asyncio.sleep(wait)
 

@@ -9,7 +9,7 @@ shape "tree" without redirects and duplicates. Elsewhere the result is the upper
 from collections import deque
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import urlsplit
 
 from .atlas import Atlas
@@ -62,12 +62,6 @@ class Truth:
     def allowed(self) -> set[str]:
         """Return the URLs that may be requested."""
         return self.required | self.rules
-
-    def as_json(self) -> dict[str, Any]:
-        names = ("pages", "retried", "forbidden", "rules", "required", "allowed")
-        sets = {name: sorted(getattr(self, name)) for name in names}
-        mapped = ("others", "redirects", "errors", "delays", "duplicates", "depths")
-        return sets | {name: getattr(self, name) for name in mapped}
 
 
 def truth_of(atlas: Atlas, seeds: list[str], scope: Scope | None = None) -> Truth:

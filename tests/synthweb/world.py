@@ -4,8 +4,17 @@ Fractions are the fractions of hosts with an oddity. A fraction above zero gives
 to every kind under it, so that a small world shows all of them (as long as there are hosts).
 """
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
+from ipaddress import IPv4Address
 from typing import Any
+
+from .answers import Answers
+from .atlas import Atlas
+from .dns import REFUSING
+from .server import Served, by_url
+
+FIRST = IPv4Address("127.1.0.0")
+"""The address of the first hosts of a world; the other hosts have the following ones."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +62,15 @@ class World:
         none: dict[str, Any] = dict.fromkeys(ODDITY_OPTIONS, 0.0)
         return replace(cls(**none), **numbers)
 
-    def flags(self) -> list[str]:
-        """Return the command line that rebuilds this world in another process."""
-        pairs = asdict(self).items()
-        return [f"--{name.replace('_', '-')}={value}" for name, value in pairs]
+    def open(self, port: int) -> Served:
+        atlas = Atlas(self, port)
+        addresses = {}
+        for name, host in atlas.numbers.items():
+            refuses = atlas.condition(host) == "refused"
+            if atlas.condition(host) != "unresolved":
+                addresses[name] = REFUSING if refuses else FIRST + host // self.crowd
+        answers = by_url(Answers(atlas).to)
+        return Served(answers, addresses, atlas.seeds, {}, self.ttl, self.jitter, self.slowness)
 
 
 _SETTINGS = (

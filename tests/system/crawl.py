@@ -109,7 +109,7 @@ class WebCrawl:
 
     def __init__(
         self,
-        web: RunningWeb,
+        web: RunningWeb[Any],
         data: Path,
         delay: float = 0.1,
         scope: str = "any",

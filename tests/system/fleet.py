@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.error import HTTPError
 
 from tests.servers import free_ports
@@ -105,7 +105,7 @@ class Member:
 class WebFleet:
     """Members over one web. *settings* name the servers."""
 
-    def __init__(self, web: RunningWeb, folder: Path, **settings: str) -> None:
+    def __init__(self, web: RunningWeb[Any], folder: Path, **settings: str) -> None:
         self.web, self.folder = web, folder
         folder.mkdir(parents=True, exist_ok=True)
         self.members: list[Member] = []
@@ -202,7 +202,9 @@ def fleet(web: SynthWeb, folder: Path, count: int, **settings: str) -> Iterator[
 
 
 @contextmanager
-def web_fleet(web: RunningWeb, folder: Path, count: int, **settings: str) -> Iterator[WebFleet]:
+def web_fleet(
+    web: RunningWeb[Any], folder: Path, count: int, **settings: str
+) -> Iterator[WebFleet]:
     """Yield a fleet over any web that is ready; kill all of it at the end."""
     with _running(WebFleet(web, folder, **settings), count) as live_fleet:
         yield live_fleet

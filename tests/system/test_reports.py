@@ -6,8 +6,9 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.reports.situations import ROBOTS, SITUATIONS
-from tests.reports.web import RunningReportedWeb
+from tests.reports.web import ReportedWeb
 from tests.support.once import once
+from tests.synthweb import RunningWeb
 from tests.synthweb.measure import PROBE
 
 from .crawl import WebCrawl
@@ -22,7 +23,7 @@ def requested(shared_folder: Path) -> dict[str, list[str]]:
     """Return the requested targets of each host, of one crawl of all."""
 
     def crawl() -> dict[str, list[str]]:
-        with TemporaryDirectory(prefix="reports-") as name, RunningReportedWeb() as web:
+        with TemporaryDirectory(prefix="reports-") as name, RunningWeb(ReportedWeb()) as web:
             folder = Path(name)
             (folder / "settings.toml").write_text(SETTINGS)
             crawl = WebCrawl(web, folder / "data", DELAY, config=folder / "settings.toml")

@@ -17,8 +17,7 @@ each visit. Nothing here imports the crawler, so that an error of the crawler ca
 expected result.
 """
 
-from .client import RunningTraps
-from .measure import Harvest, harvest_of
+from .measure import Harvest, RunningTraps, harvest_of
 from .web import KINDS, LOOKALIKES, TRAPS, Sites, TrapWeb
 
 __all__ = [

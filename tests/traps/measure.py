@@ -3,13 +3,15 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
+from tests.synthweb import RunningWeb
 from tests.synthweb.measure import PROBE
 from tests.synthweb.record import Request
 
 from .site import ROBOTS
-from .web import Sites
+from .web import Sites, TrapWeb
 
 EXAMPLES = 6
 
@@ -103,3 +105,20 @@ def _harvest(requests: Iterable[Request], sites: Sites, pages: set[str]) -> Harv
     harvest.fetched, harvest.hosts = len(fetched), len(hosts)
     harvest.lost = sorted(pages - fetched)[:EXAMPLES]
     return harvest
+
+
+class RunningTraps(RunningWeb[TrapWeb]):
+    """A running web of traps."""
+
+    @cached_property
+    def sites(self) -> Sites:
+        """Return the web without its process: pages and truth."""
+        return Sites(self.web, self.port)
+
+    def harvest(self) -> Harvest:
+        """Evaluate all finished requests."""
+        return harvest_of(self.requests(), self.sites)
+
+    def harvests(self) -> dict[str, Harvest]:
+        """Evaluate all finished requests to each site with a trap."""
+        return harvests_of(self.requests(), self.sites)

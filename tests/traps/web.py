@@ -1,12 +1,12 @@
 """The numbers that determine a web of traps, its sites, and their names."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from ipaddress import IPv4Address
 from itertools import chain
 from urllib.parse import urlsplit
 
 from tests.synthweb.answers import Answer
-from tests.synthweb.dns import Zone
+from tests.synthweb.server import Served, by_url
 
 from .hosts import (
     Doorways,
@@ -86,17 +86,9 @@ class TrapWeb:
     site_pages: int = 6
     """Pages of each honest site without a trap."""
 
-    def flags(self) -> list[str]:
-        """Return the command line that rebuilds this web in another process."""
-        pairs = asdict(self) | {"traps": ",".join(self.traps)}
-        return [f"--{name.replace('_', '-')}={value}" for name, value in pairs.items()]
-
-    @property
-    def size(self) -> int:
-        return len(self.traps) + self.sites
-
-    def addresses(self) -> list[str]:
-        return [str(FIRST + number) for number in range(self.size)]
+    def open(self, port: int) -> Served:
+        sites = Sites(self, port)
+        return Served(by_url(sites.to), sites.addresses(), sites.seeds, sites.wildcards())
 
 
 class Sites:
@@ -152,12 +144,11 @@ class Sites:
         site = self.site(name)
         return Answer(404) if site is None else site.answer(name, path)
 
-    def zone(self) -> Zone:
-        return Zone(self._address, lambda name: name in self._zones)
+    def addresses(self) -> dict[str, IPv4Address]:
+        return {name: FIRST + number for name, number in self._numbers.items()}
 
-    def _address(self, name: str) -> bytes | None:
-        number = None if name in PUBLIC_SUFFIXES else self.number(name)
-        return None if number is None else (FIRST + number).packed
+    def wildcards(self) -> dict[str, IPv4Address]:
+        return {zone: FIRST + number for zone, number in self._zones.items()}
 
     # Truth
 
@@ -183,12 +174,6 @@ class Sites:
         """Return whether a URL is a page of a trap: not honest, not needed, and no robots.txt."""
         target = split_url(url)[1]
         return target != ROBOTS and self.page_of(url) is None and not self.is_needed(url)
-
-
-PUBLIC_SUFFIXES = frozenset(
-    {kind.suffix for kind in TRAPS.values() if issubclass(kind, WildcardSuffix)}
-)
-"""Suffixes with a wildcard: they have no address themselves."""
 
 
 def split_url(url: str) -> tuple[str, str]:

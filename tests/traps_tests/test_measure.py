@@ -1,10 +1,7 @@
 """The evaluation of requests, on hand-made records."""
 
-import json
-
 from tests.synthweb.record import Request
 from tests.traps import Harvest, Sites, TrapWeb, harvest_of
-from tests.traps.measure import harvests_of
 
 SITES = Sites(TrapWeb(traps=("mirror", "calendar"), pages=4, sites=0), 80)
 
@@ -35,10 +32,6 @@ def test_copies_and_repeated_requests_are_in_excess() -> None:
     assert found.examples["copy"] == ["http://mirror-of-mirror.test:80/"]
 
 
-def test_first_copy_counts_as_the_page() -> None:
-    assert harvest("mirror-of-mirror.test/about.html").fetched == 1
-
-
 def test_one_robots_txt_and_one_probe_of_each_host_are_allowed() -> None:
     hosts = ("mirror.test", "mirror-of-mirror.test")
     found = harvest(*(f"{host}/{path}" for host in hosts for path in ("robots.txt", "a" * 32)))
@@ -49,16 +42,3 @@ def test_one_robots_txt_and_one_probe_of_each_host_are_allowed() -> None:
 def test_needed_lists_are_allowed_and_others_are_the_trap() -> None:
     found = harvest("calendar.test/calendar", "calendar.test/calendar?year=2020&month=1")
     assert found.excess == {"trap": 1}
-
-
-def test_lost_pages_are_listed() -> None:
-    found = harvest()
-    assert found.recall == 0
-    assert found.lost[0] == "http://calendar.test:80/"
-
-
-def test_each_trap_has_a_harvest_of_its_own_that_json_can_express() -> None:
-    found = harvests_of(requests("mirror.test/", "mirror-of-mirror.test/"), SITES)
-    assert [it.requests for it in found.values()] == [2, 0]
-    assert [it.honest for it in found.values()] == [4, 13]
-    assert json.loads(json.dumps(found["mirror"].as_json()))["excess"] == {"copy": 1}

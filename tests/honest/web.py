@@ -1,16 +1,14 @@
-"""Serves kinds of honest sites until its parent ends: `--kinds forum,shops --size 60`."""
+"""The web of some kinds of honest sites, with a page that links to them."""
 
-import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.synthweb import RunningWeb
 from tests.synthweb.answers import NOTHING, Answer
-from tests.synthweb.dns import Zone
-from tests.synthweb.listening import Place, Served, serve_until_orphaned
-from tests.synthweb.server import ByPath
+from tests.synthweb.server import Served, by_url
 
 from .kinds import KINDS, ON_ONE_ADDRESS
 from .page import PORT, Pages, html, links, url
@@ -22,11 +20,24 @@ PORTAL = "portal.example"
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 
 
+@dataclass(frozen=True)
 class HonestWeb:
+    """Some kinds of sites. The same numbers give the same web."""
+
+    kinds: Sequence[str]
+    size: int
+    """About the pages of each kind."""
+
+    def open(self, port: int) -> Served:
+        sites = Sites(self.kinds, self.size, port)
+        return Served(by_url(sites.to), sites.addresses, sites.homes())
+
+
+class Sites:
     """The pages of some kinds on a given port."""
 
-    def __init__(self, kinds: tuple[str, ...], size: int, port: int) -> None:
-        self.kinds, self._port = kinds, f":{port}/"
+    def __init__(self, kinds: Sequence[str], size: int, port: int) -> None:
+        self._port = f":{port}/"
         self._pages = {kind: self._at_port(KINDS[kind](size)) for kind in kinds}
         self._answers = {at: page for pages in self._pages.values() for at, page in pages.items()}
         self._kinds = {
@@ -34,7 +45,7 @@ class HonestWeb:
         }
         groups = [kind if kind in ON_ONE_ADDRESS else host for host, kind in self._kinds.items()]
         numbers = {group: number for number, group in enumerate(dict.fromkeys(groups), 1)}
-        self._addresses = {PORTAL: FIRST} | {
+        self.addresses = {PORTAL: FIRST} | {
             host: FIRST + numbers[group] for host, group in zip(self._kinds, groups, strict=True)
         }
         home = html("Portal", links((at, at) for at in self.homes()), "portal")
@@ -58,47 +69,15 @@ class HonestWeb:
         page = self._answers.get(f"http://{name}{self._port}{path[1:]}")
         return NOTHING if page is None else Answer(200, page, HTML)
 
-    def zone(self) -> Zone:
-        packed = {host: address.packed for host, address in self._addresses.items()}
-        parents = {host[at + 1 :] for host in packed for at, it in enumerate(host) if it == "."}
-        return Zone(packed.get, parents.__contains__)
-
-    def addresses(self) -> list[str]:
-        return [str(address) for address in dict.fromkeys(self._addresses.values())]
-
     def _at_port(self, pages: Pages) -> Pages:
         old, new = PORT.encode(), self._port.encode()
         return {at.replace(PORT, self._port): page.replace(old, new) for at, page in pages.items()}
 
 
-class RunningHonestWeb(RunningWeb):
+class RunningHonestWeb(RunningWeb[HonestWeb]):
     """Kinds of honest sites that a process of its own serves."""
 
-    def __init__(self, kinds: tuple[str, ...], size: int, record: Path | None = None) -> None:
-        super().__init__([__name__, f"--kinds={','.join(kinds)}", f"--size={size}"], record)
-        self.kinds, self.size = kinds, size
-
     @cached_property
-    def sites(self) -> HonestWeb:
+    def sites(self) -> Sites:
         """Return the web without its process."""
-        return HonestWeb(self.kinds, self.size, self.port)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--record", type=Path, required=True)
-    parser.add_argument("--kinds", required=True)
-    parser.add_argument("--size", type=int, required=True)
-    given = parser.parse_args()
-    kinds = tuple(given.kinds.split(","))
-
-    def open_web(port: int) -> Served:
-        web = HonestWeb(kinds, given.size, port)
-        return Served(ByPath(web), web.zone(), web.homes())
-
-    addresses = HonestWeb(kinds, given.size, 0).addresses()
-    serve_until_orphaned(Place(given.record), addresses, open_web)
-
-
-if __name__ == "__main__":
-    main()
+        return Sites(self.web.kinds, self.web.size, self.port)
