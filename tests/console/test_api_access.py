@@ -27,6 +27,7 @@ from gossamer.settings import ApiSettings, load_settings
 from gossamer.settings.api import Grant
 from inspection.basics.folder import Folder, Opened
 from tests.console.served import BASE, PORT, TOKEN, Client, client_of, make_api, serving
+from tests.servers import free_ports
 
 STATUS = "/v1/crawls/default/status"
 PROXY: dict[str, Any] = {
@@ -334,7 +335,7 @@ def test_generated_token_is_private_and_removed(tmp_path: Path) -> None:
     file = tmp_path / "console-token"
     file.write_text("old")
     os.chmod(file, 0o644)
-    with listening(ApiSettings(), free_port(), file) as site:
+    with listening(ApiSettings(), free_ports(1), file) as site:
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         assert site.link == f"{site.address}/#token={file.read_text()}"
         assert site.listener.getsockname()[0] == "127.0.0.1"
@@ -346,13 +347,8 @@ def test_link_of_a_team_has_a_name_that_is_accepted(tmp_path: Path) -> None:
     add_token(file, "ann", Grant("view"), None)
     given: dict[str, Any] = {"address": "0.0.0.0", "tokens_file": file, "plain_http": True}
     for names, host in (((), "localhost"), (("crawler.example.org",), "crawler.example.org")):
-        with listening(ApiSettings(**given, names=names), free_port(), None) as site:
+        with listening(ApiSettings(**given, names=names), free_ports(1), None) as site:
             assert site.link == f"http://{host}:{site.port}/"
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
 
 
 def test_responses_forbid_scripts_frames_and_caches(client: Client) -> None:

@@ -2,7 +2,6 @@
 
 import gzip
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,13 +28,6 @@ def data(tmp_path: Path) -> Path:
     archived = Archived(tmp_path)
     archived.add(PAGE, 0, gzip.compress(HOSTILE), headers=(HTML, ("Content-Encoding", "gzip")))
     return archived.end()
-
-
-@pytest.fixture
-def client(data: Path) -> Iterator[Client]:
-    """Return a client of the console."""
-    with client_of(make_api(data)) as client:
-        yield client
 
 
 def test_files_of_the_console_need_no_token_and_allow_no_other_server(data: Path) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import signal
-import socket
 import subprocess
 import sys
 from collections import Counter
@@ -24,6 +23,7 @@ from gossamer.settings.api import Grant
 from inspection.basics.folder import Folder
 from services.frontier.totals.tally import TallyRow
 from tests.console.served import TOKEN, serving
+from tests.servers import free_ports
 
 RUN = "import sys; from console.cli.main import main; sys.exit(main(sys.argv[1:]))"
 TIMEOUT = 60.0
@@ -114,8 +114,7 @@ def test_stream_ends_when_its_token_loses_the_crawl(data: Path, tmp_path: Path, 
 
 
 def test_console_with_an_open_stream_stops_without_an_error(data: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = free_ports(1)
     command = [sys.executable, "-c", RUN, "console", "--data", str(data), "--port", str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as console:
         assert console.stdout and console.stderr
@@ -149,8 +148,7 @@ routes.read_failure_groups = read_without_end
 
 def test_console_stops_although_a_read_does_not_end(data: Path) -> None:
     """A thread cannot be interrupted, and an orchestrator kills a process that does not end."""
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        port = unused.getsockname()[1]
+    port = free_ports(1)
     arguments = ["console", "--data", str(data), "--port", str(port)]
     with subprocess.Popen(
         [sys.executable, "-c", SLOW + RUN, *arguments],

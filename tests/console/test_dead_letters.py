@@ -4,24 +4,23 @@ import base64
 import json
 import random
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from gossamer.events.topics import DEAD_LETTERS, PAGES, SEEDS, VISITS_ENDED
 from gossamer.log import Message, Record
 from gossamer.log.codec import dead_letter, encode
-from inspection.basics.folder import Folder, Opened
+from inspection.basics.folder import Opened
+from tests.console.gossamer import Gossamer
 from tests.runtime.processors import drain
-from tests.support.transcripts import Transcript
 
 Command = Callable[..., str]
 
 
 @pytest.fixture
-def crawl_folder(tmp_path: Path) -> Opened:
+def crawl_folder(gossamer: Gossamer) -> Opened:
     """Return a folder with three letters of two services, and an invalid record."""
-    crawl_folder = Folder(tmp_path).create()
+    crawl_folder = gossamer.open()
     buried = [
         (Record(SEEDS.name, 1, 7, "k", b"\xff\0"), "dedup", "no \x1b[31m URL"),
         (Record(PAGES.name, 0, 8, "default/https://www.a.example/x", b"page"), "dedup", "large"),
@@ -34,13 +33,9 @@ def crawl_folder(tmp_path: Path) -> Opened:
 
 
 @pytest.fixture
-def command(crawl_folder: Opened, tmp_path: Path, transcript: Transcript) -> Command:
+def command(crawl_folder: Opened, gossamer: Gossamer) -> Command:
     """Return the command on that folder; it returns its output."""
-
-    def run(*words: str, status: int = 0) -> str:
-        return transcript("dead-letters", words[0], "--data", tmp_path, *words[1:], status=status)
-
-    return run
+    return lambda word, *words, **status: gossamer(f"dead-letters {word}", *words, **status)
 
 
 def names(shown: str) -> list[str]:

@@ -1,7 +1,6 @@
 """`gossamer doctor`: each check with the problem that it finds."""
 
 import asyncio
-import json
 import shutil
 import socket
 import sys
@@ -41,7 +40,8 @@ from gossamer.runtime.identity import check_folder, identify
 from gossamer.settings import FetcherSettings, Settings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from inspection.basics.folder import Folder, Opened
+from inspection.basics.folder import Opened
+from tests.console.gossamer import Gossamer
 from tests.fetcher.nameserver import naming
 from tests.servers import free_ports
 from tests.support.commands import run_command
@@ -64,8 +64,8 @@ def _names_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def crawl_folder(tmp_path: Path) -> Opened:
-    there = Folder(tmp_path / "data").create()
+def crawl_folder(gossamer: Gossamer) -> Opened:
+    there = gossamer.open()
     identify(there.log, there.store, 1.0)
     return there
 
@@ -88,26 +88,22 @@ def show(transcript: Transcript) -> Show:
 
 
 def test_folder_without_problems_is_healthy(
-    crawl_folder: Opened, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    crawl_folder: Opened, monkeypatch: pytest.MonkeyPatch, gossamer: Gossamer
 ) -> None:
     with_space(monkeypatch, 100 * GB, 50 * GB)
-    crawl_folder.log.append([encode(SeedAdded(at=1.0, url="http://a.example/"))])
-    assert main(["doctor", "--data", str(crawl_folder.folder.path)]) == 0
-    shown = capsys.readouterr().out
-    assert "dedup: lag 1 seeds" in shown and "problem " not in shown
-    assert main(["doctor", "--data", str(crawl_folder.folder.path), "--json"]) == 0
-    findings = json.loads(capsys.readouterr().out)
+    gossamer.append(SeedAdded(at=1.0, url="http://a.example/"))
+    gossamer("doctor")
+    findings = gossamer.json("doctor")
     assert {finding["remedy"] for finding in findings} == {None}
     assert {finding["check"] for finding in findings} >= {"folder", "identity", "dns", "disk"}
 
 
 def test_folder_without_a_crawl_does_not_stop_the_other_checks(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    gossamer: Gossamer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert main(["doctor", "--data", str(tmp_path / "nothing")]) == 1
-    shown = capsys.readouterr().out
-    assert "problem  folder" in shown and "ok       disk" in shown
-    assert list(tmp_path.iterdir()) == []
+    with_space(monkeypatch, 100 * GB, 50 * GB)
+    gossamer("doctor", status=1)
+    assert not gossamer.data.exists()
 
 
 def test_unavailable_servers_are_reported_independently(

@@ -1,8 +1,6 @@
 """`gossamer fetch` and its route: the requests, the answers, and what they wait for."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -17,8 +15,8 @@ from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.ordering import URGENT_RANK, request_number
 from services.frontier.tables.urls import QueuedUrl, UrlRow
-from tests.console.requests import RequestCommand
-from tests.console.served import Client, client_of, make_api
+from tests.console.gossamer import Gossamer
+from tests.console.served import Client
 from tests.support.transcripts import Transcript
 
 A, B = HostKey("http://a.example"), "http://b.example"
@@ -26,14 +24,8 @@ NOW = 1_800_000_000.0
 
 
 @pytest.fixture
-def fetch(tmp_path: Path, transcript: Transcript) -> RequestCommand:
-    return RequestCommand("fetch", tmp_path / "data", transcript)
-
-
-@pytest.fixture
-def client(fetch: RequestCommand) -> Iterator[Client]:
-    with client_of(make_api(fetch.data)) as client:
-        yield client
+def fetch(seeded: Gossamer) -> Gossamer:
+    return seeded.command("fetch")
 
 
 def url_row(url: str, outcome: str = Outcome.PAGE, **fields: object) -> UrlRow:
@@ -41,36 +33,34 @@ def url_row(url: str, outcome: str = Outcome.PAGE, **fields: object) -> UrlRow:
     return UrlRow(DEFAULT_CRAWL, host_key(url), url, outcome, **given)  # type: ignore[arg-type]
 
 
-def test_known_and_unknown_urls_are_requested(fetch: RequestCommand) -> None:
+def test_known_and_unknown_urls_are_requested(fetch: Gossamer) -> None:
     fetch.store_rows(url_row(f"{A}/page"))
     fetch(f"{A}/page", f"{A}/new", f"{A}/page")
     assert fetch.requests() == [("a.example", A, (f"{A}/page", f"{A}/new"))]
 
 
-def test_forbidden_urls_are_refused_with_the_rule(
-    fetch: RequestCommand, transcript: Transcript
-) -> None:
-    transcript("block", "a.example/no/*", "--data", str(fetch.data))
+def test_forbidden_urls_are_refused_with_the_rule(fetch: Gossamer, seeded: Gossamer) -> None:
+    seeded("block", "a.example/no/*")
     fetch(f"{A}/no/1", B, status=1)
     assert fetch.requests() == []
 
 
-def test_paused_crawl_fetches_nothing(fetch: RequestCommand) -> None:
+def test_paused_crawl_fetches_nothing(fetch: Gossamer) -> None:
     assert main(["crawls", "pause", DEFAULT_CRAWL, "--data", str(fetch.data)]) == 0
     assert main(["fetch", f"{A}/page", "--data", str(fetch.data)]) == 2
     assert fetch.requests() == []
 
 
-def test_waiting_without_a_running_crawl_names_the_command(fetch: RequestCommand) -> None:
+def test_waiting_without_a_running_crawl_names_the_command(fetch: Gossamer) -> None:
     fetch(f"{A}/page", "--wait", status=1)
     assert len(fetch.requests()) == 1
 
 
-def test_forms_of_documents_need_a_wait(fetch: RequestCommand) -> None:
+def test_forms_of_documents_need_a_wait(fetch: Gossamer) -> None:
     fetch(f"{A}/page", "--json", status=2)
 
 
-def test_failed_visit_is_complete_and_a_page_waits_for_its_capture(fetch: RequestCommand) -> None:
+def test_failed_visit_is_complete_and_a_page_waits_for_its_capture(fetch: Gossamer) -> None:
     urls = [f"{A}/gone", f"{A}/page"]
     with open_crawl(None, fetch.data) as crawl:
         before = note_before(crawl, urls)
@@ -82,7 +72,7 @@ def test_failed_visit_is_complete_and_a_page_waits_for_its_capture(fetch: Reques
     assert (page.has_ended, page.is_fetched, is_complete(page)) == (True, True, False)
 
 
-def test_url_that_waits_says_until_when(fetch: RequestCommand, transcript: Transcript) -> None:
+def test_url_that_waits_says_until_when(fetch: Gossamer, transcript: Transcript) -> None:
     row = HostRow(
         Site("a.example"), A, Condition.BACKING_OFF, 4e9, "Retry-After", backoff_cause=Outcome.BUSY
     )
@@ -100,7 +90,7 @@ def test_url_that_waits_says_until_when(fetch: RequestCommand, transcript: Trans
 
 
 def test_route_requests_urls_and_returns_what_they_wait_for(
-    fetch: RequestCommand, client: Client
+    fetch: Gossamer, client: Client
 ) -> None:
     body = {"urls": [f"{A}/new", f"{B}/"], "wait": 0.1, "reason": "ticket 7"}
     answer = client.post(f"/v1/crawls/{DEFAULT_CRAWL}/fetch", json=body)
@@ -111,7 +101,7 @@ def test_route_requests_urls_and_returns_what_they_wait_for(
     assert fetch.requests() == [("a.example", A, (f"{A}/new",))]
 
 
-def test_route_reports_a_dry_run_without_a_request(fetch: RequestCommand, client: Client) -> None:
+def test_route_reports_a_dry_run_without_a_request(fetch: Gossamer, client: Client) -> None:
     path = f"/v1/crawls/{DEFAULT_CRAWL}/fetch?dry_run=true"
     found = client.post(path, json={"urls": [f"{A}/new"], "wait": 30}).json()
     assert found["id"] is None and found["urls"] == []

@@ -1,7 +1,5 @@
 """`gossamer forget`: the request, the rows that it erases itself, and the list."""
 
-from pathlib import Path
-
 import pytest
 from msgspec.structs import replace
 
@@ -10,24 +8,24 @@ from gossamer.erasures import ErasureRow
 from gossamer.events import FLEET, CrawlDefined, Discovery, ErasureRequested
 from gossamer.events.topics import AUDIT, CONTROL, DEAD_LETTERS, SEEDS, TOPICS, URLS_ADMITTED
 from gossamer.log import Record
-from gossamer.log.codec import dead_letter, decode, encode
-from inspection.basics.folder import Folder, Opened
+from gossamer.log.codec import dead_letter, encode
+from inspection.basics.folder import Opened
 from services.archive.rows import SegmentRow
 from services.dedup.content import DigestRow, NearCandidate, NearRow
 from services.frontier.partition.parked import ParkedRow
+from tests.console.gossamer import Gossamer
 from tests.runtime.processors import drain
-from tests.support.transcripts import Transcript
 
 URL, OTHER = "https://www.a.example/x", "https://b.example/y"
 
 
 @pytest.fixture
-def crawl_folder(tmp_path: Path) -> Opened:
-    return Folder(tmp_path).create()
+def crawl_folder(gossamer: Gossamer) -> Opened:
+    return gossamer.open()
 
 
-def forget(tmp_path: Path, *words: str) -> int:
-    return main(["forget", *words, "--yes", "--data", str(tmp_path)])
+def forget(gossamer: Gossamer, *words: str) -> int:
+    return main(["forget", *words, "--yes", "--data", str(gossamer.data)])
 
 
 @pytest.mark.parametrize(
@@ -40,10 +38,10 @@ def forget(tmp_path: Path, *words: str) -> int:
     ],
 )
 def test_request_names_site_host_and_url(
-    crawl_folder: Opened, tmp_path: Path, what: str, host: str, url: str
+    crawl_folder: Opened, gossamer: Gossamer, what: str, host: str, url: str
 ) -> None:
-    assert forget(tmp_path, what) == 0
-    (event,) = map(decode, drain(crawl_folder.log.tail([URLS_ADMITTED.name])))
+    assert forget(gossamer, what) == 0
+    (event,) = gossamer.events(URLS_ADMITTED.name)
     assert isinstance(event, ErasureRequested)
     assert (event.site, event.host, event.url) == ("a.example", host, url)
     assert event.requested_by
@@ -51,40 +49,37 @@ def test_request_names_site_host_and_url(
 
 @pytest.mark.parametrize("is_removed", [False, True])
 def test_request_concerns_all_crawls_and_names_one_that_exists(
-    crawl_folder: Opened, tmp_path: Path, is_removed: bool
+    crawl_folder: Opened, gossamer: Gossamer, is_removed: bool
 ) -> None:
     news = CrawlDefined(at=1.0, crawl="news", scope="any()", max_depth=1, removed=is_removed)
     shops = replace(news, crawl="shops", removed=False)
     crawl_folder.log.append(map(encode, (news, shops)))
-    assert forget(tmp_path, URL, "--forever") == 0
-    (event,) = map(decode, drain(crawl_folder.log.tail([URLS_ADMITTED.name])))
+    assert forget(gossamer, URL, "--forever") == 0
+    (event,) = gossamer.events(URLS_ADMITTED.name)
     assert event.crawl == ("shops" if is_removed else "news")
-    changes = [decode(record) for record in drain(crawl_folder.log.tail([AUDIT.name]))]
-    assert [one.crawl for one in changes] == [FLEET] * 2
-    assert main(["forget", "--list", "--data", str(tmp_path)]) == 0
+    assert [one.crawl for one in gossamer.events(AUDIT.name)] == [FLEET] * 2
+    assert main(["forget", "--list", "--data", str(gossamer.data)]) == 0
 
 
-def test_forever_also_blocks_the_target(crawl_folder: Opened, tmp_path: Path) -> None:
-    assert forget(tmp_path, "a.example", "--forever") == 0
+def test_forever_also_blocks_the_target(crawl_folder: Opened, gossamer: Gossamer) -> None:
+    assert forget(gossamer, "a.example", "--forever") == 0
     keys = [record.key for record in drain(crawl_folder.log.tail([CONTROL.name]))]
     assert "blocklist_changed/*.a.example" in keys
 
 
-def test_dead_letters_of_the_target_are_erased(
-    crawl_folder: Opened, tmp_path: Path, transcript: Transcript
-) -> None:
+def test_dead_letters_of_the_target_are_erased(crawl_folder: Opened, gossamer: Gossamer) -> None:
     for offset, url in enumerate((URL, OTHER)):
         record = Record(SEEDS.name, 0, offset, "k", f'{{"url": "{url}"}}'.encode())
         crawl_folder.log.append([encode(dead_letter(record, "dedup", "why", 1.0))])
-    transcript("forget", URL, "--yes", "--data", tmp_path)
+    gossamer("forget", URL, "--yes")
     left = [
         record.value for record in drain(crawl_folder.log.tail([DEAD_LETTERS.name])) if record.value
     ]
     assert len(left) == 1
-    transcript("dead-letters", "list", "--data", tmp_path)
+    gossamer("dead-letters list")
 
 
-def test_rows_without_a_key_are_erased(crawl_folder: Opened, tmp_path: Path) -> None:
+def test_rows_without_a_key_are_erased(crawl_folder: Opened, gossamer: Gossamer) -> None:
     store = crawl_folder.store
     store.table(DigestRow).put(DigestRow("default", "1", URL))
     store.table(DigestRow).put(DigestRow("default", "2", OTHER))
@@ -95,39 +90,34 @@ def test_rows_without_a_key_are_erased(crawl_folder: Opened, tmp_path: Path) -> 
     parked = ParkedRow("default", "0/out_of_scope/0", 0, "v", (Discovery(URL), Discovery(OTHER)))
     store.table(ParkedRow).put(parked)
     store.flush()
-    assert forget(tmp_path, "https://www.a.example") == 0
+    assert forget(gossamer, "https://www.a.example") == 0
     assert [row.url for row in store.table(DigestRow).everything()] == [OTHER]
     assert [[k.url for k in row.pages] for row in store.table(NearRow).everything()] == [[OTHER]]
     assert [[u.url for u in row.urls] for row in store.table(ParkedRow).everything()] == [[OTHER]]
 
 
 def test_nothing_is_erased_without_confirmation(
-    crawl_folder: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    crawl_folder: Opened, gossamer: Gossamer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("builtins.input", lambda question: "n")
-    assert main(["forget", URL, "--data", str(tmp_path)]) == 1
+    assert main(["forget", URL, "--data", str(gossamer.data)]) == 1
     assert not drain(crawl_folder.log.tail([URLS_ADMITTED.name]))
 
 
 def test_dry_run_counts_the_rows_and_erases_nothing(
-    crawl_folder: Opened, tmp_path: Path, transcript: Transcript
+    crawl_folder: Opened, gossamer: Gossamer
 ) -> None:
     store = crawl_folder.store
     store.table(DigestRow).put(DigestRow("default", "1", URL))
     store.flush()
-    transcript("forget", URL, "--yes", "--dry-run", "--forever", "--data", tmp_path)
+    gossamer("forget", URL, "--yes", "--dry-run", "--forever")
     assert [row.url for row in store.table(DigestRow).everything()] == [URL]
     assert not drain(crawl_folder.log.tail([*TOPICS]))
 
 
-def test_erasure_is_recorded_with_its_reason(
-    crawl_folder: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert forget(tmp_path, URL, "--reason", "request 12", "--forever") == 0
-    capsys.readouterr()
-    assert main(["audit", "--data", str(tmp_path)]) == 0
-    shown = capsys.readouterr().out
-    assert f"  forget {URL}\n  reason: request 12\n" in shown and "  block " in shown
+def test_erasure_is_recorded_with_its_reason(crawl_folder: Opened, gossamer: Gossamer) -> None:
+    gossamer("forget", URL, "--yes", "--reason", "request 12", "--forever")
+    gossamer("audit")
 
 
 def erasure_row(
@@ -138,31 +128,25 @@ def erasure_row(
     return ErasureRow("-", key, service, target, 0, at, "ann@desk", 7, ended, rows)
 
 
-def list_erasures(tmp_path: Path, transcript: Transcript) -> None:
-    transcript("forget", "--list", "--data", tmp_path)
-
-
-def test_erasure_is_listed_with_its_rows(
-    crawl_folder: Opened, tmp_path: Path, transcript: Transcript
-) -> None:
-    list_erasures(tmp_path, transcript)
+def test_erasure_is_listed_with_its_rows(crawl_folder: Opened, gossamer: Gossamer) -> None:
+    gossamer("forget", "--list")
     table = crawl_folder.store.table(ErasureRow)
     table.put(erasure_row("frontier", URL, ended=False))
     crawl_folder.store.flush()
-    list_erasures(tmp_path, transcript)
+    gossamer("forget", "--list")
     table.put(erasure_row("frontier", URL))
     table.put(erasure_row("frontier", URL, part=1, urls=1, plans=1))
     table.put(erasure_row("dedup", URL, documents=1))
     crawl_folder.store.flush()
-    list_erasures(tmp_path, transcript)
+    gossamer("forget", "--list")
     table.put(erasure_row("archive", URL, captures=3))
     table.put(erasure_row("frontier", OTHER, ended=False))
     crawl_folder.store.flush()
-    list_erasures(tmp_path, transcript)
+    gossamer("forget", "--list")
 
 
 def test_erasure_is_listed_until_every_writer_has_erased_its_files(
-    crawl_folder: Opened, tmp_path: Path, transcript: Transcript
+    crawl_folder: Opened, gossamer: Gossamer
 ) -> None:
     table, writers = crawl_folder.store.table(ErasureRow), crawl_folder.store.table(SegmentRow)
     for service in ("frontier", "dedup", "archive", "archive/archive-0"):
@@ -171,14 +155,13 @@ def test_erasure_is_listed_until_every_writer_has_erased_its_files(
     for number in range(2):
         writers.put(SegmentRow(writer=f"archive-{number}"))
     crawl_folder.store.flush()
-    list_erasures(tmp_path, transcript)
+    gossamer("forget", "--list")
     table.put(erasure_row("archive/archive-0", URL, part=1, warc_records=3))
     for part in range(2):
         table.put(erasure_row("archive/archive-1", URL, part=part, warc_records=part))
     crawl_folder.store.flush()
-    list_erasures(tmp_path, transcript)
+    gossamer("forget", "--list")
 
 
-def test_list_with_a_target_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["forget", URL, "--list", "--data", str(tmp_path)]) == 2
-    assert "or use --list" in capsys.readouterr().err
+def test_list_with_a_target_is_refused(gossamer: Gossamer) -> None:
+    gossamer("forget", URL, "--list", status=2)

@@ -9,7 +9,7 @@ from gossamer.web.soft_404 import NO_PAGE
 from inspection.basics.folder import Folder
 from inspection.urls.visits import visit_of
 from services.frontier.tables.urls import HistoryRow
-from tests.support.transcripts import Transcript
+from tests.console.gossamer import Gossamer
 
 URL = "http://a.example/page"
 NOW = 2_000_000_000.0
@@ -61,34 +61,27 @@ def test_visit_to_a_soft_404_found_no_page() -> None:
     assert visit_of(row).verdict == Verdict.GONE
 
 
-def history(data: Path, transcript: Transcript, *arguments: str, status: int = 0) -> None:
-    transcript("history", "--data", data, *arguments, status=status)
+def test_change_only_in_places_that_always_change_is_said(data: Path, gossamer: Gossamer) -> None:
+    gossamer("history", f"{URL}4")
 
 
-def test_change_only_in_places_that_always_change_is_said(
-    data: Path, transcript: Transcript
-) -> None:
-    history(data, transcript, f"{URL}4")
-
-
-def test_visits_are_listed_with_outcome_and_change(data: Path, transcript: Transcript) -> None:
-    visits = transcript.json_lines("history", "--data", data, URL, "--json")
+def test_visits_are_listed_with_outcome_and_change(data: Path, gossamer: Gossamer) -> None:
+    visits = gossamer.json_lines("history", URL)
     assert len(visits) == 250
     assert visits == sorted(visits, key=lambda visit: visit["at"], reverse=True)
-    history(data, transcript, URL, "--limit", "4")
-    history(data, transcript, f"{URL}2")
-    history(data, transcript, f"{URL}3")
+    gossamer("history", URL, "--limit", "4")
+    gossamer("history", f"{URL}2")
+    gossamer("history", f"{URL}3")
 
 
-def test_limit_lists_the_newest_visits(data: Path, transcript: Transcript) -> None:
-    words = ("history", "--data", data, URL, "--json", "--limit")
-    assert len(transcript.json_lines(*words, "120")) == 120
-    (found,) = transcript.json_lines(*words, "1")
+def test_limit_lists_the_newest_visits(data: Path, gossamer: Gossamer) -> None:
+    assert len(gossamer.json_lines("history", URL, "--limit", "120")) == 120
+    (found,) = gossamer.json_lines("history", URL, "--limit", "1")
     assert (found["at"], found["outcome"], found["change"]) == (NOW, "page", 0.125)
-    history(data, transcript, URL, "--limit", "0", status=2)
+    gossamer("history", URL, "--limit", "0", status=2)
 
 
-def test_unvisited_url_has_no_history(data: Path, transcript: Transcript) -> None:
-    history(data, transcript, "a.example/other", status=1)
-    history(data, transcript, "a.example/other", "--json", status=1)
-    history(data, transcript, ":::", status=2)
+def test_unvisited_url_has_no_history(data: Path, gossamer: Gossamer) -> None:
+    gossamer("history", "a.example/other", status=1)
+    gossamer("history", "a.example/other", "--json", status=1)
+    gossamer("history", ":::", status=2)

@@ -12,19 +12,19 @@ from gossamer.web.url import HostKey, Site
 from inspection.basics.folder import Folder, Opened
 from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostCrawl, HostRow, NewQueues, Politeness, RobotsRow
+from tests.console.gossamer import Gossamer
 from tests.console.test_status import store_rows
-from tests.support.transcripts import Transcript
 
 HOST = HostKey("http://a.example")
 
 
 @pytest.fixture
-def crawl_folder(tmp_path: Path) -> Opened:
-    return Folder(tmp_path / "data").create()
+def crawl_folder(data: Path) -> Opened:
+    return Folder(data).create()
 
 
 def test_walls_of_a_host_are_counted_by_kind_and_product(
-    crawl_folder: Opened, transcript: Transcript
+    crawl_folder: Opened, gossamer: Gossamer
 ) -> None:
     walls = {"challenge: Anubis": 5, "payment: x402": 1}
     reason = "challenged by Anubis: its cookie"
@@ -35,29 +35,27 @@ def test_walls_of_a_host_are_counted_by_kind_and_product(
             Site("a.example"), HOST, Condition.BACKING_OFF, until, reason, "challenged", walls=walls
         ),
     )
-    command = ["hosts", "--data", str(crawl_folder.folder.path)]
-    transcript(*command)
-    assert transcript.json(*command, "--json")["walls"] == walls
+    gossamer("hosts")
+    assert gossamer.json("hosts")["walls"] == walls
 
 
-def test_absurd_delay_is_shown_in_days(crawl_folder: Opened, transcript: Transcript) -> None:
+def test_absurd_delay_is_shown_in_days(crawl_folder: Opened, gossamer: Gossamer) -> None:
     """Report Meziantou #2620: no number of 296 digits."""
     until = 2_000_000_000.0
     queued = {DEFAULT_CRAWL: HostCrawl(NewQueues(queued=3))}
     crawl_folder.log.append([encode(CrawlDefined(at=1.0, scope="any()", max_depth=3))])
-    data = ["--data", str(crawl_folder.folder.path)]
     # The second one is without a limit.
     for delay in (86400.0, 1e300):
         politeness = Politeness(delay=delay, delay_until=until, last_took=0.1)
         row = HostRow(Site("a.example"), HOST, Condition.DELAYED, until, crawls=queued)
         row = replace(row, politeness=politeness)
         store_rows(crawl_folder, row, RobotsRow(HOST, RobotsRules(crawl_delay=1e300)))
-        transcript("hosts", *data)
-        transcript("hosts", "a.example", *data)
-        transcript("why", f"{HOST}/", *data)
+        gossamer("hosts")
+        gossamer("hosts", "a.example")
+        gossamer("why", f"{HOST}/")
 
 
-def test_one_host_is_explained(crawl_folder: Opened, transcript: Transcript) -> None:
+def test_one_host_is_explained(crawl_folder: Opened, gossamer: Gossamer) -> None:
     until = 2_000_000_000.0
     queued = {DEFAULT_CRAWL: HostCrawl(NewQueues(queued=3))}
     store_rows(
@@ -74,10 +72,8 @@ def test_one_host_is_explained(crawl_folder: Opened, transcript: Transcript) -> 
         RobotsRow(HOST, RobotsRules(lines="2 - /private", fetched_at=until)),
     )
     crawl_folder.log.append([encode(CrawlDefined(at=1.0, scope="any()", max_depth=3))])
-    command = ["hosts", "a.example", "--data", str(crawl_folder.folder.path)]
-    transcript(*command)
-    found = transcript.json(*command, "--json")
+    gossamer("hosts", "a.example")
+    found = gossamer.json("hosts", "a.example")
     assert found["until"] == until and found["host"]["queued"] == 3
-    transcript(*command, "--site", "a.example", status=2)
-    command[1] = "b.example"
-    transcript(*command, status=1)
+    gossamer("hosts", "a.example", "--site", "a.example", status=2)
+    gossamer("hosts", "b.example", status=1)

@@ -1,10 +1,6 @@
 """`gossamer identity`: what an operator publishes, written and checked over loopback."""
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -14,6 +10,7 @@ import console.identity_check
 from console.cli.main import main
 from gossamer.web.signatures import DIRECTORY_PATH, DIRECTORY_TYPE
 from services.fetcher.http.signing import read_signing_keys
+from tests.support.serving import NOTHING, Sent, serving
 
 SETTINGS = """
 [fetcher]
@@ -33,32 +30,12 @@ class Published:
         self.bodies = {path: (folder / path.lstrip("/")).read_bytes() for path in self.headers}
         self.redirects = dict[str, str]()
 
-
-@contextmanager
-def serving(published: Published) -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            path = "/index.html" if self.path == "/" else self.path
-            target, body = published.redirects.get(path), published.bodies.get(path)
-            self.send_response(302 if target else 200 if body is not None else 404)
-            if target:
-                self.send_header("Location", target)
-            for name, value in published.headers.get(path, {}).items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body or b"")
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            thread.join()
+    def answer(self, path: str) -> Sent:
+        path = "/index.html" if path == "/" else path
+        body, headers = self.bodies.get(path), self.headers.get(path, {})
+        if target := self.redirects.get(path):
+            return Sent(b"", 302, {"Location": target, **headers})
+        return NOTHING if body is None else Sent(body, 200, headers)
 
 
 @pytest.fixture
@@ -79,7 +56,7 @@ def write(config: Path, *more: str) -> Published:
 def check(
     config: Path, published: Published, capsys: pytest.CaptureFixture[str], status: int
 ) -> dict[str, tuple[bool, str]]:
-    with serving(published) as base:
+    with serving(published.answer) as base:
         capsys.readouterr()
         given = ["identity", "check", "--config", str(config), "--base", base]
         assert main([*given, "--json"]) == status

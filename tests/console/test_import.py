@@ -37,6 +37,7 @@ from services.frontier.tables.urls import HistoryRow
 from services.parser.dates import WEB_BEGAN_AT
 from tests.archive.crawled import archived_folder
 from tests.archive.harness import page
+from tests.console.gossamer import Gossamer
 from tests.flow.virtual import START, VirtualCrawl
 from tests.support.transcripts import Transcript
 
@@ -401,13 +402,13 @@ def test_import_that_is_repeated_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_command_appends_once_and_names_what_it_cannot_use(
-    tmp_path: Path, transcript: Transcript
+    tmp_path: Path, gossamer: Gossamer
 ) -> None:
-    data, file = tmp_path / "data", tmp_path / "old.warc.gz"
+    file = tmp_path / "old.warc.gz"
     file.write_bytes(write(Record(OLD), Record(HOME), Record("http://[bad/")))
-    transcript("seed", "--data", data, HOME)
-    transcript("import", "--data", data, "--visited", file, status=1)
-    with open_crawl(None, data) as crawl:
+    gossamer("seed", HOME)
+    gossamer("import", "--visited", file, status=1)
+    with open_crawl(None, gossamer.data) as crawl:
         records = crawl.log.tail([PAGES_FETCHED.name, URLS_DISCOVERED.name]).poll(0)
         kinds = [type(decode(record)) for record in records]
     assert sorted(kinds, key=str) == [PageFetched, PageFetched, UrlsDiscovered, UrlsDiscovered]
@@ -475,9 +476,6 @@ def test_large_body_is_a_blob(tmp_path: Path) -> None:
         assert isinstance(loaded, PageFetched) and loaded.body == large
 
 
-def test_folder_without_a_crawl_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_folder_without_a_crawl_is_refused(tmp_path: Path, gossamer: Gossamer) -> None:
     (tmp_path / "old.warc.gz").write_bytes(write(Record(OLD)))
-    assert main(["import", "--data", str(tmp_path), str(tmp_path / "old.warc.gz")]) != 0
-    assert "has no crawl" in capsys.readouterr().err
+    gossamer("import", tmp_path / "old.warc.gz", status=1)

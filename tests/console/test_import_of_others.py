@@ -15,9 +15,9 @@ from backports import zstd
 from gossamer.events import PageFetched, Purpose
 from gossamer.events.hazards import Hazard
 from inspection.crawls.crawl import open_crawl
+from tests.console.gossamer import Gossamer
 from tests.console.test_import import HOME, OLD, TEXT, make_importer, read, write
 from tests.console.test_import import Record as Written
-from tests.support.transcripts import Transcript
 
 GZIP_WITH_EXTRA = b"\x1f\x8b\x08\x04" + bytes(6)
 DATE, LATER = "2019-05-06T07:08:09Z", "2020-05-06T07:08:09Z"
@@ -833,10 +833,10 @@ def test_bytes_say_what_a_file_is(tmp_path: Path, name: str) -> None:
 
 
 def test_command_names_what_it_leaves_out_and_its_status_says_so(
-    tmp_path: Path, transcript: Transcript
+    tmp_path: Path, gossamer: Gossamer
 ) -> None:
     """webrecorder/webrecorder-player#96: nothing was said, and the status was 0."""
-    data, file = tmp_path / "data", tmp_path / "others.warc"
+    file = tmp_path / "others.warc"
     file.write_bytes(
         b"".join(
             (
@@ -848,20 +848,20 @@ def test_command_names_what_it_leaves_out_and_its_status_says_so(
             )
         )
     )
-    transcript("seed", "--data", data, HOME)
-    transcript("import", "--data", data, file, status=3)
-    with open_crawl(None, data) as crawl:
+    gossamer("seed", HOME)
+    gossamer("import", file, status=3)
+    with open_crawl(None, gossamer.data) as crawl:
         assert crawl.definition() is not None
 
 
 def test_command_succeeds_if_only_records_about_a_crawl_are_skipped(
-    tmp_path: Path, transcript: Transcript
+    tmp_path: Path, gossamer: Gossamer
 ) -> None:
     """Each WARC file of wget has its log, and the status was 3."""
-    data, file = tmp_path / "data", tmp_path / "wget.warc"
+    file = tmp_path / "wget.warc"
     log = record("resource", TEXT, url="metadata://gnu.org/software/wget/warc/wget.log")
     file.write_bytes(record("response", http()) + log)
-    transcript("seed", "--data", data, HOME)
-    transcript("import", "--data", data, file)
-    with open_crawl(None, data) as crawl:
+    gossamer("seed", HOME)
+    gossamer("import", file)
+    with open_crawl(None, gossamer.data) as crawl:
         assert crawl.definition() is not None

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import ssl
 import subprocess
 import sys
@@ -30,6 +29,7 @@ from inspection.crawls.notices import Notice, read_notices
 from services.frontier.totals.daily import DailyTallyRow
 from services.frontier.totals.tally import TallyRow
 from tests.kernel.test_claims import Owner
+from tests.servers import free_ports
 from tests.support.receivers import HookServer, MailServer
 from tests.support.waiting import HANG_TIMEOUT, until
 
@@ -347,7 +347,7 @@ def _run_console(crawl: Crawl, settings: Path, happened: Callable[[], Any]) -> N
     """Run `gossamer console` until *happened*, and kill it."""
     command = [
         sys.executable, "-m", "console.cli.main", "console", "--config", str(settings),
-        "--data", str(crawl.folder.path), "--port", str(_free_port()),
+        "--data", str(crawl.folder.path), "--port", str(free_ports(1)),
     ]  # fmt: skip
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -355,8 +355,3 @@ def _run_console(crawl: Crawl, settings: Path, happened: Callable[[], Any]) -> N
             until(happened, "the console has sent what it can")
         finally:
             os.kill(process.pid, signal.SIGKILL)
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])

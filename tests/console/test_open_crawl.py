@@ -78,15 +78,12 @@ def test_pages_of_a_fleet_are_the_newest_of_each_url(
 
 
 def test_named_folder_comes_before_the_fleet(
-    fleet: KafkaLog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    fleet: KafkaLog, tmp_path: Path, transcript: Transcript
 ) -> None:
-    folder = tmp_path / "folder"
-    assert main(["seed", "--data", str(folder), "http://a.example/"]) == 0
-    assert str(folder) in capsys.readouterr().out
+    transcript("seed", "--data", tmp_path / "folder", "http://a.example/")
     assert drain(fleet.tail(["seeds"])) == []
     for command in (["pages"], ["why", "http://a.example/"]):
-        assert main([*command, "--data", str(tmp_path / "none")]) == 1
-        assert "has no crawl" in capsys.readouterr().err
+        transcript(*command, "--data", tmp_path / "none", status=1)
 
 
 def test_seeds_go_to_the_fleet(fleet: KafkaLog, transcript: Transcript) -> None:
@@ -103,10 +100,9 @@ def test_seeds_go_to_the_fleet(fleet: KafkaLog, transcript: Transcript) -> None:
 
 
 def test_command_that_needs_the_store_reports_its_absence(
-    fleet: KafkaLog, capsys: pytest.CaptureFixture[str]
+    fleet: KafkaLog, transcript: Transcript
 ) -> None:
-    assert main(["why", "http://a.example/"]) == 2
-    assert "cassandra.hosts is empty" in capsys.readouterr().err
+    transcript("why", "http://a.example/", status=2)
 
 
 def test_store_of_a_fleet_is_opened_once(

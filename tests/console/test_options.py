@@ -88,24 +88,18 @@ def test_bad_usage_returns_2(transcript: Transcript) -> None:
     assert ended.value.code == 2
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["crawl", "--max-page", "5", "a.example"], "--max-page: did you mean --max-pages?"),
-        (["why", "--verbos", "a.example"], "--verbos: did you mean --verbose?"),
-        (["dead-letters", "list", "--jso"], "--jso: did you mean --json?"),
-        (["status", "--nonsense"], "unknown option --nonsense\n"),
-        (["statu"], "unknown command statu: did you mean status?"),
-        (["status", "a.example"], "unexpected argument: a.example"),
-    ],
-)
 def test_abbreviated_options_and_commands_are_refused_with_the_full_name(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    transcript: Transcript,
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert ended.value.code == 2
-    assert message in capsys.readouterr().err
+    for words in (
+        ("crawl", "--max-page", "5", "a.example"),
+        ("why", "--verbos", "a.example"),
+        ("dead-letters", "list", "--jso"),
+        ("status", "--nonsense"),
+        ("statu",),
+        ("status", "a.example"),
+    ):
+        transcript(*words, status=2)
 
 
 def test_help_lists_the_commands_in_groups(capsys: pytest.CaptureFixture[str]) -> None:

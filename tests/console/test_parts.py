@@ -1,10 +1,7 @@
 """`gossamer sites SITE` and `gossamer release`: the parts of a site, and their parked URLs."""
 
-from pathlib import Path
-
 from gossamer.events import DEFAULT_CRAWL, ReleaseRequested
 from gossamer.web.url import HostKey, Site
-from inspection.basics.folder import Folder
 from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostCrawl, HostRow, HostTotals, NewQueues
 from services.frontier.tables.sites import (
@@ -22,15 +19,13 @@ from services.frontier.worth.worth import (
     record_links,
     record_visit,
 )
-from tests.console.requests import RequestCommand
-from tests.runtime.processors import events
-from tests.support.transcripts import Transcript
+from tests.console.gossamer import Gossamer
 
 SITE, HOST = Site("a.example"), HostKey("http://a.example")
 CALENDAR = f"{HOST}/calendar/"
 
 
-def store_site(command: RequestCommand) -> None:
+def store_site(command: Gossamer) -> None:
     """Store a site with a parked calendar, and with URLs over its budget."""
     worth = SiteWorth()
     for n in range(20):
@@ -54,16 +49,14 @@ def store_site(command: RequestCommand) -> None:
     )
 
 
-def released(command: RequestCommand) -> list[tuple[str, tuple[str, ...]]]:
+def released(command: Gossamer) -> list[tuple[str, tuple[str, ...]]]:
     """Return the site and the parts of each release on the log."""
-    found = events(Folder(command.data).open().log, "urls.admitted")
+    found = command.events("urls.admitted")
     return [(event.site, event.parts) for event in found if isinstance(event, ReleaseRequested)]
 
 
-def test_parts_of_a_site_are_shown_with_worth_and_parked_urls(
-    tmp_path: Path, transcript: Transcript
-) -> None:
-    sites = RequestCommand("sites", tmp_path / "data", transcript)
+def test_parts_of_a_site_are_shown_with_worth_and_parked_urls(seeded: Gossamer) -> None:
+    sites = seeded.command("sites")
     sites(SITE, status=1)
     store_site(sites)
     sites(SITE)
@@ -73,8 +66,8 @@ def test_parts_of_a_site_are_shown_with_worth_and_parked_urls(
     assert {part["name"]: part["parked"] for part in found["parts"]}[CALENDAR] == 7
 
 
-def test_parked_parts_are_released_by_name_or_all(tmp_path: Path, transcript: Transcript) -> None:
-    release = RequestCommand("release", tmp_path / "data", transcript)
+def test_parked_parts_are_released_by_name_or_all(seeded: Gossamer) -> None:
+    release = seeded.command("release")
     release(SITE, status=1)
     store_site(release)
     release(SITE, CALENDAR)
@@ -82,17 +75,15 @@ def test_parked_parts_are_released_by_name_or_all(tmp_path: Path, transcript: Tr
     assert released(release) == [(SITE, (CALENDAR,)), (SITE, ())]
 
 
-def test_unknown_part_is_refused_with_the_names_of_the_parked_ones(
-    tmp_path: Path, transcript: Transcript
-) -> None:
-    release = RequestCommand("release", tmp_path / "data", transcript)
+def test_unknown_part_is_refused_with_the_names_of_the_parked_ones(seeded: Gossamer) -> None:
+    release = seeded.command("release")
     store_site(release)
     release(SITE, f"{HOST}/other/", status=2)
     assert released(release) == []
 
 
-def test_parked_url_is_parked_with_the_reason(tmp_path: Path, transcript: Transcript) -> None:
-    why, url = RequestCommand("why", tmp_path / "data", transcript), f"{CALENDAR}1"
+def test_parked_url_is_parked_with_the_reason(seeded: Gossamer) -> None:
+    why, url = seeded.command("why"), f"{CALENDAR}1"
     reason = low_worth_reason(CALENDAR, SITE)
     why.store_rows(UrlRow(DEFAULT_CRAWL, HOST, url, "low_worth", 1.0, reason=reason))
     assert why.json(url)["state"] == "parked"

@@ -18,8 +18,8 @@ from services.frontier.totals.daily import (
     HazardExamplesRow,
     Stage,
 )
+from tests.console.gossamer import Gossamer
 from tests.support.rows import put_rows
-from tests.support.transcripts import Transcript
 
 AT = 20_000 * DAY
 HOSTILE = "http://a.example/\x1b]0;owned\x07"
@@ -63,18 +63,18 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_first_sentence_answers_and_lines_fit_into_80_columns(
-    data: Path, transcript: Transcript
+    data: Path, gossamer: Gossamer
 ) -> None:
-    _, *lines = transcript("report", "--data", data).splitlines()
+    _, *lines = gossamer("report").splitlines()
     assert [line for line in lines if len(line) > 80 or not line.isprintable()] == []
 
 
-def test_advice_names_figures_and_settings(data: Path, transcript: Transcript) -> None:
-    transcript("report", "--data", data, "--advice", "--day", "2024-10-04")
+def test_advice_names_figures_and_settings(data: Path, gossamer: Gossamer) -> None:
+    gossamer("report", "--advice", "--day", "2024-10-04")
 
 
-def test_empty_period_is_said(data: Path, transcript: Transcript) -> None:
-    transcript("report", "--data", data, "--day", "2001-01-01")
+def test_empty_period_is_said(data: Path, gossamer: Gossamer) -> None:
+    gossamer("report", "--day", "2001-01-01")
 
 
 def test_html_is_one_file_without_markup_of_the_web(
@@ -93,9 +93,9 @@ def test_html_is_one_file_without_markup_of_the_web(
         assert markup not in shown, markup
 
 
-def test_bad_period_is_refused(data: Path, transcript: Transcript) -> None:
+def test_bad_period_is_refused(data: Path, gossamer: Gossamer) -> None:
     for words in (("--day", "monday"), ("--day", "2024-10-04", "--days", "2"), ("--days", "0")):
-        transcript("report", "--data", data, *words, status=2)
+        gossamer("report", *words, status=2)
 
 
 @pytest.mark.parametrize(

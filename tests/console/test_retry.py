@@ -1,7 +1,5 @@
 """`gossamer retry`: the hosts and URLs that it retries, and its answers."""
 
-from pathlib import Path
-
 import pytest
 
 from gossamer.events import DEFAULT_CRAWL, Outcome
@@ -9,13 +7,12 @@ from gossamer.web.url import HostKey, Site
 from services.frontier.tables.conditions import Condition
 from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.urls import UrlRow
-from tests.console.requests import RequestCommand
-from tests.support.transcripts import Transcript
+from tests.console.gossamer import Gossamer
 
 
 @pytest.fixture
-def retry(tmp_path: Path, transcript: Transcript) -> RequestCommand:
-    return RequestCommand("retry", tmp_path / "data", transcript)
+def retry(seeded: Gossamer) -> Gossamer:
+    return seeded.command("retry")
 
 
 def failing_host(host: HostKey, by: Outcome = Outcome.HOST_DOWN) -> HostRow:
@@ -28,7 +25,7 @@ def url_row(url: str, outcome: str) -> UrlRow:
     return UrlRow(DEFAULT_CRAWL, HostKey("http://a.example"), url, outcome, at=1.0)
 
 
-def test_failed_host_is_retried_on_all_its_schemes(retry: RequestCommand) -> None:
+def test_failed_host_is_retried_on_all_its_schemes(retry: Gossamer) -> None:
     retry.store_rows(
         failing_host(HostKey("http://a.example")), failing_host(HostKey("https://a.example"))
     )
@@ -38,7 +35,7 @@ def test_failed_host_is_retried_on_all_its_schemes(retry: RequestCommand) -> Non
     assert sorted(hosts) == ["http://a.example", "http://a.example", "https://a.example"]
 
 
-def test_hosts_with_retry_after_or_without_failure_are_not_retried(retry: RequestCommand) -> None:
+def test_hosts_with_retry_after_or_without_failure_are_not_retried(retry: Gossamer) -> None:
     retry.store_rows(
         failing_host(HostKey("http://a.example"), Outcome.BUSY),
         HostRow(Site("a.example"), HostKey("http://b.a.example")),
@@ -49,7 +46,7 @@ def test_hosts_with_retry_after_or_without_failure_are_not_retried(retry: Reques
     assert retry.requests() == []
 
 
-def test_only_failed_urls_are_retried(retry: RequestCommand) -> None:
+def test_only_failed_urls_are_retried(retry: Gossamer) -> None:
     retry.store_rows(
         url_row("http://a.example/gone", Outcome.GONE),
         url_row("http://a.example/page", Outcome.PAGE),
@@ -59,7 +56,7 @@ def test_only_failed_urls_are_retried(retry: RequestCommand) -> None:
     assert retry.requests() == [("a.example", "http://a.example", ("http://a.example/gone",))]
 
 
-def test_outcome_chooses_all_its_urls_by_host(retry: RequestCommand) -> None:
+def test_outcome_chooses_all_its_urls_by_host(retry: Gossamer) -> None:
     many = [f"http://a.example/{n:05}" for n in range(2500)]
     retry.store_rows(*(url_row(url, Outcome.BROKEN) for url in many))
     retry.store_rows(url_row("http://a.example/x", Outcome.GONE))
@@ -69,11 +66,11 @@ def test_outcome_chooses_all_its_urls_by_host(retry: RequestCommand) -> None:
     retry("--outcome", "busy", status=1)
 
 
-def test_invalid_arguments_are_refused(retry: RequestCommand) -> None:
+def test_invalid_arguments_are_refused(retry: Gossamer) -> None:
     for words in ([], ["a.example", "--outcome", "gone"], ["http://"]):
         retry(*words, status=2)
 
 
-def test_outcomes_that_are_not_failures_are_refused(retry: RequestCommand) -> None:
+def test_outcomes_that_are_not_failures_are_refused(retry: Gossamer) -> None:
     for outcome in ("page", "redirect", "unvisited", "trap_depth"):
         retry("--outcome", outcome, status=2)

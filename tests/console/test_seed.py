@@ -6,81 +6,68 @@ from pathlib import Path
 import pytest
 
 from gossamer.events import CrawlDefined, Party, SeedAdded
-from inspection.basics.folder import Folder
-from tests.runtime.processors import events
-from tests.support.transcripts import Transcript
-
-
-class SeedCommand:
-    """`gossamer seed` on one folder."""
-
-    def __init__(self, data: Path, transcript: Transcript) -> None:
-        self.data, self._transcript = data, transcript
-
-    def __call__(self, *arguments: str, status: int = 0) -> None:
-        """Run the command, and add it to the transcript."""
-        self._transcript("seed", "--data", self.data, *arguments, status=status)
-
-    def seeds(self) -> list[tuple[str, int]]:
-        log = Folder(self.data).open().log
-        found = [event for event in events(log, "seeds") if isinstance(event, SeedAdded)]
-        return sorted((seed.url, seed.priority) for seed in found)
-
-    def crawl(self) -> CrawlDefined:
-        (crawl,) = events(Folder(self.data).open().log, "control")
-        assert isinstance(crawl, CrawlDefined)
-        return crawl
+from tests.console.gossamer import Gossamer
 
 
 @pytest.fixture
-def seed(tmp_path: Path, transcript: Transcript) -> SeedCommand:
-    """Return the command on a folder that does not exist yet."""
-    return SeedCommand(tmp_path / "data", transcript)
+def seed(gossamer: Gossamer) -> Gossamer:
+    return gossamer.command("seed")
 
 
-def test_first_seeds_define_the_crawl(seed: SeedCommand) -> None:
+def seeds(seed: Gossamer) -> list[tuple[str, int]]:
+    found = [event for event in seed.events("seeds") if isinstance(event, SeedAdded)]
+    return sorted((event.url, event.priority) for event in found)
+
+
+def crawl_of(seed: Gossamer) -> CrawlDefined:
+    (crawl,) = seed.events("control")
+    assert isinstance(crawl, CrawlDefined)
+    return crawl
+
+
+def test_first_seeds_define_the_crawl(seed: Gossamer) -> None:
     seed("http://www.a.example/x#y", "b.example")
-    assert seed.seeds() == [("http://www.a.example/x", 0), ("https://b.example/", 0)]
-    crawl = seed.crawl()
+    assert seeds(seed) == [("http://www.a.example/x", 0), ("https://b.example/", 0)]
+    crawl = crawl_of(seed)
     assert (crawl.max_depth, crawl.paused, crawl.max_pages) == (16, False, 0)
     assert crawl.at > 0
 
 
-def test_later_seeds_keep_the_definition(seed: SeedCommand) -> None:
+def test_later_seeds_keep_the_definition(seed: Gossamer) -> None:
     seed("http://a.example/", "--depth", "3")
-    before = seed.crawl()
+    before = crawl_of(seed)
     seed("http://www.a.example/2")
-    assert seed.crawl() == before
-    assert len(seed.seeds()) == 2
+    assert crawl_of(seed) == before
+    assert len(seeds(seed)) == 2
 
 
-def test_seed_out_of_scope_is_refused_with_the_rule(seed: SeedCommand) -> None:
+def test_seed_out_of_scope_is_refused_with_the_rule(seed: Gossamer) -> None:
     seed("http://a.example/")
     seed("http://a.example/2", "http://b.example/", status=2)
-    assert [url for url, _ in seed.seeds()] == ["http://a.example/"], "none of them"
+    assert [url for url, _ in seeds(seed)] == ["http://a.example/"], "none of them"
     seed("http://b.example/", "--depth", "2", status=2)
-    assert seed.crawl().max_depth == 16
+    assert crawl_of(seed).max_depth == 16
 
 
-def test_scope_and_depth_change_the_definition(seed: SeedCommand) -> None:
+def test_scope_and_depth_change_the_definition(seed: Gossamer) -> None:
     seed("http://a.example/")
     both = "domain('a.example', 'b.example')"
     seed("http://b.example/", "--scope", both)
     seed("c.example", "--scope", "any", "--depth", "0")
     seed("a.example", "d.example", "--scope", "site")
     seed("www.d.example", "--scope", "host")
-    assert seed.crawl().max_depth == 0
+    assert crawl_of(seed).max_depth == 0
 
 
-def test_seeds_of_a_file_have_the_priority(seed: SeedCommand, tmp_path: Path) -> None:
+def test_seeds_of_a_file_have_the_priority(seed: Gossamer, tmp_path: Path) -> None:
     file = tmp_path / "seeds.txt"
     file.write_text("# some\nhttp://a.example/1\n\nhttp://a.example/2\n")
     seed("http://a.example/0", "--file", str(file), "--priority", "-5")
-    assert seed.seeds() == [(f"http://a.example/{n}", -5) for n in range(3)]
+    assert seeds(seed) == [(f"http://a.example/{n}", -5) for n in range(3)]
 
 
 def test_invalid_lines_are_reported_and_the_other_seeds_are_added(
-    seed: SeedCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    seed: Gossamer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines = "\ufeffhttp://a.example/{0}1\nnonsense\nhttp://a.example/{0}2\nftp://a.example/\n"
     file = tmp_path / "seeds.txt"
@@ -90,17 +77,17 @@ def test_invalid_lines_are_reported_and_the_other_seeds_are_added(
     seed("--file", str(file))
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(lines.format("s").encode())))
     seed("--file", "-")
-    assert seed.seeds() == [(f"http://a.example/{name}", 0) for name in ("f1", "f2", "s1", "s2")]
+    assert seeds(seed) == [(f"http://a.example/{name}", 0) for name in ("f1", "f2", "s1", "s2")]
 
 
-def test_list_without_a_valid_line_is_refused(seed: SeedCommand, tmp_path: Path) -> None:
+def test_list_without_a_valid_line_is_refused(seed: Gossamer, tmp_path: Path) -> None:
     file = tmp_path / "seeds.txt"
     file.write_text("".join(f"nonsense {number}\n" for number in range(22)))
     seed("--file", str(file), status=2)
     assert not seed.data.exists()
 
 
-def test_invalid_arguments_change_nothing(seed: SeedCommand) -> None:
+def test_invalid_arguments_change_nothing(seed: Gossamer) -> None:
     for arguments in (
         [],
         ["http://a.example/", "--priority", "101"],
@@ -113,21 +100,21 @@ def test_invalid_arguments_change_nothing(seed: SeedCommand) -> None:
     ):
         seed(*arguments, status=2)
     seed("http://c.example/")
-    assert seed.seeds() == [("http://c.example/", 0)]
-    assert seed.crawl().scope == "domain('c.example')"
+    assert seeds(seed) == [("http://c.example/", 0)]
+    assert crawl_of(seed).scope == "domain('c.example')"
 
 
-def test_revisits_change_the_definition(seed: SeedCommand) -> None:
+def test_revisits_change_the_definition(seed: Gossamer) -> None:
     seed("http://a.example/")
     seed("--revisit", "optimal", "--budget", "5000", "--discovery-share", "0.25")
-    crawl = seed.crawl()
+    crawl = crawl_of(seed)
     assert (crawl.revisit, crawl.budget, crawl.discovery_share) == ("optimal", 5000.0, 0.25)
     seed("http://a.example/2")
     seed("--revisit", "fixed:12h", "--budget", "0")
-    assert (seed.crawl().revisit, seed.crawl().scope) == ("fixed:12h", "domain('a.example')")
+    assert (crawl_of(seed).revisit, crawl_of(seed).scope) == ("fixed:12h", "domain('a.example')")
 
 
-def test_invalid_revisits_change_nothing(seed: SeedCommand) -> None:
+def test_invalid_revisits_change_nothing(seed: Gossamer) -> None:
     seed("http://a.example/", "--revisit", "fixed:1d")
     for arguments in (
         ["--revisit", "often"],
@@ -137,67 +124,66 @@ def test_invalid_revisits_change_nothing(seed: SeedCommand) -> None:
         ["--discovery-share", "2"],
     ):
         seed(*arguments, status=2)
-    assert seed.crawl().revisit == "fixed:1d"
+    assert crawl_of(seed).revisit == "fixed:1d"
 
 
-def test_crawl_refuses_an_invalid_policy(tmp_path: Path, transcript: Transcript) -> None:
-    data = tmp_path / "data"
-    words = ["crawl", "--data", str(data), "--contact", "a@a.example", "http://a.example/"]
-    transcript(*words, "--revisit", "nonsense", status=2)
-    assert not data.exists()
+def test_crawl_refuses_an_invalid_policy(gossamer: Gossamer) -> None:
+    words = ["crawl", "--contact", "a@a.example", "http://a.example/"]
+    gossamer(*words, "--revisit", "nonsense", status=2)
+    assert not gossamer.data.exists()
 
 
 def test_scope_and_depth_of_the_settings_hold_for_a_new_crawl(
-    seed: SeedCommand, tmp_path: Path
+    seed: Gossamer, tmp_path: Path
 ) -> None:
     file = tmp_path / "crawl.toml"
     file.write_text("[crawl]\nscope = \"host('a.example')\"\nmax_depth = 2\n")
     seed("http://www.a.example/", "--config", str(file), status=2)
     seed("http://a.example/", "--config", str(file))
-    assert (seed.crawl().scope, seed.crawl().max_depth) == ("host('a.example')", 2)
+    assert (crawl_of(seed).scope, crawl_of(seed).max_depth) == ("host('a.example')", 2)
 
 
-def test_party_has_its_own_scope_and_depth(seed: SeedCommand) -> None:
+def test_party_has_its_own_scope_and_depth(seed: Gossamer) -> None:
     seed("http://a.example/", "--scope", "any")
     seed(
         "http://b.example/", "--party", "news", "--scope", "site", "--depth", "2",
         "--external-links", "none",
     )  # fmt: skip
-    crawl = seed.crawl()
+    crawl = crawl_of(seed)
     assert crawl.parties == {"news": Party("domain('b.example')", 2, "none")}
     assert (crawl.scope, crawl.max_depth, crawl.external_links) == ("any()", 16, "deep")
     seed("--party", "news", "--depth", "3")
-    assert seed.crawl().parties == {"news": Party("domain('b.example')", 3, "none")}
+    assert crawl_of(seed).parties == {"news": Party("domain('b.example')", 3, "none")}
     seed("http://c.example/", "--party", "news", status=2)
 
 
-def test_new_definition_keeps_parties_and_choices(seed: SeedCommand) -> None:
+def test_new_definition_keeps_parties_and_choices(seed: Gossamer) -> None:
     seed("http://a.example/", "--party", "one", "--depth", "1", "--relevant", "language('pt')")
     seed("http://a.example/2", "--depth", "9", "--external-links", "home")
     seed("--no-follow-irrelevant")
-    crawl = seed.crawl()
+    crawl = crawl_of(seed)
     assert (crawl.max_depth, crawl.parties["one"].max_depth) == (9, 1)
     assert (crawl.relevant, crawl.follow_irrelevant) == ("language('pt')", False)
     assert crawl.external_links == "home"
 
 
-def test_invalid_expression_is_refused(seed: SeedCommand) -> None:
+def test_invalid_expression_is_refused(seed: Gossamer) -> None:
     seed("http://a.example/", "--relevant", "language(pt)", status=2)
 
 
-def test_purposes_change_the_definition(seed: SeedCommand) -> None:
+def test_purposes_change_the_definition(seed: Gossamer) -> None:
     seed("http://a.example/")
-    before = seed.crawl()
+    before = crawl_of(seed)
     assert (before.purposes, before.usage_disallowed) == (("search",), "do not fetch")
     seed("--purposes", "search, train-ai", "--usage-disallowed", "fetch and do not publish")
-    crawl = seed.crawl()
+    crawl = crawl_of(seed)
     assert crawl.purposes == ("search", "train-ai")
     assert (crawl.usage_disallowed, crawl.usage_unknown) == ("fetch and do not publish", "fetch")
     seed("--purposes", "")
-    assert seed.crawl().purposes == ()
+    assert crawl_of(seed).purposes == ()
 
 
-def test_impossible_purposes_are_refused(seed: SeedCommand) -> None:
+def test_impossible_purposes_are_refused(seed: Gossamer) -> None:
     seed("http://a.example/", "--purposes", "training", status=2)
     stricter = ("--usage-disallowed", "fetch", "--usage-unknown", "do not fetch")
     seed("http://a.example/", *stricter, status=2)

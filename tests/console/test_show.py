@@ -2,7 +2,6 @@
 
 import gzip
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,8 +22,8 @@ from services.frontier.tables.urls import HistoryRow
 from services.parser.options import Options
 from services.parser.wiring import options_of
 from tests.console.archived import DAY, HOST, PAGE, START, Archived
-from tests.console.served import Client, client_of, make_api
-from tests.support.transcripts import Transcript
+from tests.console.gossamer import Gossamer
+from tests.console.served import Client
 
 FILLER = "Some words that are equal in both versions of the page. " * 8
 HTML = ("Content-Type", "text/html; charset=utf-8")
@@ -55,19 +54,13 @@ def data(tmp_path: Path) -> Path:
     return archived.end()
 
 
-def run(data: Path, transcript: Transcript, *words: str, status: int = 0) -> str:
-    return transcript(*words, "--data", data, status=status)
+def test_show_prints_a_summary_and_the_main_text(data: Path, gossamer: Gossamer) -> None:
+    gossamer("show", PAGE, "--at", AFTER[2])
 
 
-def test_show_prints_a_summary_and_the_main_text(data: Path, transcript: Transcript) -> None:
-    run(data, transcript, "show", PAGE, "--at", AFTER[2])
-
-
-def test_show_of_a_304_has_the_text_of_the_earlier_capture(
-    data: Path, transcript: Transcript
-) -> None:
-    run(data, transcript, "show", PAGE, "--at", AFTER[3])
-    run(data, transcript, "show", PAGE, "--at", AFTER[3], "--text")
+def test_show_of_a_304_has_the_text_of_the_earlier_capture(data: Path, gossamer: Gossamer) -> None:
+    gossamer("show", PAGE, "--at", AFTER[3])
+    gossamer("show", PAGE, "--at", AFTER[3], "--text")
 
 
 def test_headers_are_escaped_and_raw_bytes_are_not(
@@ -84,46 +77,46 @@ def test_headers_are_escaped_and_raw_bytes_are_not(
 
 
 def test_raw_bytes_are_not_written_to_a_terminal(
-    data: Path, transcript: Transcript, monkeypatch: pytest.MonkeyPatch
+    data: Path, gossamer: Gossamer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    run(data, transcript, "show", PAGE, "--raw", status=2)
+    gossamer("show", PAGE, "--raw", status=2)
 
 
-def test_error_page_has_a_text_and_is_not_compared(data: Path, transcript: Transcript) -> None:
-    run(data, transcript, "show", PAGE, "--text")
-    run(data, transcript, "diff", PAGE)
+def test_error_page_has_a_text_and_is_not_compared(data: Path, gossamer: Gossamer) -> None:
+    gossamer("show", PAGE, "--text")
+    gossamer("diff", PAGE)
 
 
-def test_time_before_the_first_capture_names_it(data: Path, transcript: Transcript) -> None:
-    run(data, transcript, "show", PAGE, "--at", "2020-01-01", status=1)
-    run(data, transcript, "diff", PAGE, "--to", "2020-01-01", status=1)
+def test_time_before_the_first_capture_names_it(data: Path, gossamer: Gossamer) -> None:
+    gossamer("show", PAGE, "--at", "2020-01-01", status=1)
+    gossamer("diff", PAGE, "--to", "2020-01-01", status=1)
 
 
-def test_url_without_captures_is_reported(data: Path, transcript: Transcript) -> None:
-    run(data, transcript, "show", f"{HOST}/other", status=1)
+def test_url_without_captures_is_reported(data: Path, gossamer: Gossamer) -> None:
+    gossamer("show", f"{HOST}/other", status=1)
 
 
 def test_diff_compares_the_newest_version_with_the_last_other_body(
-    data: Path, transcript: Transcript
+    data: Path, gossamer: Gossamer
 ) -> None:
-    run(data, transcript, "diff", PAGE)
-    run(data, transcript, "diff", PAGE, "--html")
+    gossamer("diff", PAGE)
+    gossamer("diff", PAGE, "--html")
 
 
-def test_diff_between_two_times(data: Path, transcript: Transcript) -> None:
+def test_diff_between_two_times(data: Path, gossamer: Gossamer) -> None:
     words = ("diff", PAGE, "--from", AFTER[0], "--to", AFTER[1])
-    run(data, transcript, *words)
-    run(data, transcript, "diff", PAGE, "--to", AFTER[0], status=1)
-    run(data, transcript, "diff", PAGE, "--from", "2020-01-01", status=1)
+    gossamer(*words)
+    gossamer("diff", PAGE, "--to", AFTER[0], status=1)
+    gossamer("diff", PAGE, "--from", "2020-01-01", status=1)
 
 
-def test_damaged_file_is_named(data: Path, transcript: Transcript) -> None:
+def test_damaged_file_is_named(data: Path, gossamer: Gossamer) -> None:
     path = sorted((data / "warc").glob("*.warc.gz"))[2]
     path.write_bytes(path.read_bytes()[:600])
-    run(data, transcript, "show", PAGE, "--at", AFTER[2], status=1)
+    gossamer("show", PAGE, "--at", AFTER[2], status=1)
     path.unlink()
-    run(data, transcript, "show", PAGE, "--raw", "--at", AFTER[2], status=1)
+    gossamer("show", PAGE, "--raw", "--at", AFTER[2], status=1)
 
 
 def test_file_in_a_volume_is_read_there(data: Path, tmp_path: Path) -> None:
@@ -137,7 +130,7 @@ def test_file_in_a_volume_is_read_there(data: Path, tmp_path: Path) -> None:
         assert read_version(moved, PAGE).capture.status == 404
 
 
-def test_record_of_another_url_is_refused(data: Path, transcript: Transcript) -> None:
+def test_record_of_another_url_is_refused(data: Path, gossamer: Gossamer) -> None:
     opened = Folder(data).open()
     rows = opened.store.table(CaptureRow).scan((DEFAULT_CRAWL, PAGE))
     opened.store.table(CaptureRow).put(
@@ -154,18 +147,18 @@ def test_record_of_another_url_is_refused(data: Path, transcript: Transcript) ->
     )
     opened.store.flush()
     opened.database.close()
-    run(data, transcript, "show", f"{HOST}/q", "--raw", status=1)
+    gossamer("show", f"{HOST}/q", "--raw", status=1)
 
 
-def test_history_names_size_and_capture(data: Path, transcript: Transcript) -> None:
+def test_history_names_size_and_capture(data: Path, gossamer: Gossamer) -> None:
     opened = Folder(data).open()
     for number in (0.5, 1, 2):
         row = HistoryRow(DEFAULT_CRAWL, PAGE, START + number * DAY, Outcome.PAGE, 200, size=2500)
         opened.store.table(HistoryRow).put(row)
     opened.store.flush()
     opened.database.close()
-    run(data, transcript, "history", PAGE)
-    found = transcript.json_lines("history", PAGE, "--json", "--data", data)
+    gossamer("history", PAGE)
+    found = gossamer.json_lines("history", PAGE)
     # Two captures are newer than the visits, and the first one is older.
     assert [bool(visit["capture"]) for visit in found] == [True, True, True, True, False, True]
     assert found[2]["capture"]["record_type"] == "response"
@@ -181,21 +174,13 @@ def test_options_of_a_folder_are_the_defaults_of_the_settings() -> None:
     assert Options() == options_of(Settings())
 
 
-@pytest.fixture
-def client(data: Path) -> Iterator[Client]:
-    with client_of(make_api(data)) as client:
-        yield client
-
-
-def test_api_has_the_data_of_the_commands(
-    client: Client, data: Path, transcript: Transcript
-) -> None:
+def test_api_has_the_data_of_the_commands(client: Client, data: Path, gossamer: Gossamer) -> None:
     at = START + 2.5 * DAY
     version = client.get("/v1/crawls/default/capture", params={"url": PAGE, "at": at}).json()
-    assert version == transcript.json("show", PAGE, "--at", AFTER[2], "--json", "--data", data)
+    assert version == gossamer.json("show", PAGE, "--at", AFTER[2])
     assert version["text_kind"] == "main" and "12 €" in version["text"]
     difference = client.get("/v1/crawls/default/diff", params={"url": PAGE}).json()
-    assert difference == transcript.json("diff", PAGE, "--json", "--data", data)
+    assert difference == gossamer.json("diff", PAGE)
     assert {"kind": "removed", "text": "10 "} in difference["pieces"]
     missing = client.get("/v1/crawls/default/capture", params={"url": f"{HOST}/other"})
     assert missing.status_code == 404 and "was not archived" in missing.json()["detail"]

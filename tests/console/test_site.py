@@ -4,16 +4,12 @@ from pathlib import Path
 
 import trustme
 
-from tests.support.transcripts import Transcript
+from tests.console.gossamer import Gossamer
 
 
-def test_quiet_hours_are_set_shown_and_removed(tmp_path: Path, transcript: Transcript) -> None:
-    data = str(tmp_path / "data")
-
-    def run(*arguments: str, status: int = 0) -> str:
-        return transcript("site", "--data", data, *arguments, status=status)
-
-    transcript("seed", "--data", data, "https://www.a.example/")
+def test_quiet_hours_are_set_shown_and_removed(gossamer: Gossamer) -> None:
+    run = gossamer.command("site")
+    gossamer("seed", "https://www.a.example/")
     run("a.example")
     run("https://www.a.example/x", "--quiet", "22:00-6:30")
     run("www.a.example")
@@ -25,16 +21,12 @@ def test_quiet_hours_are_set_shown_and_removed(tmp_path: Path, transcript: Trans
 
 
 def test_settings_of_a_site_are_kept_until_they_are_removed(
-    tmp_path: Path, transcript: Transcript
+    gossamer: Gossamer, tmp_path: Path
 ) -> None:
-    data = str(tmp_path / "data")
+    run = gossamer.command("site")
     authority = tmp_path / "ca.pem"
     trustme.CA().cert_pem.write_to_path(str(authority))
-
-    def run(*arguments: str, command: str = "site", status: int = 0) -> str:
-        return transcript(command, "--data", data, *arguments, status=status)
-
-    run("https://www.a.example/", command="seed")
+    gossamer("seed", "https://www.a.example/")
     run()
     run("www.a.example", "--delay", "5")
     run("a.example", "--delay", "0.2", "--ours")
@@ -43,8 +35,8 @@ def test_settings_of_a_site_are_kept_until_they_are_removed(
     run("b.example", "--certificate", f"sha256:{':'.join(['AB'] * 32)}")
     assert "sha256:abab" in run("b.example")
     assert [line.partition(":")[0] for line in run().splitlines()] == ["a.example", "b.example"]
-    run(command="status")
-    run("https://www.a.example/", "--verbose", command="why")
+    gossamer("status")
+    gossamer("why", "https://www.a.example/", "--verbose")
     policy = run("b.example", "--certificate", "record")
     assert "visited in spite of an invalid certificate" in policy
     run("b.example", "--certificate", "none")
@@ -56,19 +48,15 @@ def test_settings_of_a_site_are_kept_until_they_are_removed(
         run(*site, *wrong, status=2)
 
 
-def test_settings_of_a_host_override_its_site(tmp_path: Path, transcript: Transcript) -> None:
-    data = str(tmp_path / "data")
-
-    def run(*arguments: str, command: str = "site", status: int = 0) -> str:
-        return transcript(command, "--data", data, *arguments, status=status)
-
-    run("https://www.a.example/", command="seed")
+def test_settings_of_a_host_override_its_site(gossamer: Gossamer) -> None:
+    run = gossamer.command("site")
+    gossamer("seed", "https://www.a.example/")
     run("a.example", "--delay", "5")
     run("www.a.example", "--host", "--delay", "30", "--no-off", "--budget", "0")
     run()
-    run(command="status")
-    run("https://www.a.example/", "--verbose", command="why")
-    run("https://b.a.example/", "--verbose", command="why")
+    gossamer("status")
+    gossamer("why", "https://www.a.example/", "--verbose")
+    gossamer("why", "https://b.a.example/", "--verbose")
     run("www.a.example", "--host", "--certificate", "none")
     run("www.a.example", "--host", "--as-site")
     run("www.a.example", "--host", "--quiet", "1:00-2:00", status=2)

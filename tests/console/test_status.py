@@ -28,6 +28,7 @@ from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.partitions import PartitionRow, partition_key
 from services.frontier.tables.plans import DueRow, PartitionPlansRow
 from services.frontier.totals.tally import PartitionTallyRow, TallyRow
+from tests.console.gossamer import Gossamer
 from tests.support.rows import put_rows
 from tests.support.transcripts import Transcript
 
@@ -38,8 +39,8 @@ DEFINED = CrawlDefined(at=NOW, scope="domain('a.example')", max_depth=3)
 
 
 @pytest.fixture
-def crawl_folder(tmp_path: Path) -> Opened:
-    return Folder(tmp_path / "data").create()
+def crawl_folder(data: Path) -> Opened:
+    return Folder(data).create()
 
 
 def store_rows(crawl_folder: Opened, *rows: Row) -> None:
@@ -58,23 +59,9 @@ def show_status(
     return "\n".join([summary(status), *map(Output().line, lines(status, NOW, verbose))])
 
 
-class Status:
-    """`gossamer status` on a folder."""
-
-    def __init__(self, crawl_folder: Opened, transcript: Transcript) -> None:
-        self._transcript, self._words = transcript, ("status", "--data", crawl_folder.folder.path)
-
-    def __call__(self) -> None:
-        """Add the status to the transcript."""
-        self._transcript(*self._words)
-
-    def json(self) -> Any:
-        return self._transcript.json(*self._words, "--json")
-
-
 @pytest.fixture
-def run_status(crawl_folder: Opened, transcript: Transcript) -> Status:
-    return Status(crawl_folder, transcript)
+def run_status(crawl_folder: Opened, gossamer: Gossamer) -> Gossamer:
+    return gossamer.command("status")
 
 
 def test_status_has_the_limits_of_the_crawl(transcript: Transcript) -> None:
@@ -124,7 +111,7 @@ def test_first_due_time_is_shown_if_known(transcript: Transcript) -> None:
 
 
 def test_status_of_a_folder_is_read_from_store_and_log(
-    crawl_folder: Opened, run_status: Status
+    crawl_folder: Opened, run_status: Gossamer
 ) -> None:
     due = NOW
     failing = HostRow(Site("a.example"), HOST, Condition.BACKING_OFF, due, "no connection\x1b[2J")
@@ -175,7 +162,9 @@ def store_plans(crawl_folder: Opened) -> None:
     crawl_folder.log.append([encode(replace(DEFINED, revisit="optimal", budget=40.0))])
 
 
-def test_status_has_revisits_budget_and_freshness(crawl_folder: Opened, run_status: Status) -> None:
+def test_status_has_revisits_budget_and_freshness(
+    crawl_folder: Opened, run_status: Gossamer
+) -> None:
     store_plans(crawl_folder)
     run_status()
     found = run_status.json()
@@ -195,13 +184,13 @@ def test_status_has_revisits_budget_and_freshness(crawl_folder: Opened, run_stat
     }
 
 
-def test_folder_without_a_definition_returns_0(crawl_folder: Opened, run_status: Status) -> None:
+def test_folder_without_a_definition_returns_0(crawl_folder: Opened, run_status: Gossamer) -> None:
     run_status()
     assert run_status.json()["definition"] is None
 
 
 def test_unfinished_crawl_that_does_not_run_is_shown_with_the_remedy(
-    crawl_folder: Opened, run_status: Status
+    crawl_folder: Opened, run_status: Gossamer
 ) -> None:
     queued = TallyRow(DEFAULT_CRAWL, "0/4", queued=1)
     store_rows(crawl_folder, queued, PartitionTallyRow("0/4", conditions={"checked out": 1}))

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined
-from gossamer.log.codec import encode
 from inspection.basics.folder import Folder
 from services.frontier.tables.urls import HistoryRow
 from tests.console.archived import DAY, HOST, PAGE, ROBOTS, START, Archived
+from tests.console.gossamer import Gossamer
 from tests.support.transcripts import Transcript
 
 TDMREP, LICENSE = f"{HOST}/.well-known/tdmrep.json", f"{HOST}/license.xml"
@@ -38,21 +38,19 @@ def data(tmp_path: Path) -> Path:
     return archived.end()
 
 
-def show(data: Path, transcript: Transcript, target: str, time: str, *more: str) -> None:
-    transcript("usage", target, "--data", data, "--at", time, *more)
+def show(gossamer: Gossamer, target: str, time: str, *more: str) -> None:
+    gossamer("usage", target, "--at", time, *more)
 
 
 def test_usage_after_a_change_names_the_old_and_the_new_statement(
-    data: Path, transcript: Transcript
+    data: Path, gossamer: Gossamer
 ) -> None:
-    show(data, transcript, PAGE, "2023-11-20")
-    show(data, transcript, PAGE, "2023-11-25T12:00")
+    show(gossamer, PAGE, "2023-11-20")
+    show(gossamer, PAGE, "2023-11-25T12:00")
 
 
-def test_server_error_of_robots_txt_keeps_the_earlier_copy(
-    data: Path, transcript: Transcript
-) -> None:
-    show(data, transcript, PAGE, "2023-11-27T12:00:00+00:00")
+def test_server_error_of_robots_txt_keeps_the_earlier_copy(data: Path, gossamer: Gossamer) -> None:
+    show(gossamer, PAGE, "2023-11-27T12:00:00+00:00")
 
 
 def test_files_of_a_host_count_whichever_crawl_fetched_them(
@@ -64,23 +62,23 @@ def test_files_of_a_host_count_whichever_crawl_fetched_them(
     archived.add(ROBOTS, 10, CLOSED, crawl="blogs")
     archived.add(PAGE, 10.5, b"<p>news", headers=(("Content-Usage", "search=n"),), crawl="news")
     archived.add(PAGE, 10.5, b"<p>blogs", headers=(("Content-Usage", "search=y"),), crawl="blogs")
-    data = archived.end()
     definitions = [
         CrawlDefined(crawl=crawl, at=START, scope="any()", max_depth=1)
         for crawl in ("news", "blogs")
     ]
-    Folder(data).open().log.append([encode(one) for one in definitions])
-    show(data, transcript, PAGE, "2023-11-25T12:00", "--crawl", "news")
-    show(data, transcript, PAGE, "2023-11-20", "--crawl", "blogs")
+    gossamer = Gossamer(archived.end(), transcript)
+    gossamer.append(*definitions)
+    show(gossamer, PAGE, "2023-11-25T12:00", "--crawl", "news")
+    show(gossamer, PAGE, "2023-11-20", "--crawl", "blogs")
 
 
-def test_malformed_usage_file_says_nothing_and_is_named(data: Path, transcript: Transcript) -> None:
-    show(data, transcript, PAGE, "2023-12-24")
+def test_malformed_usage_file_says_nothing_and_is_named(data: Path, gossamer: Gossamer) -> None:
+    show(gossamer, PAGE, "2023-12-24")
 
 
-def test_json_has_files_headers_and_statements(data: Path, transcript: Transcript) -> None:
+def test_json_has_files_headers_and_statements(data: Path, gossamer: Gossamer) -> None:
     time = ("--at", "2023-11-25T12:00")
-    found = transcript.json("usage", PAGE, "--data", data, *time, "--json")
+    found = gossamer.json("usage", PAGE, *time)
     files = {one["url"]: one for one in found["files"]}
     assert files[ROBOTS]["text"] == CLOSED.decode()
     assert files[PAGE]["headers"] == [["Content-Usage", "search=y"]]
@@ -92,36 +90,34 @@ def test_json_has_files_headers_and_statements(data: Path, transcript: Transcrip
     ]
 
 
-def test_site_is_answered_by_the_start_pages_of_its_hosts(
-    data: Path, transcript: Transcript
-) -> None:
-    show(data, transcript, "a.test", "2023-11-25")
+def test_site_is_answered_by_the_start_pages_of_its_hosts(data: Path, gossamer: Gossamer) -> None:
+    show(gossamer, "a.test", "2023-11-25")
 
 
-def test_time_before_the_first_capture_is_an_error(data: Path, transcript: Transcript) -> None:
-    transcript("usage", PAGE, "--data", str(data), "--at", "2020-01-01", status=1)
-    transcript("usage", "http://other.test/", "--data", str(data), status=1)
+def test_time_before_the_first_capture_is_an_error(data: Path, gossamer: Gossamer) -> None:
+    gossamer("usage", PAGE, "--at", "2020-01-01", status=1)
+    gossamer("usage", "http://other.test/", status=1)
 
 
-def test_missing_warc_file_is_named(data: Path, transcript: Transcript) -> None:
+def test_missing_warc_file_is_named(data: Path, gossamer: Gossamer) -> None:
     for path in (data / "warc").iterdir():
         path.unlink()
-    show(data, transcript, PAGE, "2023-11-25")
+    show(gossamer, PAGE, "2023-11-25")
 
 
-def test_invalid_time_is_refused(data: Path, transcript: Transcript) -> None:
-    transcript("usage", PAGE, "--data", data, "--at", "yesterday", status=2)
+def test_invalid_time_is_refused(data: Path, gossamer: Gossamer) -> None:
+    gossamer("usage", PAGE, "--at", "yesterday", status=2)
 
 
-def test_page_that_is_not_archived_shows_its_last_visit(data: Path, transcript: Transcript) -> None:
+def test_page_that_is_not_archived_shows_its_last_visit(data: Path, gossamer: Gossamer) -> None:
     opened = Folder(data).open()
     at, reason = START + 11 * DAY, "meta robots: noindex: it is not published"
     row = HistoryRow(DEFAULT_CRAWL, PAGE, at, "page", 200, reason, verdict="changed")
     opened.store.table(HistoryRow).put(row)
     opened.store.flush()
     opened.database.close()
-    show(data, transcript, PAGE, "2023-12-01")
-    show(data, transcript, PAGE, "2023-11-25T12:00")
+    show(gossamer, PAGE, "2023-12-01")
+    show(gossamer, PAGE, "2023-11-25T12:00")
 
 
 def test_missing_robots_txt_is_explained_by_the_setting(
@@ -129,7 +125,7 @@ def test_missing_robots_txt_is_explained_by_the_setting(
 ) -> None:
     archived = Archived(tmp_path)
     archived.add(PAGE, 0, b"<p>first")
-    data = archived.end()
-    show(data, transcript, PAGE, "2023-11-20")
+    gossamer = Gossamer(archived.end(), transcript)
+    show(gossamer, PAGE, "2023-11-20")
     monkeypatch.setenv("GOSSAMER_ARCHIVE__RECORDS", '["request"]')
-    show(data, transcript, PAGE, "2023-11-20")
+    show(gossamer, PAGE, "2023-11-20")

@@ -40,6 +40,7 @@ VARYING = (
     (re.compile(r"is damaged \(.*?\): use", re.DOTALL), "is damaged (REASON): use"),
     (re.compile(r"at byte \d+"), "at byte N"),
     (re.compile(r"after \d+ms"), "after 0ms"),
+    (re.compile(r"(Gossamer is|suffix list of) [^\s,]+"), r"\1 VERSION"),
 )
 """What differs between runs → what a transcript has instead, beside the test's folder."""
 CONTROL_CHARACTERS = re.compile(r"[^\S\n ]|[\x00-\x09\x0b-\x1f\x7f-\x9f]")
@@ -123,10 +124,14 @@ def _lines(text: str) -> list[str]:
 
 @cache
 def transcript_tests(module: Path) -> list[str]:
-    """Return the tests of *module* that use `transcript`, also through fixtures of *module*."""
+    """Return the tests of *module* that use `transcript`, also through fixtures of *module* and of
+    the `conftest.py` beside it."""
+    shared = module.with_name("conftest.py")
     uses = {
         node.name: [argument.arg for argument in node.args.args]
-        for node in ast.parse(module.read_text()).body
+        for file in (shared, module)
+        if file.exists()
+        for node in ast.parse(file.read_text()).body
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
 
