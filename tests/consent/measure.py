@@ -9,12 +9,13 @@ from typing import Any
 from tests.synthweb import RunningWeb, measure
 from tests.synthweb.measure import PROBE
 from tests.synthweb.record import Request
+from tests.synthweb.robots import ROBOTS as ROBOTS_PATH
 
 from .signatures import BAD, SIGNED
 from .statements import PATHS
 from .truth import ALLOWED, CATEGORIES, DISALLOWED, UNKNOWN
 from .walls import Kind
-from .web import ROBOTS_PATH, USAGE_PATHS, ConsentWeb, Hosts
+from .web import USAGE_PATHS, ConsentWeb, Hosts
 
 WORDS = {True: ALLOWED, False: DISALLOWED, None: UNKNOWN}
 

@@ -12,10 +12,9 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
-from tests.synthweb.answers import Answer
+from tests.synthweb.answers import HTML, Answer
 
 MARK = "wall-of-the-consent-web"
-HTML = "text/html; charset=utf-8"
 PRICE = "USD 0.01"
 ACCEPTED = 'sig1=("@authority");created;keyid;tag="web-bot-auth"'
 LICENSE_PATH = "/license.xml"

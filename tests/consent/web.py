@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from tests.synthweb.answers import Answer
+from tests.synthweb.robots import ROBOTS as ROBOTS_PATH
 from tests.synthweb.server import Head, Served
 from tests.traps import words
 from tests.traps.page import Link, Page
@@ -22,7 +23,7 @@ from .statements import ABSENT, HEADERS, LICENSES, META, OPEN, PATHS, ROBOTS, TD
 from .truth import verdicts_of
 from .walls import LICENSE_PATH, WALLS, Wall
 
-ROBOTS_PATH, TDMREP_PATH = "/robots.txt", "/.well-known/tdmrep.json"
+TDMREP_PATH = "/.well-known/tdmrep.json"
 USAGE_PATHS = (TDMREP_PATH, LICENSE_PATH)
 POLICY_PATH = "/policy.json"
 WALLED_PATHS = ("/", "/first.html", "/second.html", "/third.html")

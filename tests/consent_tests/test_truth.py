@@ -7,7 +7,8 @@ from tests.consent.statements import PATHS
 from tests.consent.table import FILE, text
 from tests.consent.truth import CATEGORIES
 from tests.consent.walls import MARK, WALLS
-from tests.consent.web import ROBOTS_PATH, SOURCES, Combination
+from tests.consent.web import SOURCES, Combination
+from tests.synthweb.robots import ROBOTS
 from tests.synthweb.server import Head
 
 
@@ -36,8 +37,8 @@ def test_wall_is_in_front_of_pages_or_in_place_of_robots_txt(name: str) -> None:
         return MARK.encode() in hosts.respond(Head("GET", target, {"host": host})).body
 
     assert all(is_wall(f"{name}.test", path) for path in ("/", "/first.html", "/nothing"))
-    assert not is_wall(f"{name}.test", ROBOTS_PATH)
-    assert is_wall(f"{name}-robots.test", ROBOTS_PATH)
+    assert not is_wall(f"{name}.test", ROBOTS)
+    assert is_wall(f"{name}-robots.test", ROBOTS)
     assert not is_wall(f"{name}-robots.test", "/first.html")
 
 

@@ -7,7 +7,7 @@ from ipaddress import IPv4Address
 from urllib.parse import urlsplit
 
 from tests.synthweb import RunningWeb
-from tests.synthweb.answers import NOTHING, Answer
+from tests.synthweb.answers import HTML, NOTHING, Answer
 from tests.synthweb.server import Served, by_url
 
 from .kinds import KINDS, ON_ONE_ADDRESS
@@ -17,7 +17,6 @@ FIRST = IPv4Address("127.3.0.1")
 """The first address. The portal has it."""
 PORTAL = "portal.example"
 """A host that links to the home pages of all hosts, for crawls that do not name them."""
-HTML = {"Content-Type": "text/html; charset=utf-8"}
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class Sites:
     def to(self, name: str, path: str) -> Answer:
         """Return the answer of the host *name* to a request for *path*."""
         page = self._answers.get(f"http://{name}{self._port}{path[1:]}")
-        return NOTHING if page is None else Answer(200, page, HTML)
+        return NOTHING if page is None else Answer(200, page, {"Content-Type": HTML})
 
     def _at_port(self, pages: Pages) -> Pages:
         old, new = PORT.encode(), self._port.encode()

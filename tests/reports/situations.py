@@ -13,7 +13,8 @@ from typing import NamedTuple
 from backports import zstd
 
 from tests.honest.page import prose_of
-from tests.synthweb.answers import Answer
+from tests.synthweb.answers import HTML, Answer
+from tests.synthweb.robots import ROBOTS
 from tests.synthweb.server import Head
 
 Answers = Mapping[str, Answer | Callable[[Head], Answer]]
@@ -34,8 +35,6 @@ class Situation(NamedTuple):
         return {*self.answers} - self.excluded - {ROBOTS}
 
 
-ROBOTS = "/robots.txt"
-HTML = "text/html; charset=utf-8"
 SITUATIONS: dict[str, Situation] = {}
 _numbers = count()
 

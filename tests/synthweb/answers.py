@@ -9,6 +9,7 @@ from .page import REDIRECTED, Page, Spot
 from .render import body_of, content_type, location
 from .robots import MOVED, ROBOTS
 
+HTML = "text/html; charset=utf-8"
 WAIT = 1
 """Seconds in Retry-After."""
 

@@ -134,3 +134,7 @@ class SynthWeb(RunningWeb[World]):
 
     def truth_for(self, scope: Scope | None = None, seeds: list[str] | None = None) -> Truth:
         return truth_of(self.atlas, self.seeds if seeds is None else seeds, scope)
+
+    def is_complete(self) -> bool:
+        """Return whether all required URLs were requested."""
+        return self.truth.required <= {request.url for request in self.requests()}

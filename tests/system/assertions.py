@@ -16,6 +16,7 @@ from tests.synthweb import SynthWeb, Truth, measure
 from tests.synthweb.atlas import Atlas
 from tests.synthweb.page import HTML
 from tests.synthweb.record import Request
+from tests.synthweb.robots import MOVED, ROBOTS
 from tests.synthweb.truth import spot_of
 from tests.synthweb.words import paragraphs, title
 
@@ -24,7 +25,7 @@ from .crawl import BIN, CONTACT, Crawl, Fields, run
 CLOCKS = 0.002
 """Seconds by which two clocks may disagree about a delay. The server's clock never steps."""
 AGENT = re.compile(r"gossamer/\d+\.\d+\S* \(" + re.escape(CONTACT) + r"\)")
-ROBOTS = ("/robots.txt", "/robots-moved.txt")
+ROBOTS_PATHS = (ROBOTS, MOVED)
 
 
 def assert_polite(requests: list[Request], truth: Truth, delay: float) -> None:
@@ -161,9 +162,9 @@ def assert_archived(
 
 
 def dot_robots(requests: Iterable[Request]) -> list[Request]:
-    return [request for request in requests if request.path in ROBOTS]
+    return [request for request in requests if request.path in ROBOTS_PATHS]
 
 
 def page_answers(web: SynthWeb) -> list[Request]:
     """Return the requests that were answered with a page."""
-    return [r for r in web.requests() if r.status == 200 and r.path not in ROBOTS]
+    return [r for r in web.requests() if r.status == 200 and r.path not in ROBOTS_PATHS]

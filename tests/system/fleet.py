@@ -15,13 +15,12 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
 from urllib.error import HTTPError
 
 from tests.servers import free_ports
 from tests.support.commands import Done
 from tests.support.waiting import HANG_TIMEOUT, until
-from tests.synthweb import RunningWeb, SynthWeb, measure
+from tests.synthweb import SynthWeb, measure
 
 from .assertions import assert_pages, assert_polite, assert_thorough, captures_in, readable
 from .crawl import CONTACT, GOSSAMER, LOOPBACK, Fields, environment, run
@@ -35,7 +34,7 @@ LAG = re.compile(r'^gossamer_consumer_lag\{[^}]*topic="([^"]+)"[^}]*\} (\S+)$', 
 class Member:
     """One process of the fleet. After a kill it may be started again under its name."""
 
-    def __init__(self, fleet: "WebFleet", service: str, number: int) -> None:
+    def __init__(self, fleet: "Fleet", service: str, number: int) -> None:
         self.fleet, self.service, self.name = fleet, service, f"{service}-{number}"
         self.port = free_ports(1)
         self.process: subprocess.Popen[bytes] | None = None
@@ -102,10 +101,10 @@ class Member:
         return self.process.wait(HANG_TIMEOUT)
 
 
-class WebFleet:
-    """Members over one web. *settings* name the servers."""
+class Fleet:
+    """Members over one world. *settings* name the servers."""
 
-    def __init__(self, web: RunningWeb[Any], folder: Path, **settings: str) -> None:
+    def __init__(self, web: SynthWeb, folder: Path, **settings: str) -> None:
         self.web, self.folder = web, folder
         folder.mkdir(parents=True, exist_ok=True)
         self.members: list[Member] = []
@@ -137,6 +136,16 @@ class WebFleet:
         self.members.append(member := Member(self, service, number))
         member.start()
         return member
+
+    def stop(self) -> None:
+        """Stop all members, as an orchestrator does."""
+        for member in self.members:
+            assert member.stop() == 0, member.output()
+
+    def start(self) -> None:
+        """Start all members again."""
+        for member in self.members:
+            member.start()
 
     def of(self, service: str) -> list[Member]:
         return [member for member in self.members if member.service == service]
@@ -188,33 +197,10 @@ class WebFleet:
             member.kill()
 
 
-class Fleet(WebFleet):
-    """Members over one world."""
-
-    web: SynthWeb
-
-
 @contextmanager
 def fleet(web: SynthWeb, folder: Path, count: int, **settings: str) -> Iterator[Fleet]:
     """Yield a fleet that is ready; kill all of it at the end."""
-    with _running(Fleet(web, folder, **settings), count) as live_fleet:
-        yield live_fleet
-
-
-@contextmanager
-def web_fleet(
-    web: RunningWeb[Any], folder: Path, count: int, **settings: str
-) -> Iterator[WebFleet]:
-    """Yield a fleet over any web that is ready; kill all of it at the end."""
-    with _running(WebFleet(web, folder, **settings), count) as live_fleet:
-        yield live_fleet
-
-
-F = TypeVar("F", bound=WebFleet)
-
-
-@contextmanager
-def _running(live_fleet: F, count: int) -> Iterator[F]:
+    live_fleet = Fleet(web, folder, **settings)
     try:
         live_fleet.up(count)
         yield live_fleet
@@ -244,10 +230,7 @@ def assert_whole(live_fleet: Fleet, delay: float) -> int:
 def crawl_to_the_end(live_fleet: Fleet) -> None:
     """Wait until all required URLs are requested and no work is left."""
     request_count, latest = -1, 0.0
-    while not (
-        live_fleet.web.truth.required <= measure.requested_urls(live_fleet.web.requests())
-        and live_fleet.idle()
-    ):
+    while not (live_fleet.web.is_complete() and live_fleet.idle()):
         if (now := len(live_fleet.web.requests())) != request_count:
             request_count, latest = now, time.monotonic() + HANG_TIMEOUT
         assert time.monotonic() < latest, f"no further requests: {explain_end(live_fleet)}"

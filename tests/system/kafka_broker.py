@@ -1,9 +1,11 @@
-"""A Kafka of one test, which may be killed, and which authenticates its clients.
+"""Topics of one test, and a Kafka of one test, which may be killed, and which authenticates its
+clients.
 
-It has an open listener, one with passwords, and one with passwords under TLS.
+The latter has an open listener, one with passwords, and one with passwords under TLS.
 """
 
 from pathlib import Path
+from uuid import uuid4
 
 import trustme
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
@@ -19,6 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from gossamer.log.kafka.topics import Topics
 from gossamer.settings.servers import KafkaSettings
 from tests.servers import Server, free_ports
 
@@ -38,6 +41,14 @@ listener.name.tls.sasl.enabled.mechanisms=SCRAM-SHA-512
 listener.name.tls.ssl.keystore.type=PEM
 listener.name.tls.ssl.keystore.location={keys}
 """
+
+
+def own_topics(servers: str, **what: object) -> KafkaSettings:
+    """Create topics for one test on shared *servers*, and return their settings."""
+    given = {"servers": servers, "prefix": f"t{uuid4().hex[:8]}.", "replication": 1, **what}
+    settings = KafkaSettings.model_validate(given)
+    list(Topics(settings).apply())
+    return settings
 
 
 class Broker:

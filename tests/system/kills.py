@@ -11,7 +11,7 @@ from tests.synthweb import Truth
 from tests.synthweb.record import Request
 
 from .assertions import (
-    ROBOTS,
+    ROBOTS_PATHS,
     assert_archived,
     assert_pages,
     assert_polite,
@@ -67,7 +67,7 @@ def assert_repeats_are_batches(requests: list[Request], truth: Truth, kills: lis
     """Assert that each run repeats at most the URLs that were in flight at the last kill."""
     before: Counter[str] = Counter()
     for run in split_by_runs(requests, kills):
-        pages = [request for request in run if request.path not in ROBOTS]
+        pages = [request for request in run if request.path not in ROBOTS_PATHS]
         again = Counter(r.host for r in pages if before[r.url] > (r.url in truth.retried))
         assert all(count <= BATCH for count in again.values()), again
         before.update(request.url for request in pages)

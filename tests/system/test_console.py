@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.servers import free_ports
 from tests.support.waiting import HANG_TIMEOUT, until
 from tests.synthweb import SynthWeb, World
 
 from .assertions import readable
 from .crawl import Crawl, Started
-from .test_metrics import free_port
 
 WORLD = World.plain(seed=4, hosts=4, pages=8)
 DELAY = 0.5
@@ -66,7 +66,7 @@ def token_of(crawl: Crawl) -> str:
 @pytest.mark.slow
 def test_console_shows_the_running_crawl_and_ends_with_it(tmp_path: Path) -> None:
     with SynthWeb(WORLD) as web:
-        crawl, port = Crawl(web, tmp_path / "data", delay=DELAY), free_port()
+        crawl, port = Crawl(web, tmp_path / "data", delay=DELAY), free_ports(1)
         with crawl.start("--console", str(port)) as under_way:
             token = token_of(crawl)
             assert answer(port, "/v1/crawls/default/overview")[0] == 401
@@ -86,7 +86,7 @@ def test_console_shows_the_running_crawl_and_ends_with_it(tmp_path: Path) -> Non
 @pytest.mark.parametrize("is_opened", [True, False])
 def test_crawl_goes_on_without_its_console(tmp_path: Path, is_opened: bool) -> None:
     with SynthWeb(WORLD) as web:
-        crawl, port = Crawl(web, tmp_path / "data", delay=DELAY), free_port()
+        crawl, port = Crawl(web, tmp_path / "data", delay=DELAY), free_ports(1)
         with crawl.start("--console", str(port)) as under_way:
             token = token_of(crawl)
             if is_opened:
@@ -101,21 +101,8 @@ def test_crawl_goes_on_without_its_console(tmp_path: Path, is_opened: bool) -> N
 
 
 @pytest.mark.long
-def test_port_in_use_is_reported_before_anything_is_crawled(tmp_path: Path) -> None:
-    with SynthWeb(WORLD) as web:
-        crawl, port = Crawl(web, tmp_path / "data", delay=DELAY), free_port()
-        with crawl.start("--console", str(port)):
-            token_of(crawl)
-            other = Crawl(web, tmp_path / "other", delay=DELAY)
-            done = other.run("--console", str(port))
-        assert done.code == 2
-        assert f"port {port}" in done.err
-        assert not other.data.exists()
-
-
-@pytest.mark.long
 def test_seed_may_follow_the_option(tmp_path: Path) -> None:
-    (config := tmp_path / "gossamer.toml").write_text(f"[api]\nport = {(port := free_port())}\n")
+    (config := tmp_path / "gossamer.toml").write_text(f"[api]\nport = {(port := free_ports(1))}\n")
     with SynthWeb(WORLD) as web:
         crawl = Crawl(web, tmp_path / "data", delay=DELAY, config=config)
         done = crawl.run("--max-pages", "1", "--console")

@@ -4,7 +4,6 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from uuid import uuid4
 
 import msgspec
 import pytest
@@ -12,9 +11,10 @@ import pytest
 from gossamer.events import Page, Tombstone, Verdict
 from gossamer.log.codec import encode
 from gossamer.log.kafka.log import KafkaLog
-from gossamer.log.kafka.topics import Topics
 from gossamer.settings.servers import KafkaSettings
 from gossamer.web.url import fingerprint, site_of
+
+from .kafka_broker import own_topics
 
 ROOT = Path(__file__).parents[2]
 QUIET = "15"
@@ -40,10 +40,7 @@ def page(url: str, title: str) -> Page:
 
 @pytest.fixture
 def settings(kafka: str) -> KafkaSettings:
-    prefix = f"consuming-{uuid4().hex[:8]}."
-    found = KafkaSettings(servers=kafka, prefix=prefix, partitions=6, replication=1)
-    list(Topics(found).apply())
-    return found
+    return own_topics(kafka, partitions=6)
 
 
 @pytest.fixture

@@ -56,9 +56,7 @@ def test_fleet_of_two_survives_a_kill_of_one_instance_of_each_service(
         live_fleet.seed()
         until(lambda: len(page_answers(web)) >= 40, "the first pages")
         assert not measure.repeated_requests(web.requests()).keys() - web.truth.retried
-        assert not web.truth.required <= measure.requested_urls(web.requests()), (
-            "the crawl ended too soon"
-        )
+        assert not web.is_complete(), "the crawl ended too soon"
         for service in SERVICES:
             live_fleet.of(service)[0].kill()
             live_fleet.of(service)[0].start()
@@ -105,30 +103,12 @@ def test_older_of_two_fetchers_with_one_name_ends_and_says_what_to_do(
         assert_polite(web.requests(), web.truth, DELAY)
 
 
-@pytest.mark.long
-def test_fleet_of_two_visits_exactly_the_reachable_and_allowed_urls(
-    tmp_path: Path, kafka: str, cassandra: int
-) -> None:
-    settings = {**of_servers(kafka, cassandra), "GOSSAMER_FRONTIER__DELAY": "0.2"}
-    with SynthWeb(WORLD) as web, fleet(web, tmp_path, 2, **settings) as live_fleet:
-        live_fleet.seed()
-        crawl_to_the_end(live_fleet)
-        assert assert_whole(live_fleet, 0.2) == 0
-        for member in live_fleet.members:
-            assert not member.running or member.stop() == 0
-
-
 class Chaos:
     """Harms to a working fleet, and its recovery."""
 
     def __init__(self, live_fleet: Fleet) -> None:
         self.live_fleet = live_fleet
         self.lines: list[str] = []
-
-    def over(self) -> bool:
-        """Return whether all URLs were requested, so that no more pages can arrive."""
-        truth = self.live_fleet.web.truth
-        return truth.required <= measure.requested_urls(self.live_fleet.web.requests())
 
     def pages(self) -> int:
         return len(page_answers(self.live_fleet.web))
@@ -139,7 +119,10 @@ class Chaos:
         harm()
         self.live_fleet.await_ready()
         ready, at = time.monotonic() - began, self.pages()
-        until(lambda: self.pages() >= at + 10 or self.over(), f"pages after: {what}")
+        until(
+            lambda: self.pages() >= at + 10 or self.live_fleet.web.is_complete(),
+            f"pages after: {what}",
+        )
         again = sum(
             times - 1
             for times in measure.repeated_requests(self.live_fleet.web.requests()).values()
@@ -147,7 +130,7 @@ class Chaos:
         self.lines.append(
             f"{what:28} ready after {ready:5.1f} s, work seen after "
             f"{time.monotonic() - began:5.1f} s, {at - before:3} pages meanwhile, "
-            f"{again} repeated so far{', all over' if self.over() else ''}"
+            f"{again} repeated so far{', all over' if self.live_fleet.web.is_complete() else ''}"
         )
 
     def restart(self, member: Member) -> Callable[[], None]:

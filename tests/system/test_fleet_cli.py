@@ -3,27 +3,19 @@
 import asyncio
 import json
 import re
-import signal
-import socket
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
-from http.client import HTTPConnection
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
-from tests.servers import free_ports
 from tests.support.waiting import HANG_TIMEOUT, until
 from tests.synthweb import SynthWeb, World
 
 from .assertions import assert_polite, assert_thorough, no_url_twice, readable
 from .by_hand import SCRIPT, ByHand, by_hand, for_world, of_servers
-from .crawl import CONTACT, Fields, environment
+from .crawl import CONTACT, Fields
 
 TINY = World(seed=3, hosts=6, pages=3, retries=0, transfers=0, silent=0, stuck=0)
 DELAY = 0.1
@@ -234,124 +226,3 @@ def test_missing_java_is_reported_with_a_remedy(tmp_path: Path) -> None:
     one = ByHand(tmp_path / "fleet", PATH=str(Path(SCRIPT[0]).parent))
     done = one("up", "--contact", CONTACT)
     assert done.code == 1 and "Java" in done.err and "GOSSAMER_KAFKA__SERVERS" in done.err
-
-
-# --- a service by itself
-
-
-class Gate:
-    """A proxy that may be closed, to simulate an absent server."""
-
-    def __init__(self, to: int) -> None:
-        self._to, self.port = to, free_ports(1)
-
-    def open(self) -> None:
-        """Accept connections from now on."""
-        listener = socket.create_server(("127.0.0.1", self.port))
-        threading.Thread(target=self._serve, args=(listener,), daemon=True).start()
-
-    def _serve(self, listener: socket.socket) -> None:
-        while True:
-            one, _ = listener.accept()
-            other = socket.create_connection(("127.0.0.1", self._to))
-            for pair in ((one, other), (other, one)):
-                threading.Thread(target=_pass, args=pair, daemon=True).start()
-
-
-def _pass(one: socket.socket, other: socket.socket) -> None:
-    with suppress(OSError), closing(one), closing(other):
-        while data := one.recv(65536):
-            other.sendall(data)
-
-
-class Service:
-    """`python -m services.<name>`, as an orchestrator starts it."""
-
-    def __init__(self, name: str, output: Path, settings: dict[str, str]) -> None:
-        self.port = free_ports(1)
-        own = {"GOSSAMER_SERVICE__PORT": str(self.port), "GOSSAMER_SERVICE__INSTANCE": "one"}
-        self._log = output
-        with output.open("wb") as out:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", f"services.{name}"],
-                stderr=out,
-                env=environment(**settings, **own),
-            )
-
-    def ready(self) -> tuple[int, str]:
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=HANG_TIMEOUT)
-        with suppress(OSError), closing(connection):
-            connection.request("GET", "/readyz")
-            answer = connection.getresponse()
-            return answer.status, answer.read().decode()
-        return 0, ""
-
-    def log_lines(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self._log.read_text().splitlines()]
-
-    def end(self) -> int:
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(HANG_TIMEOUT)
-
-
-@contextmanager
-def service(name: str, output: Path, settings: dict[str, str]) -> Iterator[Service]:
-    one = Service(name, output, settings)
-    try:
-        yield one
-    finally:
-        one.process.kill()
-        one.process.wait()
-
-
-@pytest.fixture(scope="module")
-def settings_with_tables(
-    kafka: str, cassandra: int, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, str]:
-    """Return the settings of a fleet with topics and tables, and nothing else."""
-    settings = {**of_servers(kafka, cassandra), "GOSSAMER_FETCHER__CONTACT": CONTACT}
-    none = [f"{name}=0" for name in ("dedup", "frontier", "fetcher", "parser", "archive")]
-    with by_hand(tmp_path_factory.mktemp("corner"), **settings) as one:
-        one.up(*none)
-    return settings
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["dedup", "fetcher"])
-def test_service_waits_for_absent_servers(
-    settings_with_tables: dict[str, str], tmp_path: Path, name: str
-) -> None:
-    port = int(settings_with_tables["GOSSAMER_KAFKA__SERVERS"].rpartition(":")[2])
-    brokers, nodes = Gate(port), Gate(int(settings_with_tables["GOSSAMER_CASSANDRA__PORT"]))
-    settings = {
-        **settings_with_tables,
-        "GOSSAMER_KAFKA__SERVERS": f"127.0.0.1:{brokers.port}",
-        "GOSSAMER_KAFKA__TIMEOUT": "2",
-        "GOSSAMER_CASSANDRA__PORT": str(nodes.port),
-        "GOSSAMER_CASSANDRA__TIMEOUT": "2",
-        "GOSSAMER_DEDUP__FOLDER": str(tmp_path / "dedup"),
-    }
-    with service(name, tmp_path / "said", settings) as one:
-        until(lambda: "Kafka" in one.ready()[1], "not ready, because of Kafka")
-        assert one.ready()[0] == 503
-        brokers.open()
-        until(lambda: "Cassandra" in one.ready()[1], "not ready, because of Cassandra")
-        assert any(str(brokers.port) in line.get("reason", "") for line in one.log_lines())
-        nodes.open()
-        until(lambda: one.ready()[0] == 200, f"ready: {one.ready()}")
-        assert one.end() == 0
-        assert one.log_lines()[-1]["event"] == "service stopped"
-
-
-@pytest.mark.long
-def test_permanent_error_stops_the_service_with_a_message(
-    settings_with_tables: dict[str, str], tmp_path: Path
-) -> None:
-    for wrong, named in (
-        ({"GOSSAMER_CASSANDRA__KEYSPACE": "no_such_one"}, ("no_such_one", "gossamer store apply")),
-        ({"GOSSAMER_KAFKA__PREFIX": "no-such."}, ("no-such.seeds", "gossamer topics apply")),
-    ):
-        with service("frontier", tmp_path / "said", {**settings_with_tables, **wrong}) as one:
-            assert one.process.wait(HANG_TIMEOUT) == 1
-            last = one.log_lines()[-1]
-            assert last["level"] == "error" and all(name in last["reason"] for name in named), last

@@ -1,13 +1,11 @@
 """Every hazard of URLs and of content, from a real server: survived, and counted under its name."""
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+
+from tests.support.serving import HTML, NOTHING, Sent, serving
 
 from .crawl import CONTACT, GOSSAMER, LOOPBACK, run
 
@@ -63,37 +61,12 @@ COUNTED = {
 }
 
 
-class Hostile(BaseHTTPRequestHandler):
-    """Serves `PAGES`, and records requests."""
-
-    requested: list[str]
-
-    def do_GET(self) -> None:
-        self.requested.append(self.path)
-        parameter, body = PAGES.get(self.path, ("", b""))
-        if body and body != TWIN.encode():
-            body = f"<title>{self.path}</title>".encode() + body
-        self.send_response(200 if body else 404)
-        self.send_header("Content-Type", f"text/html{parameter}")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Log nothing."""
-
-
-@contextmanager
-def serving() -> Iterator[tuple[str, list[str]]]:
-    requested: list[str] = []
-    handler = type("Handler", (Hostile,), {"requested": requested})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/", requested
-    finally:
-        server.shutdown()
-        server.server_close()
+def answer(target: str) -> Sent:
+    parameter, body = PAGES.get(target, ("", b""))
+    if not body:
+        return NOTHING
+    title = b"" if body == TWIN.encode() else f"<title>{target}</title>".encode()
+    return Sent(title + body, headers={"Content-Type": f"{HTML}{parameter}"})
 
 
 @pytest.mark.slow
@@ -104,9 +77,15 @@ def test_each_hazard_is_counted_and_no_other_page_is_lost(tmp_path: Path) -> Non
         "[parser]\npage_limit = 1\n[frontier]\nprobe_after = 0\nworth_parking = false\n"
     )
     manners = ["--contact", CONTACT, "--delay", "0.01", "--revisit", "none", *LOOPBACK]
-    with serving() as (seed, requested):
+    requested: list[str] = []
+
+    def record(target: str) -> Sent:
+        requested.append(target)
+        return answer(target)
+
+    with serving(record) as host:
         where = ["--data", str(tmp_path / "data"), "--config", str(settings)]
-        done = run([GOSSAMER, "crawl", *where, *manners, seed])
+        done = run([GOSSAMER, "crawl", *where, *manners, f"{host}/"])
     assert (done.code, done.err) == (0, ""), done
     status = run([GOSSAMER, "status", "--data", str(tmp_path / "data"), "--json"])
     found = json.loads(status.out)["hazards"]

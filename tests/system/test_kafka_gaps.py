@@ -14,22 +14,20 @@ from gossamer.log.kafka import reader as reading
 from gossamer.log.kafka.client import ConnectionErrors
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.retention import Gap, GapCheck
-from gossamer.log.kafka.topics import Topics
 from gossamer.runtime.checkpoints import skip_gaps
 from gossamer.settings.servers import KafkaSettings
 from gossamer.store.sqlite import SqliteStore
 from tests.support.waiting import until
+
+from .kafka_broker import own_topics
 
 TOPIC, OTHER = VISITS_ENDED.name, PAGES_DEDUPLICATED.name
 
 
 @pytest.fixture
 def settings(kafka: str) -> KafkaSettings:
-    """Return settings of topics with one partition, for this test only."""
-    prefix = f"gaps-{uuid4().hex[:8]}."
-    found = KafkaSettings(servers=kafka, prefix=prefix, partitions=1, replication=1, session=6.0)
-    list(Topics(found).apply())
-    return found
+    """Return settings of topics with one partition."""
+    return own_topics(kafka, partitions=1, session=6.0)
 
 
 @pytest.fixture

@@ -16,10 +16,10 @@ from confluent_kafka.admin import AdminClient
 from gossamer.errors import Unavailable
 from gossamer.log import Message, Record
 from gossamer.log.kafka.log import KafkaLog
-from gossamer.log.kafka.topics import Topics
 from gossamer.settings.servers import KafkaSettings
 from tests.support.waiting import until
 
+from .kafka_broker import own_topics
 from .kafka_member import TOPICS, At, Member, Nothing
 
 ALL = frozenset(range(6))
@@ -35,12 +35,7 @@ def session() -> float:
 @pytest.fixture
 def settings(kafka: str, session: float) -> KafkaSettings:
     """Return settings of empty topics with six partitions."""
-    made = {"partitions": 6, "replication": 1, "session": session}
-    found = KafkaSettings.model_validate(
-        {"servers": kafka, "prefix": f"groups-{uuid4().hex[:8]}.", **made}
-    )
-    list(Topics(found).apply())
-    return found
+    return own_topics(kafka, partitions=6, session=session)
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -17,21 +16,18 @@ from gossamer.events.topics import DEAD_LETTERS, MAX_RECORD_BYTES, PAGES_PARSED,
 from gossamer.log import Message, Record, murmur2
 from gossamer.log.codec import MAX_LETTER_BYTES, decode, encode
 from gossamer.log.kafka.log import KafkaLog
-from gossamer.log.kafka.topics import Topics
 from gossamer.runtime.sequential import sequential_loop
 from gossamer.settings.servers import KafkaSettings
 from gossamer.store.sqlite import SqliteStore
 from tests.runtime.processors import Discoverer, drain
 
+from .kafka_broker import own_topics
+
 
 @pytest.fixture
 def settings(kafka: str) -> KafkaSettings:
-    """Return settings with topics of the test's own, since each test reads a topic from its
-    start."""
-    prefix = f"records-{uuid4().hex[:8]}."
-    found = KafkaSettings(servers=kafka, prefix=prefix, partitions=4, replication=1)
-    list(Topics(found).apply())
-    return found
+    """Return settings of empty topics: each test reads a topic from its start."""
+    return own_topics(kafka, partitions=4)
 
 
 @pytest.fixture

@@ -54,6 +54,21 @@ class Cluster:
         prefixed = {name: t for name, t in topics.items() if name.startswith(self.prefix)}
         return {name.removeprefix(self.prefix): len(t.partitions) for name, t in prefixed.items()}
 
+    def configure(self, topic: str, **values: str) -> None:
+        """Set the configuration of a topic, as an operator does, with "_" for "."."""
+        wanted = {name.replace("_", "."): value for name, value in values.items()}
+        changes = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+            for name, value in wanted.items()
+        ]
+        resource = ConfigResource(
+            ResourceType.TOPIC, self.prefix + topic, incremental_configs=changes
+        )
+        self.admin.incremental_alter_configs([resource])[resource].result()
+        until(
+            lambda: wanted.items() <= self.config_of(topic).items(), "the brokers have the change"
+        )
+
     def config_of(self, topic: str) -> dict[str, str]:
         """Return the configuration of a topic at the brokers."""
         resource = ConfigResource(ResourceType.TOPIC, self.prefix + topic)
@@ -106,18 +121,7 @@ def test_apply_resets_our_configuration_and_keeps_other_settings(
 ) -> None:
     cluster.write(partitions=2)
     apply()
-    changes = [
-        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
-        for name, value in (("cleanup.policy", "delete"), ("retention.bytes", "1000000"))
-    ]
-    resource = ConfigResource(
-        ResourceType.TOPIC, f"{cluster.prefix}pages", incremental_configs=changes
-    )
-    cluster.admin.incremental_alter_configs([resource])[resource].result()
-    until(
-        lambda: cluster.config_of("pages")["cleanup.policy"] == "delete",
-        "the brokers have the change",
-    )
+    cluster.configure("pages", cleanup_policy="delete", retention_bytes="1000000")
     assert len(apply()) == 1
     assert cluster.config_of("pages")["retention.bytes"] == "1000000"
     assert apply() == []
@@ -125,17 +129,11 @@ def test_apply_resets_our_configuration_and_keeps_other_settings(
 
 def test_apply_removes_retention_limits_of_consumed_topics(cluster: Cluster, apply: Apply) -> None:
     apply()
-    name = f"{cluster.prefix}urls.admitted"
-    before = {"retention.ms": "604800000", "retention.bytes": "1000000", "segment.bytes": "2000000"}
-    changes = [
-        ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
-        for key, value in before.items()
-    ]
-    resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=changes)
-    cluster.admin.incremental_alter_configs([resource])[resource].result()
-    until(
-        lambda: cluster.config_of("urls.admitted")["retention.bytes"] == "1000000",
-        "the brokers have the change",
+    cluster.configure(
+        "urls.admitted",
+        retention_ms="604800000",
+        retention_bytes="1000000",
+        segment_bytes="2000000",
     )
     apply()
     after = cluster.config_of("urls.admitted")
@@ -144,19 +142,11 @@ def test_apply_removes_retention_limits_of_consumed_topics(cluster: Cluster, app
 
 def test_apply_keeps_retention_set_by_operators(cluster: Cluster, apply: Apply) -> None:
     topics = ("dead.letters", "pages.archived")
-
-    def retention() -> list[str]:
-        return [cluster.config_of(topic)["retention.ms"] for topic in topics]
-
     apply()
     for topic in topics:
-        change = ConfigEntry("retention.ms", "5000", incremental_operation=AlterConfigOpType.SET)
-        name = f"{cluster.prefix}{topic}"
-        resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=[change])
-        cluster.admin.incremental_alter_configs([resource])[resource].result()
-    until(lambda: retention() == ["5000", "5000"], "the brokers have the change")
+        cluster.configure(topic, retention_ms="5000")
     apply()
-    assert retention() == ["5000", "5000"]
+    assert [cluster.config_of(topic)["retention.ms"] for topic in topics] == ["5000", "5000"]
 
 
 def test_apply_does_not_change_the_number_of_partitions(cluster: Cluster, apply: Apply) -> None:
@@ -189,14 +179,7 @@ def test_diff_prints_the_changes_of_apply_and_makes_none(cluster: Cluster, apply
     assert Topics(settings).compare() == Differences()
     fewer = Topics(settings.model_copy(update={"partitions": 3})).compare()
     assert fewer.appliable == () and len(fewer.refused) == 7
-    change = ConfigEntry("segment.bytes", "2000000", incremental_operation=AlterConfigOpType.SET)
-    admitted = f"{cluster.prefix}urls.admitted"
-    resource = ConfigResource(ResourceType.TOPIC, admitted, incremental_configs=[change])
-    cluster.admin.incremental_alter_configs([resource])[resource].result()
-    until(
-        lambda: cluster.config_of("urls.admitted")["segment.bytes"] == "2000000",
-        "the brokers have the change",
-    )
+    cluster.configure("urls.admitted", segment_bytes="2000000")
     kept = Topics(settings).compare()
     assert (kept.appliable, kept.refused, len(kept.kept)) == ((), (), 1)
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
@@ -17,20 +16,14 @@ from gossamer.settings.servers import KafkaSettings
 from gossamer.store.sqlite import SqliteStore
 from tests.support.waiting import until
 
-from .kafka_broker import Broker
+from .kafka_broker import Broker, own_topics
 
 SITES = [f"site{n}.example" for n in range(20)]
 
 
 @pytest.fixture
 def settings(kafka: str) -> KafkaSettings:
-    """Return settings of topics for this test only."""
-    prefix = f"trimming-{uuid4().hex[:8]}."
-    found = KafkaSettings(
-        servers=kafka, prefix=prefix, partitions=2, replication=1, session=6.0, replay_window=0.0
-    )
-    list(Topics(found).apply())
-    return found
+    return own_topics(kafka, partitions=2, session=6.0, replay_window=0.0)
 
 
 @pytest.fixture

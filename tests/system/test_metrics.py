@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.servers import free_ports
 from tests.support.waiting import HANG_TIMEOUT, until
 from tests.synthweb import SynthWeb, World, measure
 
@@ -18,13 +19,6 @@ WORLD = World.plain(seed=4, hosts=4, pages=12)
 
 DELAY = 3.0
 """Between two rounds of requests, all records are consumed."""
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        found: int = probe.getsockname()[1]
-        return found
 
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -85,7 +79,7 @@ class Watched:
 @pytest.mark.slow
 def test_metrics_of_a_running_crawl_agree_with_the_servers(tmp_path: Path) -> None:
     with SynthWeb(WORLD) as web:
-        crawl, port = Crawl(web, tmp_path / "data", DELAY), free_port()
+        crawl, port = Crawl(web, tmp_path / "data", DELAY), free_ports(1)
         with crawl.start("--metrics-port", str(port)) as under_way:
             watched = Watched(web, port)
             until(watched.agrees, "the figures of the servers")

@@ -7,7 +7,7 @@ import pytest
 
 from tests.servers.nodes import KINDS, Node, three_of_each
 from tests.support.waiting import until
-from tests.synthweb import SynthWeb, World, measure
+from tests.synthweb import SynthWeb, World
 
 from .assertions import page_answers
 from .fleet import Fleet, assert_whole, crawl_to_the_end, fleet
@@ -97,7 +97,7 @@ def lose_two(live_fleet: Fleet, kind: str, those: list[Node]) -> None:
     for node in those:
         node.cut()
     until_quiet(live_fleet, f"waiting without two of {kind}")
-    assert not over(live_fleet), "the crawl was over too soon to wait"
+    assert not live_fleet.web.is_complete(), "the crawl was over too soon to wait"
     for node in those:
         node.heal()
     more_pages(live_fleet, f"with all of {kind} again")
@@ -106,8 +106,11 @@ def lose_two(live_fleet: Fleet, kind: str, those: list[Node]) -> None:
 def more_pages(live_fleet: Fleet, what: str) -> None:
     """Wait until the crawl has made progress."""
     enough = len(page_answers(live_fleet.web)) + MORE
-    until(lambda: len(page_answers(live_fleet.web)) >= enough or over(live_fleet), f"pages: {what}")
-    assert not over(live_fleet), f"the crawl ended too soon: {what}"
+    until(
+        lambda: len(page_answers(live_fleet.web)) >= enough or live_fleet.web.is_complete(),
+        f"pages: {what}",
+    )
+    assert not live_fleet.web.is_complete(), f"the crawl ended too soon: {what}"
 
 
 def until_quiet(live_fleet: Fleet, what: str) -> None:
@@ -119,8 +122,3 @@ def until_quiet(live_fleet: Fleet, what: str) -> None:
         return len(live_fleet.web.requests()) == before
 
     until(is_quiet, what)
-
-
-def over(live_fleet: Fleet) -> bool:
-    """Return whether all URLs were requested."""
-    return live_fleet.web.truth.required <= measure.requested_urls(live_fleet.web.requests())

@@ -4,6 +4,7 @@ why."""
 import json
 import re
 import subprocess
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from signal import SIGINT
@@ -128,102 +129,64 @@ def test_follow_prints_pages_as_they_are_published(tmp_path: Path, end: str) -> 
 
 # --- why
 
+BACKOFF = r"not visited now until \d{4}-.* UTC: .* \(backoff\)"
+
+
+REASONS: dict[str, tuple[Callable[[SynthWeb], str], str]] = {
+    "page": (
+        lambda web: web.seeds[0].upper().replace("HTTP", "http") + "#top",
+        r"as a seed(?s:.*)visited: .* UTC: page \(200\)(?s:.*)verdict: first",
+    ),
+    "linked page": (lambda web: linked(web.truth), r"by a link on http://"),
+    "excluded URL": (
+        lambda web: next(url for url in sorted(web.truth.forbidden) if "/private/" in url),
+        r"excluded by robots\.txt(?s:.*)line \d+: Disallow: /",
+    ),
+    "redirect": (
+        lambda web: next(url for url in sorted(web.truth.redirects) if "/odd/308" in url),
+        r"redirect \(308\)(?s:.*)to http://",
+    ),
+    "failure": (
+        lambda web: of_kind(web.truth, "500"),
+        # The visit may be due when a slow machine asks.
+        r"500 Internal Server Error(?s:.*)next visit: (due since )?.* UTC[,;] attempt 2 after ",
+    ),
+    "missing page": (lambda web: of_kind(web.truth, "404"), "404 Not Found"),
+    "host that refuses": (lambda web: of_kind(web.truth, "refused"), BACKOFF),
+    "host without a name": (lambda web: of_kind(web.truth, "unresolved"), BACKOFF),
+    "URL without a link": (lambda web: web.seeds[0] + "no/such/page", "not seen.*within 16 links"),
+    "link on a nofollow page": (
+        lambda web: next(u for u in sorted(web.truth.pages) if u.endswith("meta-nofollow")).replace(
+            "/odd/", "/lure/"
+        ),
+        "not seen.*nofollow",
+    ),
+}
+"""The state of a URL of the web → the URL, and a pattern of what `gossamer why` says of it."""
+
 
 @pytest.mark.slow
-class TestWhy:
-    """`gossamer why`: the state of a URL, and the rule behind it."""
+@pytest.mark.parametrize("state", REASONS)
+def test_why_finds_what_the_services_have_stored(state: str, mixed_crawl: Finished) -> None:
+    url_of, pattern = REASONS[state]
+    why = mixed_crawl.crawl.why(url_of(mixed_crawl.web))
+    assert re.search(pattern, why), why
 
-    def test_why_of_a_page(self, mixed_crawl: Finished) -> None:
-        seed = mixed_crawl.web.seeds[0]
-        why = mixed_crawl.crawl.why(seed.upper().replace("HTTP", "http") + "#top")
-        assert why.splitlines()[0] == seed
-        assert "scope: inside, by any()" in why and "as a seed" in why
-        assert re.search(r"visited: \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC: page \(200\)", why)
-        assert "verdict: first" in why
 
-    def test_why_of_a_linked_page_names_the_linking_page(self, mixed_crawl: Finished) -> None:
-        truth = mixed_crawl.web.truth
-        url = next(url for url in sorted(truth.pages) if truth.depths[url] > 1)
-        via = re.search(r"by a link on (\S+)", mixed_crawl.crawl.why(url))
-        assert via and via[1] in truth.depths
+@pytest.mark.slow
+def test_why_of_a_duplicate_names_the_original(mixed_crawl: Finished) -> None:
+    answers = {url: mixed_crawl.crawl.why(url) for url in mixed_crawl.web.truth.duplicates[0]}
+    (original,) = [url for url, why in answers.items() if "verdict: first" in why]
+    named = [url for url, why in answers.items() if f"verdict: duplicate of {original}" in why]
+    assert {original, *named} == {*answers}
 
-    def test_why_of_an_excluded_url_names_the_line_of_robots_txt(
-        self, mixed_crawl: Finished
-    ) -> None:
-        excluded = [url for url in sorted(mixed_crawl.web.truth.forbidden) if "/private/" in url]
-        for url in excluded:
-            why = mixed_crawl.crawl.why(url)
-            assert "excluded by robots.txt" in why
-            assert re.search(r"line \d+: Disallow: /", why), why
-        assert excluded
 
-    def test_why_of_a_duplicate_names_the_original(self, mixed_crawl: Finished) -> None:
-        truth = mixed_crawl.web.truth
-        group = truth.duplicates[0]
-        answers = [mixed_crawl.crawl.why(url) for url in group]
-        (original,) = [
-            url for url, why in zip(group, answers, strict=True) if "verdict: first" in why
-        ]
-        for why in answers:
-            assert f"verdict: duplicate of {original}" in why or "verdict: first" in why
-
-    def test_why_of_a_redirect_names_its_target(self, mixed_crawl: Finished) -> None:
-        for url, target in sorted(mixed_crawl.web.truth.redirects.items()):
-            if target and "/odd/308" in url:
-                why = mixed_crawl.crawl.why(url)
-                assert "redirect (308)" in why and f"to {target}" in why
-                return
-        raise AssertionError("no redirect in this world")
-
-    def test_why_of_a_failure_names_the_next_visit(self, mixed_crawl: Finished) -> None:
-        url = of_kind(mixed_crawl.web.truth, "500")
-        why = mixed_crawl.crawl.why(url)
-        assert "500 Internal Server Error" in why
-        # The visit may be due when a slow machine asks.
-        assert re.search(r"next visit: (due since )?\d{4}-.* UTC[,;] attempt 2 after ", why)
-
-    def test_why_of_a_missing_page_is_gone(self, mixed_crawl: Finished) -> None:
-        assert "404 Not Found" in mixed_crawl.crawl.why(of_kind(mixed_crawl.web.truth, "404"))
-
-    def test_why_of_a_host_without_answer_is_backing_off(self, mixed_crawl: Finished) -> None:
-        for kind in ("refused", "unresolved"):
-            why = mixed_crawl.crawl.why(of_kind(mixed_crawl.web.truth, kind))
-            assert re.search(r"not visited now until \d{4}-.* UTC: .* \(backoff\)", why), why
-
-    def test_why_of_an_unlinked_url_is_never_seen(self, mixed_crawl: Finished) -> None:
-        why = mixed_crawl.crawl.why(mixed_crawl.web.seeds[0] + "no/such/page")
-        assert "not seen" in why and "within 16 links" in why
-
-    def test_why_of_a_link_on_a_nofollow_page_is_never_seen(self, mixed_crawl: Finished) -> None:
-        lure = next(
-            url for url in sorted(mixed_crawl.web.truth.pages) if url.endswith("meta-nofollow")
-        )
-        why = mixed_crawl.crawl.why(lure.replace("/odd/", "/lure/"))
-        assert "not seen" in why and "nofollow" in why
+def linked(truth: Truth) -> str:
+    return next(url for url in sorted(truth.pages) if truth.depths[url] > 1)
 
 
 def of_kind(truth: Truth, kind: str) -> str:
     return next(url for url, error in sorted(truth.errors.items()) if error == kind)
-
-
-@pytest.mark.long
-def test_why_of_urls_out_of_scope_too_deep_or_queued(tmp_path: Path) -> None:
-    with SynthWeb(World.plain(seed=6, hosts=4, pages=16, shape="tree")) as web:
-        crawl = Crawl(web, tmp_path / "data", delay=0.5, scope="host")
-        with crawl.start("--depth", "3") as under_way:
-            until(lambda: len(web.requests()) > 8, "some requests")
-            under_way.interrupt()
-            assert under_way.wait().code == 130
-        seed, truth = web.seeds[0], web.truth
-        elsewhere = next(url for url in sorted(truth.pages) if not url.startswith(seed))
-        why = crawl.why(elsewhere)
-        assert "outside" in why and "visited" not in why
-        own = [url for url in sorted(truth.pages) if url.startswith(seed)]
-        deep = next(url for url in own if truth.depths[url] > 3)
-        assert "not seen" in crawl.why(deep) and "within 3 links" in crawl.why(deep)
-        queued = [why for url in own if "queued: behind" in (why := crawl.why(url))]
-        ahead = [int(found[1]) for why in queued if (found := re.search(r"behind (\d+)", why))]
-        assert sorted(ahead) == list(range(len(queued))) and queued
 
 
 @pytest.mark.slow

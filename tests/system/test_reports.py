@@ -5,11 +5,12 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.reports.situations import ROBOTS, SITUATIONS
+from tests.reports.situations import SITUATIONS
 from tests.reports.web import ReportedWeb
 from tests.support.once import once
 from tests.synthweb import RunningWeb
 from tests.synthweb.measure import PROBE
+from tests.synthweb.robots import ROBOTS
 
 from .crawl import WebCrawl
 

@@ -2,15 +2,12 @@
 
 import re
 import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from tests.support.commands import Done
+from tests.support.serving import HTML, Sent, serving
 
 from .crawl import CONTACT, GOSSAMER, LOOPBACK, run
 
@@ -22,30 +19,12 @@ def crawl(data: Path, *words: str) -> Done:
     return run([GOSSAMER, "crawl", "--data", str(data), *manners, *words])
 
 
-class Moved(BaseHTTPRequestHandler):
+def moved(target: str) -> Sent:
     """`/` redirects to `/new`."""
-
-    def do_GET(self) -> None:
-        status = {"/": 301, "/new": 200}.get(self.path, 404)
-        self.send_response(status)
-        self.send_header("Location", "/new")
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Log nothing."""
+    return Sent(b"", {"/": 301, "/new": 200}.get(target, 404), MOVED)
 
 
-@contextmanager
-def serving(port: int = 0) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", port), Moved)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
+MOVED = {"Location": "/new", "Content-Type": HTML}
 
 
 def nobody() -> str:
@@ -69,7 +48,7 @@ def test_seeds_without_pages_have_an_exit_status_of_their_own(tmp_path: Path) ->
 
 @pytest.mark.long
 def test_redirected_seed_counts_as_a_page_and_another_may_fail(tmp_path: Path) -> None:
-    with serving() as host:
+    with serving(moved) as host:
         done = crawl(tmp_path / "data", f"{host}/", f"{host}/missing")
         assert (done.code, done.err) == (0, "")
         done = crawl(tmp_path / "data", f"{host}/missing")
@@ -78,22 +57,9 @@ def test_redirected_seed_counts_as_a_page_and_another_may_fail(tmp_path: Path) -
         assert (done.code, done.err) == (0, ""), "no seed was named, and there are pages"
 
 
-@pytest.mark.long
-def test_failed_host_is_visited_at_once_by_gossamer_retry(tmp_path: Path) -> None:
-    data, down = tmp_path / "data", nobody()
-    assert crawl(data, f"{down}/").code == NO_PAGE
-    with serving(int(down.rpartition(":")[2])):
-        again = crawl(data)
-        assert "due before" in again.out
-        retried = run([GOSSAMER, "retry", "--data", str(data), down])
-        assert retried.code == 0 and "is retried now" in retried.out
-        done = crawl(data)
-    assert (done.code, done.err) == (0, "") and re.search(r"pages +1 ", done.out)
-
-
 def test_failed_host_is_visited_at_once_if_its_seed_is_added_again(tmp_path: Path) -> None:
     data, down = tmp_path / "data", nobody()
     assert crawl(data, f"{down}/").code == NO_PAGE
-    with serving(int(down.rpartition(":")[2])):
+    with serving(moved, int(down.rpartition(":")[2])):
         done = crawl(data, f"{down}/")
     assert (done.code, done.err) == (0, "") and re.search(r"pages +1 ", done.out)

@@ -1,11 +1,7 @@
 """Crawls of webs of traps: all honest pages are fetched, and few other requests are made."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-from tests.support.once import once
 from tests.traps import KINDS, LOOKALIKES, TRAPS, TrapWeb
 
 from .trap_crawls import (
@@ -16,10 +12,6 @@ from .trap_crawls import (
     crawl_traps,
 )
 
-SMALL = TrapWeb(seed=2, traps=tuple(TRAPS), pages=12, sites=10)
-SMALL_SECONDS = 400.0
-SMALL_COST = 4.5
-"""The maximum number of requests for each honest page. Each trap costs more than a site has."""
 LONG_SECONDS = 120.0
 DAY_TRAPS = ("wildcard", "calendar")
 """A trap of host names and a trap of URLs, which are crawled by day."""
@@ -29,33 +21,6 @@ TRAP_CASES = [
 LOOKALIKES_SECONDS = 300.0
 HOSTILE = TrapWeb(traps=tuple(KINDS), pages=24, sites=225)
 HOSTILE_SECONDS = 600.0
-
-
-@pytest.fixture(scope="module")
-def small_crawl(shared_folder: Path) -> dict[str, Any]:
-    """All traps among ten honest sites, crawled once in a run of tests."""
-
-    def crawl() -> dict[str, Any]:
-        return crawl_traps(SMALL, SMALL_SECONDS).as_json()
-
-    found: dict[str, Any] = once(shared_folder / "traps.json", crawl)
-    return found
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("trap", TRAPS)
-def test_small_trap_costs_few_requests_and_no_honest_page(
-    trap: str, small_crawl: dict[str, Any]
-) -> None:
-    harvest = small_crawl["traps"][trap]
-    assert harvest["recall"] >= MIN_RECALL, harvest["lost"]
-    assert sum(harvest["excess"].values()) <= EXCESS[trap], harvest["examples"]
-
-
-@pytest.mark.long
-def test_crawl_of_small_hostile_web_finds_all_honest_pages(small_crawl: dict[str, Any]) -> None:
-    assert small_crawl["recall"] >= MIN_RECALL, small_crawl["lost"]
-    assert small_crawl["cost"] <= SMALL_COST
 
 
 @pytest.mark.slow

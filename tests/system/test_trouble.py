@@ -26,7 +26,7 @@ from .assertions import (
     assert_thorough,
     warcs,
 )
-from .crawl import GOSSAMER, LOOPBACK, Crawl, Started, run
+from .crawl import LOOPBACK, Crawl, Started, run
 
 WORLD = World.plain(seed=6, hosts=20, pages=5)
 SLOW = World.plain(seed=8, hosts=4, pages=200)
@@ -102,15 +102,6 @@ def test_read_only_disk_is_reported(tmp_path: Path) -> None:
         err = message_of(Crawl(web, d / "data").run(), 1)
         assert str(d / "data") in err and "--data" in err
         assert web.requests() == []
-
-
-@pytest.mark.slow
-def test_impossible_folder_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("mine")
-    data = tmp_path / "notes.txt" / "data"
-    err = message_of(run([GOSSAMER, "crawl", *CONTACT, "--data", str(data), "example.org"]), 1)
-    assert str(data) in err and "--data" in err
-    assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
 # --- the data file
@@ -265,16 +256,6 @@ def test_silent_nameserver_delays_the_crawl_and_loses_nothing(tmp_path: Path) ->
 
 
 # --- the request
-
-
-@pytest.mark.slow
-def test_invalid_arguments_are_refused_before_any_file_is_written(tmp_path: Path) -> None:
-    data = tmp_path / "nothing"
-    err = message_of(
-        run([GOSSAMER, "crawl", *CONTACT, "--data", str(data), "--delay", "nan", "a.example"]), 2
-    )
-    assert "delay" in err
-    assert not data.exists()
 
 
 @pytest.mark.slow

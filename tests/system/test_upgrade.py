@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.waiting import until
-from tests.synthweb import SynthWeb, World, measure
+from tests.synthweb import SynthWeb, World
 
 from .assertions import page_answers
 from .by_hand import of_servers
@@ -137,11 +137,7 @@ class Upgrade:
     def await_pages(self) -> None:
         """Wait until pages arrive as before, or all are done."""
         web, before = self.live_fleet.web, len(page_answers(self.live_fleet.web))
-        until(lambda: len(page_answers(web)) >= before + 5 or self.is_over(), "more pages")
-
-    def is_over(self) -> bool:
-        web = self.live_fleet.web
-        return web.truth.required <= measure.requested_urls(web.requests())
+        until(lambda: len(page_answers(web)) >= before + 5 or web.is_complete(), "more pages")
 
     def await_read(self, service: str) -> None:
         """Wait until all records are consumed that *service* wrote before it was replaced."""
@@ -198,13 +194,13 @@ def test_fleet_is_upgraded_and_rolled_back_under_load(
             upgrade.bring(service, newer)
             upgrade.await_pages()
         live_fleet.await_ready()
-        assert not upgrade.is_over(), "the crawl was over too soon"
+        assert not web.is_complete(), "the crawl was over too soon"
         assert live_fleet.gossamer("speed", "none").code == 0
         for service in reversed(READERS_FIRST):
             upgrade.bring(service, older)
             upgrade.await_read(service)
         live_fleet.await_ready()
-        print(f"{len(page_answers(web))} pages when it was rolled back, over: {upgrade.is_over()}")
+        print(f"{len(page_answers(web))} pages when it was rolled back, over: {web.is_complete()}")
 
         crawl_to_the_end(live_fleet)
         repeated = assert_whole(live_fleet, DELAY)

@@ -9,8 +9,8 @@ from typing import Any
 from tests.synthweb import RunningWeb
 from tests.synthweb.measure import PROBE
 from tests.synthweb.record import Request
+from tests.synthweb.robots import ROBOTS
 
-from .site import ROBOTS
 from .web import Sites, TrapWeb
 
 EXAMPLES = 6

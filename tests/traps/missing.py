@@ -1,10 +1,11 @@
 """Traps of answers: soft 404s, and hosts with one answer for everything."""
 
 from tests.synthweb.answers import Answer
+from tests.synthweb.robots import ROBOTS
 
 from . import words
 from .page import Link, Page
-from .site import ROBOTS, Site
+from .site import Site
 
 BROKEN_LINKS = 6
 SUGGESTIONS = 3

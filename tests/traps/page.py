@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import NamedTuple
 
-from tests.synthweb.answers import Answer
+from tests.synthweb.answers import HTML, Answer
 
 
 class Link(NamedTuple):
@@ -39,8 +39,7 @@ class Page:
         ).encode()
 
     def answer(self, status: int = 200, manner: str = "whole") -> Answer:
-        headers = {"Content-Type": "text/html; charset=utf-8"}
-        return Answer(status, self.html(), headers, manner)
+        return Answer(status, self.html(), {"Content-Type": HTML}, manner)
 
 
 def _list(links: list[Link]) -> str:

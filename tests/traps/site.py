@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 from tests.synthweb.answers import Answer
+from tests.synthweb.robots import ROBOTS
 
 from . import words
 from .page import Link, Page
 
-ROBOTS = "/robots.txt"
 ARTICLES_OF_A_SECTION = 8
 _NAMES = "guide news people places works notes letters maps reports crafts"
 SECTIONS = _NAMES.split()

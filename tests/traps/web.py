@@ -6,6 +6,7 @@ from itertools import chain
 from urllib.parse import urlsplit
 
 from tests.synthweb.answers import Answer
+from tests.synthweb.robots import ROBOTS
 from tests.synthweb.server import Served, by_url
 
 from .hosts import (
@@ -29,7 +30,7 @@ from .paths import (
     Sessions,
     UnknownSessions,
 )
-from .site import ROBOTS, Plan, Site
+from .site import Plan, Site
 
 TRAPS: dict[str, type[Site]] = {
     "wildcard": Wildcard,
