@@ -101,17 +101,6 @@ class TestScope:
         assert inside(scope, A) and inside(scope, C)
         assert not inside(scope, "https://a.example/") and not inside(scope, "http://c.example/")
 
-    def test_scope_any_is_everything(self) -> None:
-        assert inside(define(request(A, scope="any"), None, 0, 0).scope, B)
-
-    def test_expression_is_stored_unchanged(self) -> None:
-        rule = 'domain("a.example") and not prefix("https://www.a.example/x")'
-        assert define(request(A, scope=rule), None, 0, 0).scope == rule
-
-    def test_seed_out_of_the_requested_scope_is_refused_with_the_rule(self) -> None:
-        with pytest.raises(BadSettings, match=r"seed https://b\.example/ .*a\.example"):
-            define(request(A, B, scope="domain('a.example')"), None, 0, 0)
-
     def test_scope_stays_without_a_new_one(self) -> None:
         before = define(request(A, scope="host"), None, 0, 0)
         assert define(request(), before, 5, 1).scope == before.scope
@@ -145,10 +134,6 @@ class TestScope:
         assert define(request(A, scope="host"), crawl, 0, 1).scope_of_seeds == "host"
         assert define(request(scope="any()"), crawl, 0, 1).scope_of_seeds == ""
 
-    def test_new_scope_replaces_the_old_one(self) -> None:
-        before = define(request(A, scope="any"), None, 0, 0)
-        assert not inside(define(request(A, scope="host"), before, 0, 1).scope, B)
-
     @pytest.mark.parametrize("scope", ["host", "site"])
     def test_scope_of_seeds_without_seeds_stays(self, scope: str) -> None:
         before = define(request(A), None, 0, 0)
@@ -163,11 +148,6 @@ class TestScope:
         assert before and all(inside(before.scope, seed) for seed in given)
         for _ in range(3):
             assert define(request(*given), before, 0, 0).scope == before.scope, "it does not grow"
-
-
-def test_crawl_without_seeds_is_refused() -> None:
-    with pytest.raises(BadSettings, match="no seed: give a URL"):
-        define(request(), None, 0, 0)
 
 
 def test_limits_hold_for_the_run_and_its_pages() -> None:
@@ -211,13 +191,3 @@ class TestChoices:
         other = replace(request(A), settings={"url_steps": ("session_id",)})
         with pytest.raises(BadSettings, match="started with tracking, which cannot change"):
             define(other, before, 0, 1.0)
-
-    def test_other_choices_stay_until_they_are_set_again(self) -> None:
-        choices = {"external_links": "home", "relevant": "any()", "follow_irrelevant": False}
-        before = define(replace(request(A), settings=choices), None, 0, 0.0)
-        after = define(replace(request(A), settings={"external_links": "none"}), before, 0, 1.0)
-        assert (after.external_links, after.relevant, after.follow_irrelevant) == (
-            "none",
-            "any()",
-            False,
-        )

@@ -1,6 +1,7 @@
 """`gossamer identity`: what an operator publishes, written and checked over loopback."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from console.cli.main import main
 from gossamer.web.signatures import DIRECTORY_PATH, DIRECTORY_TYPE
 from services.fetcher.http.signing import read_signing_keys
 from tests.support.serving import NOTHING, Sent, serving
+from tests.support.transcripts import Transcript
 
 SETTINGS = """
 [fetcher]
@@ -53,21 +55,29 @@ def write(config: Path, *more: str) -> Published:
     return Published(folder)
 
 
-def check(
-    config: Path, published: Published, capsys: pytest.CaptureFixture[str], status: int
-) -> dict[str, tuple[bool, str]]:
-    with serving(published.answer) as base:
-        capsys.readouterr()
-        given = ["identity", "check", "--config", str(config), "--base", base]
-        assert main([*given, "--json"]) == status
-        found = json.loads(capsys.readouterr().out)
-        assert main(given) == status
-        text = capsys.readouterr().out
-    musts = [one["must"] for one in found if one["must"]]
-    assert musts == [1, 2, 3, 4, 5, 6]
-    assert text.count("MUST ") == 6 and len(text.splitlines()) == len(found) + 1
-    assert all(bool(one["remedy"]) != one["is_met"] for one in found)
-    return {one["check"]: (one["is_met"], one["found"]) for one in found}
+Check = Callable[..., dict[str, tuple[bool, str]]]
+
+
+@pytest.fixture
+def check(config: Path, capsys: pytest.CaptureFixture[str]) -> Check:
+    """Return a function that checks what is published, and returns check → whether it is met, and
+    what was found."""
+
+    def run(published: Published, status: int = 1) -> dict[str, tuple[bool, str]]:
+        with serving(published.answer) as base:
+            capsys.readouterr()
+            given = ["identity", "check", "--config", str(config), "--base", base]
+            assert main([*given, "--json"]) == status
+            found = json.loads(capsys.readouterr().out)
+            assert main(given) == status
+            text = capsys.readouterr().out
+        musts = [one["must"] for one in found if one["must"]]
+        assert musts == [1, 2, 3, 4, 5, 6]
+        assert text.count("MUST ") == 6 and len(text.splitlines()) == len(found) + 1
+        assert all(bool(one["remedy"]) != one["is_met"] for one in found)
+        return {one["check"]: (one["is_met"], one["found"]) for one in found}
+
+    return run
 
 
 @pytest.fixture(autouse=True)
@@ -77,10 +87,8 @@ def named_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_what_is_written_passes_all_checks(
-    config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = check(config, write(config), capsys, 0)
+def test_what_is_written_passes_all_checks(config: Path, check: Check) -> None:
+    found = check(write(config), 0)
     assert all(is_met for is_met, _ in found.values())
     assert "192.0.2.9.bot.example" in found["reverse DNS"][1]
 
@@ -134,7 +142,7 @@ def test_texts_of_the_settings_are_escaped(tmp_path: Path) -> None:
 )
 def test_each_fault_fails_its_check(
     config: Path,
-    capsys: pytest.CaptureFixture[str],
+    check: Check,
     path: str,
     old: bytes,
     new: bytes,
@@ -143,54 +151,52 @@ def test_each_fault_fails_its_check(
     published = write(config)
     assert old in published.bodies[path]
     published.bodies[path] = published.bodies[path].replace(old, new)
-    found = check(config, published, capsys, 1)
+    found = check(published)
     assert {name for name, (is_met, _) in found.items() if not is_met} == failing - {"reverse DNS"}
     assert ("reverse DNS" in found) == ("reverse DNS" not in failing)
 
 
-def test_missing_headers_and_redirects_fail(
-    config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_headers_and_redirects_fail(config: Path, check: Check) -> None:
     published = write(config)
     published.headers[DIRECTORY_PATH] = {"Content-Type": "application/json"}
-    found = check(config, published, capsys, 1)
+    found = check(published)
     assert not found["keys: type"][0] and not found["keys: signatures"][0]
     published.redirects[DIRECTORY_PATH] = "/index.html"
-    assert check(config, published, capsys, 1)["keys"] == (
+    assert check(published)["keys"] == (
         False,
         f"https://bot.example{DIRECTORY_PATH}: status 302",
     )
 
 
-def test_signatures_that_end_soon_fail(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = check(config, write(config, "--valid", "2h"), capsys, 1)
+def test_signatures_that_end_soon_fail(config: Path, check: Check) -> None:
+    found = check(write(config, "--valid", "2h"))
     assert not found["keys: signatures"][0]
 
 
-def test_key_that_is_not_published_fails(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_key_that_is_not_published_fails(config: Path, check: Check) -> None:
     published = write(config)
     assert main(["identity", "keys", "new", "--config", str(config), "--after", "2d"]) == 0
-    found = check(config, published, capsys, 1)
+    found = check(published)
     assert not found["keys"][0] and "lacks the key" in found["keys"][1]
-    assert check(config, write(config), capsys, 0)["keys: signatures"] == (True, "2 valid")
+    assert check(write(config), 0)["keys: signatures"] == (True, "2 valid")
 
 
 def test_address_without_a_confirmed_name_fails(
-    config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    config: Path, check: Check, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no_name(address: str) -> tuple[str, ...]:
         raise OSError
 
     monkeypatch.setattr(console.identity_check, "confirmed_names", no_name)
-    found = check(config, write(config), capsys, 1)
+    found = check(write(config))
     assert not found["reverse DNS"][0]
 
 
-def test_settings_that_break_a_must_fail(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_that_break_a_must_fail(config: Path, check: Check) -> None:
     published = write(config)
     text = config.read_text().replace("ExampleSearchBot", "gossamer").replace("page =", "# page =")
     config.write_text(text + "[frontier]\ndelay = 0\n[parser]\nnot_indexed = []\n")
-    found = check(config, published, capsys, 1)
+    found = check(published)
     failing = {name for name, (is_met, _) in found.items() if not is_met}
     assert failing == {"robots.txt", "user agent", "load", "addresses", "page"}
 
@@ -207,13 +213,10 @@ def test_created_keys_are_private_and_rotate(tmp_path: Path) -> None:
 
 
 def test_wrong_range_and_missing_contact_are_refused(
-    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    config: Path, tmp_path: Path, transcript: Transcript
 ) -> None:
-    folder = str(tmp_path / "www")
-    given = ["identity", "write", folder, "--config", str(config), "--range", "here"]
-    assert main(given) == 2
-    assert "--range here" in capsys.readouterr().err
+    folder = tmp_path / "www"
+    transcript("identity", "write", folder, "--config", config, "--range", "here", status=2)
     empty = tmp_path / "empty.toml"
     empty.write_text("")
-    assert main(["identity", "write", folder, "--config", str(empty)]) == 2
-    assert "contact" in capsys.readouterr().err
+    transcript("identity", "write", folder, "--config", empty, status=2)

@@ -57,13 +57,20 @@ class Result:
     def __init__(self, folder: Path, *records: bytes, packed: bool = True) -> None:
         members = map(gzip.compress, records) if packed else records
         (folder / "others.warc.gz").write_bytes(b"".join(members))
-        self.importer = make_importer()
-        self.pages: list[PageFetched] = read(self.importer, folder / "others.warc.gz")
-        self.problems, self.left_out = self.importer.problems, dict(self.importer.left_out)
+        importer = make_importer()
+        self.pages: list[PageFetched] = read(importer, folder / "others.warc.gz")
+        self.problems, self.doubts, self.examples = (
+            importer.problems, importer.doubts, importer.examples,
+        )  # fmt: skip
+        self.left_out, self.skipped = dict(importer.left_out), importer.skipped
 
     @property
     def bodies(self) -> list[bytes]:
         return [page.body for page in self.pages]
+
+    @property
+    def urls(self) -> list[str]:
+        return [page.visit.url for page in self.pages]
 
 
 def request(method: str, *fields: str, date: str = DATE) -> bytes:
@@ -353,11 +360,10 @@ def test_records_behind_a_damaged_one_are_read(tmp_path: Path, damage: str, cont
     records = [pack(record("response", http(url.encode() * 9), url=url)) for url in urls]
     for number in (1, 3):
         records[number] = DAMAGES[damage](records[number])
-    (tmp_path / "a").write_bytes(b"".join(records))
-    importer = make_importer()
-    found = [page.visit.url for page in read(importer, tmp_path / "a")]
+    result = Result(tmp_path, b"".join(records), packed=False)
+    found = result.urls
     assert {urls[0], urls[2], urls[4]} <= {*found}
-    assert len(importer.problems) in (1, 2)
+    assert len(result.problems) in (1, 2)
 
 
 @pytest.mark.parametrize("container", PACKERS)
@@ -367,13 +373,10 @@ def test_records_before_a_cut_end_are_read(tmp_path: Path, container: str, kept:
     pack = PACKERS[container]
     urls = [f"{HOME}{number}" for number in range(3)]
     *whole, last = [pack(record("response", http(), url=url).rstrip()) for url in urls]
-    (tmp_path / "a").write_bytes(b"".join(one + b"\r\n" * (pack is bytes) for one in whole))
-    start = (tmp_path / "a").stat().st_size
-    with (tmp_path / "a").open("ab") as file:
-        file.write(last[:kept])
-    importer = make_importer()
-    assert [page.visit.url for page in read(importer, tmp_path / "a")] == urls[:2]
-    assert importer.problems == [f"a is damaged from byte {start} on"]
+    complete = b"".join(one + b"\r\n" * (pack is bytes) for one in whole)
+    result = Result(tmp_path, complete, last[:kept], packed=False)
+    assert result.urls == urls[:2]
+    assert result.problems == [f"others.warc.gz is damaged from byte {len(complete)} on"]
 
 
 @pytest.mark.parametrize("size", [10, 100_000])
@@ -387,15 +390,14 @@ def test_file_that_is_compressed_as_a_whole_is_read(
     plain = b"".join(record("response", block, url=url) for url, block in pages)
     if kind == "arc":
         plain = arc(1, *pages, packed=False)
-    (tmp_path / "a").write_bytes(PACKERS[packer](plain))
-    importer = make_importer()
-    found = [(page.visit.url, page.body) for page in read(importer, tmp_path / "a")]
+    result = Result(tmp_path, PACKERS[packer](plain), packed=False)
+    found = [(page.visit.url, page.body) for page in result.pages]
     assert found == [(OLD, b"a" * size), (HOME, b"b" * size)]
-    assert (importer.problems, importer.examples) == (
+    assert (result.problems, result.examples) == (
         [],
-        {"records are not compressed one by one": "a"},
+        {"records are not compressed one by one": "others.warc.gz"},
     )
-    assert importer.doubts == {"records are not compressed one by one": 1}
+    assert result.doubts == {"records are not compressed one by one": 1}
 
 
 def test_end_of_a_file_that_is_compressed_as_a_whole_is_cut(tmp_path: Path) -> None:
@@ -403,11 +405,10 @@ def test_end_of_a_file_that_is_compressed_as_a_whole_is_cut(tmp_path: Path) -> N
     bodies = [hashlib.sha512(bytes([number])).digest() * 900 for number in range(9)]
     plain = b"".join(record("response", http(one), url=HOME + one[:4].hex()) for one in bodies)
     packed = gzip.compress(plain)
-    (tmp_path / "a").write_bytes(packed[: len(packed) * 2 // 3])
-    importer = make_importer()
-    found = [page.body for page in read(importer, tmp_path / "a")]
+    result = Result(tmp_path, packed[: len(packed) * 2 // 3], packed=False)
+    found = result.bodies
     assert found and found == bodies[: len(found)]
-    assert "is damaged from byte" in importer.problems[0]
+    assert "is damaged from byte" in result.problems[0]
 
 
 @pytest.mark.parametrize("container", PACKERS)
@@ -423,13 +424,12 @@ def test_wrong_content_length_hides_no_other_record(
     said = f"Content-Length: {len(block)}".encode()
     wrong = wrong.replace(said, f"Content-Length: {len(block) + more}".encode())
     made = [record("response", http(), url=OLD), wrong, record("response", http(), date=LATER)]
-    (tmp_path / "a").write_bytes(b"".join(PACKERS[container](one) for one in made))
-    importer = make_importer()
-    found = [page.visit.url for page in read(importer, tmp_path / "a")]
+    result = Result(tmp_path, b"".join(PACKERS[container](one) for one in made), packed=False)
+    found = result.urls
     assert found.count(OLD) == 2
-    assert "records are not compressed one by one" not in importer.doubts
+    assert "records are not compressed one by one" not in result.doubts
     # The lines behind the content may be counted; their number is not certain.
-    assert (importer.problems or importer.doubts) or 0 < more <= 4
+    assert (result.problems or result.doubts) or 0 < more <= 4
 
 
 @pytest.mark.parametrize("size", [100, 700, 66_000])
@@ -441,11 +441,10 @@ def test_record_in_several_members_is_read(tmp_path: Path, packer: str, size: in
     pack = PACKERS[packer]
     parts = [pack(plain[at : at + size]) for at in range(0, len(plain), size)]
     skippable = b"\x5e\x2a\x4d\x18\4\0\0\0abcd" if packer == "zstd" else b""
-    (tmp_path / "a").write_bytes(skippable.join(parts))
-    importer = make_importer()
-    assert [page.body for page in read(importer, tmp_path / "a")] == bodies
-    assert importer.problems == []
-    assert importer.doubts == {"records are not compressed one by one": 1}
+    result = Result(tmp_path, skippable.join(parts), packed=False)
+    assert result.bodies == bodies
+    assert result.problems == []
+    assert result.doubts == {"records are not compressed one by one": 1}
 
 
 BROKEN = {
@@ -475,7 +474,7 @@ def test_no_broken_record_is_lost_silently(tmp_path: Path, name: str, container:
     broken = pack(BROKEN[name])
     whole = [pack(record("response", http(), url=url)) for url in (OLD, HOME)]
     result = Result(tmp_path, whole[0], broken, whole[1], packed=False)
-    assert [page.visit.url for page in result.pages] == [OLD, HOME]
+    assert result.urls == [OLD, HOME]
     # In a plain file, these are lines before the next record.
     is_nothing = container == "plain" and name in ("no fields", "cut in a field")
     assert result.problems or result.left_out or is_nothing
@@ -485,10 +484,13 @@ def test_zstd_file_whose_dictionary_is_elsewhere_is_refused_with_the_reason(tmp_
     """iipc/warc-specifications#53: a dictionary outside of the file is lost easily."""
     made = [record("response", http(), url=f"{HOME}{number}") for number in range(300)]
     dictionary = zstd.train_dict(made, 2000)
-    (tmp_path / "a").write_bytes(b"".join(zstd.compress(one, zstd_dict=dictionary) for one in made))
-    importer = make_importer()
-    assert read(importer, tmp_path / "a") == []
-    assert importer.problems == ["a: its records need a dictionary, which is not in the file"]
+    result = Result(
+        tmp_path, b"".join(zstd.compress(one, zstd_dict=dictionary) for one in made), packed=False
+    )
+    assert result.pages == []
+    assert result.problems == [
+        "others.warc.gz: its records need a dictionary, which is not in the file"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -509,7 +511,7 @@ def test_octets_of_a_url_are_kept(tmp_path: Path, written: bytes, url: str) -> N
     again = record("revisit", b"", IDENTICAL, "X: 1", f"WARC-Refers-To-Date: {DATE}", url=HOME)
     result = Result(tmp_path, first, again.replace(b"X: 1", reference).replace(b"2019", b"2020", 1))
     assert result.problems == []
-    assert [page.visit.url for page in result.pages] == [url, HOME]
+    assert result.urls == [url, HOME]
 
 
 @pytest.mark.parametrize(
@@ -602,7 +604,7 @@ def test_signature_behind_the_records_is_not_damage(tmp_path: Path) -> None:
     first = gzip.compress(record("response", http()))
     result = Result(tmp_path, first, empty, packed=False)
     assert (result.bodies, result.problems) == ([TEXT], [])
-    assert result.importer.doubts == {}
+    assert result.doubts == {}
 
 
 def test_byte_behind_a_compressed_record_is_counted(tmp_path: Path) -> None:
@@ -611,7 +613,7 @@ def test_byte_behind_a_compressed_record_is_counted(tmp_path: Path) -> None:
     other = gzip.compress(record("response", http(OTHER_TEXT), url=HOME))
     result = Result(tmp_path, first, other, packed=False)
     assert (result.bodies, result.problems) == ([TEXT, OTHER_TEXT], [])
-    (doubt,) = result.importer.doubts
+    (doubt,) = result.doubts
     assert doubt.startswith("the Content-Length is too small")
 
 
@@ -622,10 +624,9 @@ def test_plain_and_compressed_files_may_be_joined(tmp_path: Path) -> None:
     pack = (bytes, gzip.compress, zstd.compress)
     for order in permutations((0, 0, 1, 1, 2, 2)):
         packed = [pack[kind](one) for kind, one in zip(order, made, strict=True)]
-        (tmp_path / "a").write_bytes(b"".join(packed))
-        importer = make_importer()
-        assert [page.visit.url for page in read(importer, tmp_path / "a")] == urls
-        assert (importer.problems, importer.doubts) == ([], {})
+        result = Result(tmp_path, b"".join(packed), packed=False)
+        assert result.urls == urls
+        assert (result.problems, result.doubts) == ([], {})
 
 
 @pytest.mark.parametrize("block", [http(b"", "304 Not Modified"), b""])
@@ -643,7 +644,7 @@ def test_wrong_block_digest_beside_a_right_payload_digest_is_counted(tmp_path: P
     again = record("revisit", http(b""), wrong, DIGEST, url=HOME, date=LATER)
     result = Result(tmp_path, first, again)
     assert (result.bodies, result.problems) == ([TEXT, TEXT], [])
-    (number,) = result.importer.doubts.values()
+    (number,) = result.doubts.values()
     assert number == 2
     for fields in ((wrong,), (wrong, f"WARC-Payload-Digest: {sha1(b'x')}")):
         assert "is damaged" in Result(tmp_path, record("response", http(), *fields)).problems[0]
@@ -660,7 +661,7 @@ def test_wrong_payload_digest_beside_a_right_block_digest_is_no_damage(
     )
     result = Result(tmp_path, record("response", http(), *fields))
     assert (result.bodies, result.problems) == ([TEXT], [])
-    assert len(result.importer.doubts) == (digested == OTHER_TEXT)
+    assert len(result.doubts) == (digested == OTHER_TEXT)
 
 
 @pytest.mark.parametrize("block", [b"", b"GET", b"\x16\x03\x01", b"GET /"])
@@ -712,7 +713,7 @@ def test_records_that_are_not_documents_are_counted_by_kind(tmp_path: Path) -> N
         "segment of a record": 2,
         "record of an unknown type": 1,
     }
-    assert result.importer.examples["record of a URL that is not http or https"].startswith("ftp:")
+    assert result.examples["record of a URL that is not http or https"].startswith("ftp:")
 
 
 def test_records_about_a_crawl_are_counted_apart(tmp_path: Path) -> None:
@@ -733,8 +734,8 @@ def test_records_about_a_crawl_are_counted_apart(tmp_path: Path) -> None:
         record("resource", TEXT, url="urn:X-wpull:log"),
     )
     assert (result.pages, result.problems, result.left_out) == ([], [], {})
-    assert result.importer.skipped == {"record about a crawl": 9}
-    assert result.importer.examples["record about a crawl"] == log
+    assert result.skipped == {"record about a crawl": 9}
+    assert result.examples["record about a crawl"] == log
 
 
 @pytest.mark.parametrize(
@@ -802,12 +803,11 @@ def test_arc_record_without_a_head_is_the_document(tmp_path: Path, packed: bool)
     data = arc(1, (OLD, TEXT), (HOME, b""), packed=packed).replace(b"text/html", b"no-type")
     if packed:
         data = arc(1, (OLD, TEXT), (HOME, b""), packed=True)
-    (tmp_path / "a").write_bytes(data)
-    importer = make_importer()
-    (page,) = read(importer, tmp_path / "a")
+    result = Result(tmp_path, data, packed=False)
+    (page,) = result.pages
     assert (page.visit.url, page.status, page.body) == (OLD, 200, TEXT)
     assert page.headers == ((("Content-Type", "text/html"),) if packed else ())
-    assert ["no HTTP response" in problem for problem in importer.problems] == [True]
+    assert ["no HTTP response" in problem for problem in result.problems] == [True]
 
 
 def test_arc_record_with_blanks_in_its_line_is_read(tmp_path: Path) -> None:
@@ -816,10 +816,9 @@ def test_arc_record_with_blanks_in_its_line_is_read(tmp_path: Path) -> None:
     data = arc(1, ("http://a.test/a b?c=WEL 802.02(B)", http()), packed=True)
     line = f"{OLD} 192.0.2.7 20130908181048 08Sep2013 18:10-1:47GMT, text/html {len(http())}\n"
     data += gzip.compress(line.encode() + http())
-    (tmp_path / "a").write_bytes(data)
-    importer = make_importer()
-    found = [page.visit.url for page in read(importer, tmp_path / "a")]
-    assert (found, importer.problems) == (["http://a.test/a%20b?c=WEL%20802.02(B)", OLD], [])
+    result = Result(tmp_path, data, packed=False)
+    found = result.urls
+    assert (found, result.problems) == (["http://a.test/a%20b?c=WEL%20802.02(B)", OLD], [])
 
 
 @pytest.mark.parametrize(
