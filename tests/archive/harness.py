@@ -112,7 +112,6 @@ class Crawl:
         return found
 
     def end(self) -> None:
-        """End the run normally."""
         self.runner.close()
         self.archive.close()
         self.kill()
@@ -192,7 +191,6 @@ def assert_readable(folder: Path) -> None:
 
 
 def check(paths: Iterable[str]) -> None:
-    """Run `warcio check`."""
     run_tool("warcio", "check", *paths)
 
 

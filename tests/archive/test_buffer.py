@@ -26,7 +26,6 @@ BODY_BYTES = 10_000
 
 
 def at_once(job: object) -> None:
-    """Run the job of an upload."""
     job()  # type: ignore[operator]
 
 

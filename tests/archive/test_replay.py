@@ -274,15 +274,10 @@ def test_urls_with_one_key_in_the_index_are_told_apart(tmp_path: Path) -> None:
     """webrecorder/pywb#943: a page of another host was shown. webrecorder/pywb#18, #73: redirects
     to a URL with the same key are not a loop."""
     urls = [
-        "https://www.b.example/",
-        "https://www2.b.example/",
-        "https://h.example/Case",
-        "https://h.example/case",
-        "https://j.example/a/",
-        "https://j.example/a",
-        "https://k.example/?b=1&a=2",
-        "https://k.example/?a=2&b=1",
-    ]
+        "https://www.b.example/", "https://www2.b.example/", "https://h.example/Case",
+        "https://h.example/case", "https://j.example/a/", "https://j.example/a",
+        "https://k.example/?b=1&a=2", "https://k.example/?a=2&b=1",
+    ]  # fmt: skip
     chain = ("http://a.example/", "https://a.example/", "https://www.a.example/")
     fetched = [capture(number, url, body=url.encode()) for number, url in enumerate(urls)]
     for number, (url, to) in enumerate(pairwise(chain)):

@@ -75,7 +75,6 @@ class Child:
 
     @property
     def running(self) -> bool:
-        """Whether the process runs."""
         return self._process.is_alive()
 
     def receive(self) -> str:
@@ -86,7 +85,6 @@ class Child:
             return ""
 
     def kill(self) -> None:
-        """Send SIGKILL, and wait for the process."""
         self._process.kill()
         self._process.join()
 

@@ -64,7 +64,6 @@ class TableMachine(RuleBasedStateMachine):
 
     @initialize(kind=st.sampled_from(list(KINDS)))
     def start(self, kind: Any) -> None:
-        """Start with an empty table."""
         self.kind = kind
         self.model: dict[tuple[str, Any], Row] = {}
         self.flushed: dict[tuple[str, Any], Row] = {}
@@ -84,14 +83,12 @@ class TableMachine(RuleBasedStateMachine):
 
     @rule(data=st.data(), part=parts, value=st.integers(0, 9))
     def put(self, data: st.DataObject, part: str, value: int) -> None:
-        """Write a row."""
         row = self.kind(part, self.sort(data), value)
         self.table.put(row)
         self.model[part, row.sort] = row
 
     @rule(data=st.data(), part=parts, value=st.integers(0, 9))
     def put_if_absent(self, data: st.DataObject, part: str, value: int) -> None:
-        """Write a row unless it exists."""
         row = self.kind(part, self.sort(data), value)
         missing = (part, row.sort) not in self.model
         assert self.table.put_if_absent(row) == self.model.setdefault((part, row.sort), row)
@@ -101,14 +98,12 @@ class TableMachine(RuleBasedStateMachine):
 
     @rule(part=parts)
     def drop(self, part: str) -> None:
-        """Remove a partition."""
         self.table.drop(part)
         self.dropped.add(part)
         self.model = {key: row for key, row in self.model.items() if key[0] != part}
 
     @rule(data=st.data(), part=parts)
     def erase(self, data: st.DataObject, part: str) -> None:
-        """Remove a row."""
         sort = self.sort(data)
         self.table.erase(part, sort)
         self.erased.add((part, sort))
@@ -116,7 +111,6 @@ class TableMachine(RuleBasedStateMachine):
 
     @rule()
     def flush(self) -> None:
-        """Flush the store."""
         self.ports.store.flush()
         self.flushed = dict(self.model)
         self.dropped.clear()
@@ -124,7 +118,6 @@ class TableMachine(RuleBasedStateMachine):
 
     @rule()
     def crash(self) -> None:
-        """Reopen the table without a flush."""
         self.teardown()
         self.model = dict(self.flushed)
         self.dropped.clear()
@@ -133,20 +126,17 @@ class TableMachine(RuleBasedStateMachine):
 
     @rule(data=st.data(), part=parts)
     def get(self, data: st.DataObject, part: str) -> None:
-        """Read a row."""
         sort = self.sort(data)
         assert self.table.get(part, sort) == self.model.get((part, sort))
 
     @rule(data=st.data(), part=parts, limit=st.integers(0, 5))
     def scan_beyond(self, data: st.DataObject, part: str, limit: int) -> None:
-        """Read some rows."""
         after = self.sort(data)
         beyond = [row for row in self.rows(part) if row.sort > after]
         assert self.table.scan(part, after, limit) == beyond[:limit]
 
     @rule(data=st.data(), some=st.lists(parts, unique=True), limit=st.integers(0, 5))
     def scan_all(self, data: st.DataObject, some: list[str], limit: int) -> None:
-        """Read some rows of several partitions."""
         after = self.sort(data)
         beyond = [[row for row in self.rows(part) if row.sort > after][:limit] for part in some]
         assert self.table.scan_all(some, after, limit) == [row for rows in beyond for row in rows]
@@ -166,7 +156,6 @@ class TableMachine(RuleBasedStateMachine):
         return [self.model[key] for key in sorted(self.model) if key[0] == part]
 
     def teardown(self) -> None:
-        """Close."""
         if hasattr(self, "ports"):
             self.ports.close()
 

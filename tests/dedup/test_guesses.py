@@ -27,7 +27,6 @@ class Instance:
         self.restart()
 
     def restart(self) -> None:
-        """Restart with the same store."""
         self.dedup = Dedup(SeenTable(self._store), self._store, DedupSettings())
 
     def admit(self, urls: Iterable[str], kind: str = "script") -> list[str]:

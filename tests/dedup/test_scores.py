@@ -168,17 +168,14 @@ def test_redirect_passes_its_score_on_and_a_listing_has_none() -> None:
 
 
 def fixed(scored: ScoredPage) -> float:
-    """Return a score, as the scorer of another package."""
     return 0.25 if scored.verdict is Verdict.FIRST else 0.0
 
 
 def failing(scored: ScoredPage) -> float:
-    """Fail like the scorer of another package."""
     raise RuntimeError("no model")
 
 
 def excessive(scored: ScoredPage) -> float:
-    """Return a number that is not a score."""
     return 7.0
 
 

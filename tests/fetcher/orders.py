@@ -1,7 +1,7 @@
 """Orders, and the events that a fetcher emits for them."""
 
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from ipaddress import ip_network
 from typing import Any
@@ -17,12 +17,14 @@ from gossamer.events import (
     VisitEnded,
 )
 from gossamer.settings import FetcherSettings
+from gossamer.volumes import Volume
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import host_key, site_of
 from services.fetcher.http.client import Web
 from services.fetcher.limitations import ClockSkew, Limitations, LocalBackoff, ShowLimitations
-from services.fetcher.service import EpochOf, Fetcher
+from services.fetcher.service import BlobStore, EpochOf, Fetcher
 from services.fetcher.wiring import fixed_epoch
+from tests.fetcher.servers import Answer, Server, serving
 
 LOOPBACK = ip_network("127.0.0.0/8")
 PATIENT: dict[str, Any] = {
@@ -99,11 +101,18 @@ class Emitted:
 
 
 def new_fetcher(
-    web: Web, epoch_of: EpochOf, clock: Clock = time.time, tell: ShowLimitations = lambda why: None
+    web: Web,
+    epoch_of: EpochOf,
+    clock: Clock = time.time,
+    tell: ShowLimitations = lambda why: None,
+    volume: Volume | None = None,
 ) -> Fetcher:
-    """Return a fetcher that reports more than 150 s of clock skew."""
+    """Return a fetcher that reports more than 150 s of clock skew, and stores bodies of more than
+    1,000 bytes in *volume*."""
     limitations = Limitations(tell)
-    return Fetcher(web, clock, epoch_of, ClockSkew(150.0, limitations), LocalBackoff(limitations))
+    skew, backoff = ClockSkew(150.0, limitations), LocalBackoff(limitations)
+    blobs = BlobStore(volume, 1000, limitations) if volume else None
+    return Fetcher(web, clock, epoch_of, skew, backoff, blobs)
 
 
 @asynccontextmanager
@@ -122,6 +131,20 @@ async def run_order(*urls: str, given: HostCheckedOut | None = None, **changes: 
     async with fetcher(**changes) as processor:
         await processor.work(given or order(*urls), emitted.emit)
     return emitted
+
+
+async def visit_page(answer: Answer, **changes: Any) -> Emitted:
+    """Return the events of a fetcher for a page at which a server gives *answer*."""
+    return (await visit_pages(changes, x=answer))[1]
+
+
+async def visit_pages(
+    changes: Mapping[str, Any] | None = None, /, **answers: Answer
+) -> tuple[Server, Emitted]:
+    """Return a server that gave *answers*, and the events of a fetcher for one order of all."""
+    async with serving(**answers) as server:
+        urls = (f"{server.root}/{name}" for name in answers)
+        return server, await run_order(*urls, **changes or {})
 
 
 def endings_are_sound(emitted: Emitted, visits: Sequence[Visit]) -> bool:

@@ -66,7 +66,6 @@ class Server:
                 await writer.wait_closed()
 
     async def close(self) -> None:
-        """Close every connection."""
         handlers = tuple(self.open)
         for handler in handlers:
             handler.cancel()

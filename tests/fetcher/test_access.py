@@ -16,7 +16,7 @@ from gossamer.errors import BadSettings
 from gossamer.events import HostOverridden, Outcome
 from services.fetcher.access import parse_access_file, redact
 from services.fetcher.http.proxies import read_access_file
-from tests.fetcher.orders import Emitted, fetcher, order, run_order
+from tests.fetcher.orders import Emitted, fetcher, order, run_order, visit_pages
 from tests.fetcher.servers import Answer, Server, page, serving, serving_over
 from tests.fetcher.test_tls import authority as authority
 from tests.fetcher.test_tls import certified_context
@@ -344,8 +344,7 @@ async def test_proxies_of_environment_and_responses_are_ignored(
         for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
         answer: Answer = page(b"", 305, Location=f"http://127.0.0.1:{proxy.port}/")
-        async with serving(a=answer, b=page()) as server:
-            emitted = await run_order(f"{server.root}/a", f"{server.root}/b")
+        _, emitted = await visit_pages(a=answer, b=page())
     assert (emitted.outcomes, proxy.heads) == (["bad_redirect", "page"], [])
 
 

@@ -4,34 +4,18 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.events import Outcome, Purpose
 from gossamer.web.url import Site
 from services.fetcher.http.bodies import MemoryBudget, Reservation, TransferRate
-from tests.fetcher.orders import Emitted, fetcher, order, run_order
+from tests.fetcher.orders import Emitted, fetcher, order, run_order, visit_page
 from tests.fetcher.servers import Answer, Server, endless, page, raw, serving
 
 HTML = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
 PDF = b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\n\r\n"
-
-
-async def visit_page(answer: Answer, **changes: Any) -> Emitted:
-    async with serving(x=answer) as server:
-        return await run_order(f"{server.root}/x", **changes)
-
-
-async def test_pdf_has_its_own_limit() -> None:
-    body = b"%PDF-1.7 " + b"x" * 50_000
-    emitted = await visit_page(raw(PDF + body), body_limit=20_000, pdf_limit=100_000)
-    assert [(one.body, one.truncated) for one in emitted.pages] == [(body, "")]
-
-
-async def test_endless_pdf_is_not_stored() -> None:
-    emitted = await visit_page(endless(PDF + b"%PDF-1.7 ", b"x" * 5000), pdf_limit=100_000)
-    assert (emitted.one.outcome, emitted.one.hazards) == ("unwanted_type", ("infinite_body",))
-    assert emitted.one.received == 100_000
 
 
 async def test_sitemap_has_its_own_limit() -> None:
@@ -44,18 +28,40 @@ async def test_sitemap_has_its_own_limit() -> None:
     assert [(len(one.body), one.truncated) for one in cut.pages] == [(40_000, "length")]
 
 
-async def test_slow_body_is_cut_and_its_beginning_is_stored() -> None:
-    drip = endless(HTML, b"drip ", every=0.01)
-    emitted = await visit_page(drip, slow_rate=100_000, slow_window=0.2)
-    assert (emitted.one.outcome, emitted.one.hazards) == (Outcome.PAGE, ("slow_transfer",))
-    assert emitted.pages[0].truncated == "time"
-    assert emitted.pages[0].body.startswith(b"drip drip ")
+DRIP = endless(HTML, b"drip ", every=0.01)
+LIMITS: dict[str, tuple[Answer, dict[str, Any], str, str | None, int | None]] = {
+    # Answer, settings, hazard, how the stored body was cut (None: not stored), bytes received
+    "exactly the limit": (page(b"x" * 20_000), {}, "", "", 20_000),
+    "endless": (endless(HTML, b"and so on " * 500), {}, "infinite_body", "length", 20_000),
+    "a PDF has its own limit": (
+        raw(PDF + b"%PDF-1.7 " + b"x" * 50_000), {"pdf_limit": 100_000}, "", "", 50_009),
+    "an endless PDF": (
+        endless(PDF + b"%PDF-1.7 ", b"x" * 5000),
+        {"pdf_limit": 100_000}, "infinite_body", None, 100_000),
+    "slow": (DRIP, {"slow_rate": 100_000, "slow_window": 0.2}, "slow_transfer", "time", None),
+    "slow, without a minimum rate": (
+        endless(HTML, b"drip " * 100, every=0.01),
+        {"slow_rate": 0, "slow_window": 0.05}, "infinite_body", "length", 20_000),
+    "longer than a visit": (DRIP, {"visit_limit": 2.0}, "trap_time", "time", None),
+}  # fmt: skip
 
 
-async def test_slow_body_is_read_if_there_is_no_minimum_rate() -> None:
-    drip = endless(HTML, b"drip " * 100, every=0.01)
-    emitted = await visit_page(drip, slow_rate=0, slow_window=0.05)
-    assert emitted.one.hazards == ("infinite_body",)
+@pytest.mark.parametrize(
+    ("answer", "changes", "hazard", "cut", "received"), LIMITS.values(), ids=LIMITS
+)
+async def test_body_beyond_a_limit_is_cut_and_its_beginning_is_stored(
+    answer: Answer, changes: dict[str, Any], hazard: str, cut: str | None, received: int | None
+) -> None:
+    emitted = await visit_page(answer, **changes)
+    outcome = Outcome.UNWANTED_TYPE if cut is None else Outcome.PAGE
+    assert (emitted.one.outcome, emitted.one.hazards) == (outcome, (hazard,) if hazard else ())
+    assert [one.truncated for one in emitted.pages] == ([] if cut is None else [cut])
+    if received is not None:
+        assert emitted.one.received == received
+        assert all(len(one.body) == received for one in emitted.pages)
+    else:
+        assert emitted.pages[0].body.startswith(b"drip drip ")
+    assert all(one.hazards == emitted.one.hazards for one in emitted.pages)
 
 
 @given(st.lists(st.tuples(st.floats(0.01, 30), st.integers(0, 5000)), max_size=60))

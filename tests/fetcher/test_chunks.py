@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from gossamer.events import Outcome
 from services.fetcher.http.chunks import ChunkLines
-from tests.fetcher.orders import run_order
-from tests.fetcher.servers import page, raw, serving
+from tests.fetcher.orders import visit_page, visit_pages
+from tests.fetcher.servers import page, raw
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"
 PAGE = b"<p>abcde"
@@ -42,8 +42,7 @@ def feed(body: bytes, cuts: list[int]) -> bytes:
 @pytest.mark.parametrize("body", WHOLE.values(), ids=WHOLE)
 async def test_body_with_bare_line_feeds_is_read(body: bytes) -> None:
     """Report nginx #1016; Chromium, http_chunked_decoder.cc."""
-    async with serving(x=raw(HEAD + body, keep=True), y=page()) as server:
-        emitted = await run_order(f"{server.root}/x", f"{server.root}/y")
+    server, emitted = await visit_pages(x=raw(HEAD + body, keep=True), y=page())
     assert emitted.outcomes == ["page", "page"] and server.connections == 1
     assert (emitted.pages[0].body, emitted.pages[0].truncated) == (PAGE, "")
 
@@ -51,8 +50,7 @@ async def test_body_with_bare_line_feeds_is_read(body: bytes) -> None:
 @pytest.mark.parametrize("body", CUT.values(), ids=CUT)
 async def test_body_that_breaks_off_is_marked_as_cut(body: bytes) -> None:
     """Report nginx #1016: leniency about line feeds excuses no other mistake."""
-    async with serving(x=raw(HEAD + body)) as server:
-        emitted = await run_order(f"{server.root}/x")
+    emitted = await visit_page(raw(HEAD + body))
     assert emitted.one.outcome is Outcome.PAGE
     assert emitted.pages[0].truncated == "disconnect"
     assert PAGE.startswith(emitted.pages[0].body)

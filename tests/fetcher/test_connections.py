@@ -12,7 +12,7 @@ from yarl import URL
 
 from services.fetcher.http.connections import Connector
 from services.fetcher.http.issuers import Issuers
-from tests.fetcher.orders import Emitted, fetcher, order, run_order
+from tests.fetcher.orders import Emitted, fetcher, order, visit_page, visit_pages
 from tests.fetcher.servers import Answer, Server, page, raw, serving
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
@@ -40,8 +40,7 @@ ODD = {
 @pytest.mark.parametrize("name", ODD)
 async def test_odd_but_clear_heads_are_read(name: str) -> None:
     framed = b"Content-Length" in ODD[name] or CHUNKED in ODD[name]
-    async with serving(x=raw(ODD[name], keep=framed), after=page()) as server:
-        emitted = await run_order(f"{server.root}/x", f"{server.root}/after")
+    _, emitted = await visit_pages(x=raw(ODD[name], keep=framed), after=page())
     assert emitted.outcomes == ["page", "page"]
     kept = emitted.pages[0]
     assert (kept.body, kept.truncated, kept.hazards) == (b"hello", "", ())
@@ -56,8 +55,7 @@ async def test_head_may_come_byte_by_byte() -> None:
             await asyncio.sleep(0)
         return True
 
-    async with serving(x=dripping) as server:
-        emitted = await run_order(f"{server.root}/x", first_byte_limit=5.0)
+    emitted = await visit_page(dripping, first_byte_limit=5.0)
     assert [one.body for one in emitted.pages] == [b"hello"]
 
 

@@ -9,7 +9,7 @@ from gossamer.events import Outcome, Purpose
 from gossamer.web.cookies import Cookie
 from gossamer.web.http import all_values
 from gossamer.web.robots import RobotsRules
-from tests.fetcher.orders import Emitted, order, run_order
+from tests.fetcher.orders import Emitted, order, run_order, visit_pages
 from tests.fetcher.servers import Answer, Server, page, raw, serving
 
 SECRET = "7d2f9c"
@@ -58,9 +58,10 @@ async def test_number_and_size_of_cookies_are_limited() -> None:
     lines += [b"Set-Cookie: n%d=v; Path=/" % n for n in range(60)]
     lines += [b"Set-Cookie: everywhere=1; Domain=127.0.0.1; Path=/", b"Set-Cookie: \xff=\xfe"]
     lines += [b"Set-Cookie: crlf=a\tb\x0bc", b"Set-Cookie: foreign=1; Domain=example.org"]
-    async with serving(a=raw(b"\r\n".join([*lines, b"", b""]), keep=True), b=page()) as server:
-        emitted = await run_order(f"{server.root}/a", f"{server.root}/b")
-        sent = server.requests[1].header("Cookie")
+    server, emitted = await visit_pages(
+        a=raw(b"\r\n".join([*lines, b"", b""]), keep=True), b=page()
+    )
+    sent = server.requests[1].header("Cookie")
     assert sent == "; ".join([*(f"n{n}=v" for n in range(12, 60)), "everywhere=1", "\xff=\xfe"])
     assert len(emitted.ended[0].cookies) == 50
 
@@ -109,9 +110,8 @@ async def test_cookie_wall_is_passed_within_the_visit(answer: Answer, requests: 
 
 
 async def test_cookie_wall_is_a_redirect_if_cookies_are_off() -> None:
-    async with serving(a=direct_wall) as server:
-        emitted = await run_order(f"{server.root}/a", cookies=0)
-        assert server.paths == ["/a"]
+    server, emitted = await visit_pages({"cookies": 0}, a=direct_wall)
+    assert server.paths == ["/a"]
     assert emitted.outcomes == [Outcome.REDIRECT]
 
 
@@ -119,8 +119,7 @@ async def test_cookie_values_are_in_no_log_line(
     caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    async with serving(a=with_sessions, b=raw(b"")) as server:
-        emitted = await run_order(f"{server.root}/a", f"{server.root}/b")
+    _, emitted = await visit_pages(a=with_sessions, b=raw(b""))
     printed = capsys.readouterr()
     assert SECRET not in printed.out + printed.err + caplog.text
     assert SECRET not in "".join(one.reason for one in emitted.ended)

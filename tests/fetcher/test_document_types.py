@@ -4,7 +4,6 @@ import gzip
 import zlib
 from collections.abc import Callable
 from random import Random
-from typing import Any
 
 import brotli  # type: ignore[import-untyped]
 import pytest
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from gossamer.events import Outcome
 from gossamer.web.sniffing import declared_type, whole_type
 from services.fetcher.outcome import decide_type
-from tests.fetcher.orders import Emitted, run_order
+from tests.fetcher.orders import run_order, visit_page
 from tests.fetcher.servers import Answer, endless, page, raw, serving
 
 CODINGS: dict[str, Callable[[bytes], bytes]] = {
@@ -29,11 +28,6 @@ ZIP = b"PK\3\4" + b"\0" * 996
 def never_ending(body: bytes, *headers: str) -> Answer:
     lines = "\r\n".join(["HTTP/1.1 200 OK", *headers, "", ""])
     return endless(lines.encode(), body)
-
-
-async def visit_page(answer: Answer, **changes: Any) -> Emitted:
-    async with serving(x=answer) as server:
-        return await run_order(f"{server.root}/x", **changes)
 
 
 @pytest.mark.parametrize("declared", ["text/html", "text/plain", "application/xml", ""])

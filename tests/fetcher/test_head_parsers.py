@@ -44,19 +44,13 @@ values = st.one_of(
             *(b"", b"1", b"5", b"5, 5", b"+5", b" 5 ", b"00005", b"5_0", b"\xb2", b"a:b", b'"x"'),
             *(b"chunked", b"gzip, chunked", b"Chunked", b"close", b"keep-alive", b" \t x \t "),
             *(
-                b"a\tb",
-                b"caf\xe9",
-                b"a\0b",
-                b"a\x7fb",
-                b"a\rb",
-                b"\xa0x\xa0",
-                b"\x85",
+                b"a\tb", b"caf\xe9", b"a\0b", b"a\x7fb", b"a\rb", b"\xa0x\xa0", b"\x85",
                 b"\x0bx\x0c",
             ),
         )
     ),
     st.binary(max_size=6),
-)
+)  # fmt: skip
 colons = st.sampled_from((b": ", b":", b":\t", b" :"))
 ends = st.sampled_from((b"\r\n", b"\r\n", b"\r\n", b"\n", b"\r\n ", b"\r\n\t", b"\n  ", b"\r\r\n"))
 usual_fields = st.sampled_from(

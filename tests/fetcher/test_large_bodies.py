@@ -9,43 +9,22 @@ from gossamer.events import Outcome
 from gossamer.log.blobs import load
 from gossamer.volumes import Volume
 from services.fetcher.http.client import Web
-from services.fetcher.limitations import ClockSkew, Limitations, LocalBackoff
-from services.fetcher.service import BlobStore, Fetcher
 from services.fetcher.wiring import fixed_epoch
-from tests.fetcher.orders import Emitted, order, settings
+from tests.fetcher.orders import Emitted, new_fetcher, order, settings
 from tests.fetcher.servers import page, serving
 
 LARGE = b"large " * 2000
-INLINE = 1000
 
 
-class Shown:
-    """The limitations that the fetcher showed."""
-
-    def __init__(self) -> None:
-        self.sentences: list[str] = []
-
-    def show(self, sentence: str) -> None:
-        self.sentences.append(sentence)
-
-
-async def fetch(volume: Volume, shown: Shown, *bodies: bytes) -> Emitted:
+async def fetch(volume: Volume, shown: list[str], *bodies: bytes) -> Emitted:
     """Return the events of one order, a page for each of *bodies*."""
     web, emitted = Web(settings(), time.time), Emitted()
-    limitations = Limitations(shown.show)
-    fetcher = Fetcher(
-        web,
-        time.time,
-        fixed_epoch(1),
-        ClockSkew(150.0, limitations),
-        LocalBackoff(limitations),
-        BlobStore(volume, INLINE, limitations),
-    )
+    processor = new_fetcher(web, fixed_epoch(1), tell=shown.append, volume=volume)
     answers = {f"p{number}": page(body) for number, body in enumerate(bodies)}
     try:
         async with serving(**answers) as server:
             given = order(*(f"{server.root}/{name}" for name in answers))
-            await fetcher.work(given, emitted.emit)
+            await processor.work(given, emitted.emit)
     finally:
         await web.close()
     return emitted
@@ -53,7 +32,7 @@ async def fetch(volume: Volume, shown: Shown, *bodies: bytes) -> Emitted:
 
 async def test_large_body_is_a_blob_and_small_body_is_not(tmp_path: Path) -> None:
     volume = Volume(tmp_path.as_uri())
-    emitted = await fetch(volume, Shown(), b"small", LARGE)
+    emitted = await fetch(volume, [], b"small", LARGE)
     small, large = emitted.pages
     assert (small.body, small.blob) == (b"small", None)
     assert large.body == b"" and large.blob
@@ -69,11 +48,11 @@ def full_volume(tmp_path: Path) -> Volume:
 
 
 async def test_unwritable_volume_returns_the_order_and_shows_it(full_volume: Volume) -> None:
-    shown = Shown()
+    shown: list[str] = []
     emitted = await fetch(full_volume, shown, b"small", LARGE, b"later")
     assert [one.outcome for one in emitted.ended] == [Outcome.PAGE, Outcome.UNVISITED]
     assert [one.body for one in emitted.pages] == [b"small"], "small bodies go on"
     returned = emitted.ended[-1]
     assert returned.last and returned.started_at and returned.retry_after == 60.0
     assert "large body cannot be stored" in returned.reason
-    assert "large bodies cannot be stored" in shown.sentences[-1]
+    assert "large bodies cannot be stored" in shown[-1]

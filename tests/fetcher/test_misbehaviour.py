@@ -2,21 +2,21 @@
 
 import gzip
 import socket
-from typing import Any
 
 import pytest
 
 from gossamer.events import Outcome
-from tests.fetcher.orders import HASTY, Emitted, endings_are_sound, order, run_order
-from tests.fetcher.servers import Answer, endless, hanging, page, raw, serving
+from tests.fetcher.orders import (
+    HASTY,
+    endings_are_sound,
+    order,
+    run_order,
+    visit_page,
+    visit_pages,
+)
+from tests.fetcher.servers import endless, hanging, page, raw, serving
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
-PDF = b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\n\r\n"
-
-
-async def visit_page(answer: Answer, **changes: Any) -> Emitted:
-    async with serving(x=answer) as server:
-        return await run_order(f"{server.root}/x", **changes)
 
 
 NO_HEADS = {
@@ -36,9 +36,8 @@ NO_HEADS = {
 
 @pytest.mark.parametrize("name", NO_HEADS)
 async def test_invalid_head_ends_only_its_visit(name: str) -> None:
-    async with serving(x=NO_HEADS[name], after=page()) as server:
-        emitted = await run_order(f"{server.root}/x", f"{server.root}/after", **HASTY)
-        assert server.paths == ["/x", "/after"]
+    server, emitted = await visit_pages(HASTY, x=NO_HEADS[name], after=page())
+    assert server.paths == ["/x", "/after"]
     assert emitted.outcomes == ["malformed_head", "page"]
     assert emitted.ended[0].hazards == ("missing_headers",)
     assert emitted.ended[0].reason and emitted.ended[0].took > 0
@@ -67,9 +66,8 @@ CUTS = {
 @pytest.mark.parametrize("name", CUTS)
 async def test_cut_text_is_stored_and_marked(name: str) -> None:
     answer, truncated, hazard = CUTS[name]
-    async with serving(x=answer, after=page()) as server:
-        emitted = await run_order(f"{server.root}/x", f"{server.root}/after", **HASTY)
-        assert server.paths == ["/x", "/after"]
+    server, emitted = await visit_pages(HASTY, x=answer, after=page())
+    assert server.paths == ["/x", "/after"]
     assert emitted.outcomes == ["page", "page"]
     kept = emitted.pages[0]
     assert (kept.body, kept.truncated, kept.hazards) == (b"<p>half", truncated, (hazard,))
@@ -79,8 +77,7 @@ async def test_cut_text_is_stored_and_marked(name: str) -> None:
 @pytest.mark.parametrize("sent", [b"%PDF-1.4 half", b""])
 async def test_cut_body_that_cannot_be_parsed_is_retried(sent: bytes) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\nContent-Length: 99\r\n\r\n"
-    async with serving(x=raw(head + sent), y=raw(HEAD + b"Content-Length: 9\r\n\r\n")) as server:
-        emitted = await run_order(f"{server.root}/x", f"{server.root}/y")
+    _, emitted = await visit_pages(x=raw(head + sent), y=raw(HEAD + b"Content-Length: 9\r\n\r\n"))
     assert emitted.outcomes == ["cut_body", "cut_body"]
     assert emitted.pages == [] and emitted.ended[0].hazards == ("cut_short",)
     assert f"after {len(sent)} bytes" in emitted.ended[0].reason
@@ -130,36 +127,6 @@ async def test_connect_timeout_ends_the_order() -> None:
     assert emitted.one.last
 
 
-async def test_endless_text_is_cut_at_the_limit() -> None:
-    emitted = await visit_page(endless(HEAD + b"\r\n", b"and so on " * 500))
-    assert emitted.one.outcome is Outcome.PAGE
-    assert emitted.one.hazards == ("infinite_body",)
-    assert emitted.one.received == 20_000
-    (kept,) = emitted.pages
-    assert (kept.truncated, len(kept.body), kept.hazards) == ("length", 20_000, ("infinite_body",))
-
-
-async def test_document_of_exactly_the_limit_is_whole() -> None:
-    emitted = await visit_page(page(b"x" * 20_000))
-    assert [(one.truncated, len(one.body)) for one in emitted.pages] == [("", 20_000)]
-
-
-async def test_endless_binary_is_not_stored() -> None:
-    emitted = await visit_page(endless(PDF, b"%PDF" * 1000))
-    assert emitted.one.outcome is Outcome.UNWANTED_TYPE
-    assert emitted.one.hazards == ("infinite_body",)
-    assert emitted.pages == []
-
-
-async def test_dripping_body_is_cut_at_the_time_limit() -> None:
-    drip = endless(HEAD + b"\r\n", b"drip ", every=0.01)
-    emitted = await visit_page(drip, visit_limit=2.0)
-    assert emitted.one.outcome is Outcome.PAGE
-    assert emitted.one.hazards == ("trap_time",)
-    assert emitted.pages[0].truncated == "time"
-    assert emitted.pages[0].body.startswith(b"drip drip ")
-
-
 async def test_unwanted_type_is_not_downloaded() -> None:
     film = endless(b"HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\n\r\n", b"\0" * 1000)
     emitted = await visit_page(film)
@@ -174,22 +141,6 @@ async def test_unwanted_type_is_not_downloaded() -> None:
 async def test_accepted_and_missing_types_are_stored(kind: str) -> None:
     emitted = await visit_page(page(b"hello", Content_Type=kind))
     assert [one.body for one in emitted.pages] == [b"hello"]
-
-
-async def test_bytes_beyond_the_content_length_are_ignored() -> None:
-    answer = raw(HEAD + b"Content-Length: 5\r\n\r\nhello, and more than that", keep=True)
-    async with serving(x=answer, y=page(b"fine")) as server:
-        emitted = await run_order(f"{server.root}/x", f"{server.root}/y")
-        assert server.paths == ["/x", "/y"]
-    assert emitted.outcomes == ["page", "page"]
-    assert [one.body for one in emitted.pages] == [b"hello", b"fine"]
-    assert [one.connection for one in server.requests] == [1, 2]
-
-
-async def test_body_is_stored_as_sent() -> None:
-    packed = gzip.compress(b"<p>hello" * 100)
-    emitted = await visit_page(page(packed, Content_Encoding="gzip"))
-    assert emitted.pages[0].body == packed
 
 
 async def test_decompression_bomb_is_stored_compressed() -> None:
@@ -229,8 +180,7 @@ async def test_redirect_is_reported_and_not_followed() -> None:
 
 
 async def test_busy_host_ends_the_order() -> None:
-    async with serving(x=page(b"", 429, Retry_After="17"), y=page()) as server:
-        emitted = await run_order(f"{server.root}/x", f"{server.root}/y")
-        assert server.paths == ["/x"]
+    server, emitted = await visit_pages(x=page(b"", 429, Retry_After="17"), y=page())
+    assert server.paths == ["/x"]
     assert (emitted.one.outcome, emitted.one.retry_after) == (Outcome.BUSY, 17.0)
     assert emitted.one.last

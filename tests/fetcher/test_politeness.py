@@ -11,8 +11,18 @@ from msgspec.structs import replace
 from gossamer.errors import Poison
 from gossamer.events import FleetPaused, Outcome
 from gossamer.web.robots import RobotsRules, parse_robots
-from tests.fetcher.orders import Emitted, endings_are_sound, fetcher, order, pause_crawl, run_order
+from tests.fetcher.orders import (
+    Emitted,
+    endings_are_sound,
+    fetcher,
+    order,
+    pause_crawl,
+    run_order,
+    visit_pages,
+)
 from tests.fetcher.servers import Server, hanging, page, raw, serving
+
+CONTACT = "crawl@example.org"
 
 
 def rules(text: str) -> RobotsRules:
@@ -23,15 +33,6 @@ def gaps(server: Server) -> list[float]:
     """Return the seconds from each response to the next request."""
     pairs = zip(server.requests, server.requests[1:], strict=False)
     return [after.received_at - before.answered_at for before, after in pairs]
-
-
-async def test_batch_uses_one_connection() -> None:
-    async with serving(a=page(), b=page(), c=page()) as server:
-        emitted = await run_order(*(f"{server.root}/{name}" for name in "abc"))
-        assert server.paths == ["/a", "/b", "/c"]
-        assert server.connections == 1
-    assert emitted.outcomes == ["page"] * 3
-    assert endings_are_sound(emitted, [one.visit for one in emitted.ended])
 
 
 async def test_pause_is_between_a_response_and_the_next_request() -> None:
@@ -124,24 +125,21 @@ async def test_pausing_a_crawl_ends_the_wait_between_visits() -> None:
     assert endings_are_sound(emitted, given.visits)
 
 
-DROPPED: dict[str, dict[str, Any]] = {
-    "of a void epoch": {"epoch": 3},
-    "of an older epoch": {"epoch": 1},
-    "expired": {"expires_at": time.time() - 1},
-}
-
-
-@pytest.mark.parametrize("why", DROPPED)
-async def test_fenced_or_late_orders_are_returned_without_request(why: str) -> None:
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [({"epoch": 3}, "fenced"), ({"epoch": 1}, "fenced"), ({"expires_at": 1.0}, "lease")],
+    ids=["void epoch", "older epoch", "expired"],
+)
+async def test_fenced_or_late_orders_are_returned_without_request(
+    changes: dict[str, Any], why: str
+) -> None:
     async with serving(x=page()) as server, fetcher(void_through=3) as processor:
         emitted = Emitted()
-        await processor.work(order(f"{server.root}/x", **DROPPED[why]), emitted.emit)
+        await processor.work(order(f"{server.root}/x", **changes), emitted.emit)
         assert server.paths == []
-    assert (emitted.one.outcome, emitted.one.last, emitted.one.started_at) == (
-        Outcome.UNVISITED,
-        True,
-        0.0,
-    )
+    ended = emitted.one
+    assert (ended.outcome, ended.last, ended.started_at) == (Outcome.UNVISITED, True, 0.0)
+    assert why in ended.reason
 
 
 async def test_stopped_fetcher_returns_unvisited_urls() -> None:
@@ -157,25 +155,8 @@ async def test_stopped_fetcher_returns_unvisited_urls() -> None:
     assert emitted.ended[-1].started_at > 0, "the request under way is reported"
 
 
-async def test_no_request_starts_that_could_outlast_the_lease() -> None:
-    async with serving(x=page()) as server:
-        given = order(f"{server.root}/x", expires_at=time.time() + 1.9)
-        emitted = await run_order(given=given, visit_limit=2.0)
-        assert server.paths == []
-    assert (emitted.one.outcome, emitted.one.last) == (Outcome.UNVISITED, True)
-
-
-async def test_no_pause_begins_that_would_outlast_the_lease() -> None:
-    async with serving(a=page(), b=page()) as server:
-        urls = (f"{server.root}/a", f"{server.root}/b")
-        emitted = await run_order(given=order(*urls, pause=5000.0))
-        assert server.paths == ["/a"]
-    assert emitted.outcomes == ["page", "unvisited"]
-
-
 async def test_page_and_outcome_are_emitted_together() -> None:
-    async with serving(x=page(), y=page(b"", 404)) as server:
-        emitted = await run_order(f"{server.root}/x", f"{server.root}/y")
+    _, emitted = await visit_pages(x=page(), y=page(b"", 404))
     kinds = [[type(event).__name__ for event in call] for call in emitted.calls]
     assert kinds == [["PageFetched", "VisitEnded"]] * 2
 
@@ -239,27 +220,21 @@ async def test_content_codings_follow_from_the_purpose_unless_they_are_set(
         assert [one.header("Accept-Encoding") for one in server.requests] == [sent]
 
 
-async def test_contact_page_is_only_in_the_user_agent() -> None:
-    async with serving(x=page()) as server:
-        await run_order(f"{server.root}/x", contact="https://crawl.example.org/about")
-        (request,) = server.requests
-    assert request.header("User-Agent").endswith(" (+https://crawl.example.org/about)")
-    assert request.header("From") == ""
-
-
-async def test_page_about_the_crawler_is_beside_the_contact() -> None:
-    async with serving(x=page()) as server:
-        await run_order(f"{server.root}/x", page="https://crawl.example.org/")
-        (request,) = server.requests
-    agent = request.header("User-Agent")
-    assert agent.endswith(" (+https://crawl.example.org/; crawl@example.org)")
-
-
-async def test_proxy_of_the_environment_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
-    async with serving(x=page()) as server:
-        emitted = await run_order(f"{server.root}/x")
-    assert emitted.outcomes == ["page"]
+@pytest.mark.parametrize(
+    ("changes", "agent", "sender"),
+    [
+        ({"contact": "https://a.example/about"}, " (+https://a.example/about)", ""),
+        ({"page": "https://a.example/"}, " (+https://a.example/; crawl@example.org)", CONTACT),
+    ],
+    ids=["the contact is a page", "a page beside the contact"],
+)
+async def test_page_about_the_crawler_is_in_the_user_agent(
+    changes: dict[str, str], agent: str, sender: str
+) -> None:
+    server, _ = await visit_pages(changes, x=page())
+    (request,) = server.requests
+    assert request.header("User-Agent").endswith(agent)
+    assert request.header("From") == sender
 
 
 async def test_outcome_has_the_type_and_the_phases_of_its_request() -> None:

@@ -116,17 +116,6 @@ async def test_order_in_progress_at_shutdown_is_not_begun_again(
         assert server.paths == ["/a", "/b"], out.ended
 
 
-async def test_orders_of_a_fenced_epoch_are_not_carried_out(
-    log: SqliteLog, store: SqliteStore
-) -> None:
-    async with serving(a=page(), b=page()) as server:
-        put(log, order(f"{server.root}/a", epoch=6), order(f"{server.root}/b", epoch=7))
-        out = Tail(log)
-        async with serving_orders(log, store, fixed_epoch(7)):
-            await out.until(2)
-        assert server.paths == ["/b"]
-
-
 async def test_orders_older_than_the_claim_are_not_carried_out(
     log: SqliteLog, store: SqliteStore
 ) -> None:

@@ -20,15 +20,12 @@ from gossamer.events import (
 from gossamer.volumes import Volume
 from gossamer.web.robots import RobotsRules
 from services.fetcher.http.client import Web
-from services.fetcher.limitations import ClockSkew, Limitations, LocalBackoff
 from services.fetcher.outcome import count_visit
-from services.fetcher.service import BlobStore, Fetcher
 from services.fetcher.wiring import fixed_epoch
-from tests.fetcher.orders import Emitted, order, settings
+from tests.fetcher.orders import Emitted, new_fetcher, order, settings
 from tests.fetcher.servers import Server, page, serving
 
 BODY = b"<title>A page</title><p>of two crawls"
-INLINE = 1000
 PAUSE = 3600.0
 
 
@@ -40,15 +37,7 @@ class Crawler:
 
     async def work(self, given: HostCheckedOut) -> Emitted:
         web, emitted = Web(settings(), time.time), Emitted()
-        limitations = Limitations(lambda sentence: None)
-        fetcher = Fetcher(
-            web,
-            time.time,
-            fixed_epoch(1),
-            ClockSkew(150.0, limitations),
-            LocalBackoff(limitations),
-            BlobStore(self.volume, INLINE, limitations),
-        )
+        fetcher = new_fetcher(web, fixed_epoch(1), volume=self.volume)
         for event in self.control:
             fetcher.control(event)
         try:
@@ -102,25 +91,20 @@ async def test_visits_after_a_shared_one_need_no_pause(crawler: Crawler) -> None
     assert taken.outcomes == ["page", "page"], "the first request of the order is made at once"
 
 
-async def test_missing_capture_becomes_a_request(crawler: Crawler) -> None:
+@pytest.mark.parametrize("data", [None, b"", b"{}", b'{"event": "page_fetched"}', b"\xff"])
+async def test_missing_or_unreadable_capture_becomes_a_request(
+    crawler: Crawler, data: bytes | None
+) -> None:
     async with serving(p=page(BODY)) as server:
         _, ended = await capture(crawler, server)
         crawler.volume.remove(ended.kept)
+        if data is not None:
+            crawler.volume.put_bytes(ended.kept, data)
         taken = await crawler.work(order_of_b(ended))
         assert len(server.requests) == 2
     assert taken.one.outcome is Outcome.PAGE and taken.one.started_at > ended.started_at
     assert taken.one.visit.shared is taken.pages[0].visit.shared is None
     assert taken.one.reason == ""
-
-
-@pytest.mark.parametrize("data", [b"", b"{}", b'{"event": "page_fetched"}', b"\xff"])
-async def test_unreadable_capture_becomes_a_request(crawler: Crawler, data: bytes) -> None:
-    async with serving(p=page(BODY)) as server:
-        _, ended = await capture(crawler, server)
-        crawler.volume.remove(ended.kept)
-        crawler.volume.put_bytes(ended.kept, data)
-        taken = await crawler.work(order_of_b(ended))
-    assert taken.one.started_at and taken.one.visit.shared is None
 
 
 async def test_capture_of_another_url_becomes_a_request(crawler: Crawler) -> None:
@@ -170,20 +154,17 @@ async def test_robots_and_blocklist_hold_for_a_shared_capture(crawler: Crawler) 
     assert (blocked.outcomes, blocked.pages) == (["unvisited"], [])
 
 
-async def test_paused_crawl_takes_no_capture(crawler: Crawler) -> None:
+@pytest.mark.parametrize(
+    ("changes", "outcome"),
+    [({"paused": True}, "unvisited"), ({"usage_unknown": "do not fetch"}, "usage_excluded")],
+    ids=["pause", "usage policy"],
+)
+async def test_definition_of_the_crawl_that_takes_a_capture_counts(
+    crawler: Crawler, changes: dict[str, Any], outcome: str
+) -> None:
     async with serving(p=page(BODY)) as server:
         _, ended = await capture(crawler, server)
-        paused = CrawlDefined(crawl="b", at=0.0, scope="any()", max_depth=1, paused=True)
-        taken = await Crawler(crawler.volume, paused).work(order_of_b(ended))
-    assert (taken.outcomes, taken.pages) == (["unvisited"], [])
-
-
-async def test_usage_policy_is_that_of_the_crawl_that_takes(crawler: Crawler) -> None:
-    async with serving(p=page(BODY)) as server:
-        _, ended = await capture(crawler, server)
-        strict = CrawlDefined(
-            crawl="b", at=0.0, scope="any()", max_depth=1, usage_unknown="do not fetch"
-        )
-        taken = await Crawler(crawler.volume, strict).work(order_of_b(ended))
+        defined = CrawlDefined(crawl="b", at=0.0, scope="any()", max_depth=1, **changes)
+        taken = await Crawler(crawler.volume, defined).work(order_of_b(ended))
         assert len(server.requests) == 1
-    assert (taken.outcomes, taken.pages) == (["usage_excluded"], [])
+    assert (taken.outcomes, taken.pages) == ([outcome], [])

@@ -9,7 +9,7 @@ import trustme
 
 from gossamer.events import Outcome
 from services.fetcher.http.tls import OP_LEGACY_SERVER_CONNECT, cipher_suite, context_for
-from tests.fetcher.orders import HASTY, Emitted, fetcher, order, run_order
+from tests.fetcher.orders import HASTY, Emitted, fetcher, order, run_order, visit_page
 from tests.fetcher.servers import hanging, page, serving, serving_over
 
 LONG_AGO = (datetime(2001, 1, 1, tzinfo=UTC), datetime(2002, 1, 1, tzinfo=UTC))
@@ -132,8 +132,7 @@ async def test_page_has_the_tls_version_and_the_cipher_suite(
 
 
 async def test_page_without_tls_has_neither() -> None:
-    async with serving(a=page()) as server:
-        emitted = await run_order(f"{server.root}/a")
+    emitted = await visit_page(page())
     (fetched,) = emitted.pages
     assert (fetched.tls_version, fetched.cipher_suite) == ("", "")
 

@@ -19,7 +19,6 @@ class Claims:
         self.failures = failures
 
     async def epoch_of(self, site: str) -> int:
-        """Return a valid epoch, or raise Unavailable."""
         if self.failures:
             self.failures -= 1
             raise Unavailable("Cassandra does not answer")

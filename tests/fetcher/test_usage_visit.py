@@ -45,18 +45,23 @@ async def test_packed_usage_file_is_read() -> None:
     assert len(file.statements) == 1
 
 
-@pytest.mark.parametrize("status", [400, 402, 403, 404, 410, 500, 503])
-async def test_file_with_an_error_says_nothing(status: int) -> None:
-    _, file = await visit_tdmrep(page(RESERVED, status))
-    assert file.statements == ()
-    assert (file.status, file.fault) == (status, f"the server answered {status}")
-
-
-async def test_wall_in_place_of_the_file_says_nothing() -> None:
-    emitted, file = await visit_tdmrep(page(b"<!doctype html><title>Just a moment", 202))
-    assert file.statements == ()
-    assert file.fault.startswith("it is not JSON")
-    assert emitted.one.reason == file.fault
+@pytest.mark.parametrize(
+    ("answer", "changes", "fault"),
+    [
+        *((page(RESERVED, status), {}, f"the server answered {status}")
+          for status in (400, 402, 403, 404, 410, 500, 503)),
+        (page(b"<!doctype html><title>Just a moment", 202), {}, "it is not JSON"),
+        (page(b"<html>" + b" " * 5000), {"robots_limit": 4096}, "it was cut after 4096 bytes"),
+        (hanging(b""), HASTY, ""),
+    ],
+    ids=["400", "402", "403", "404", "410", "500", "503", "wall", "too large page", "silence"],
+)  # fmt: skip
+async def test_file_that_is_not_served_says_nothing(
+    answer: Answer, changes: dict[str, Any], fault: str
+) -> None:
+    emitted, file = await visit_tdmrep(answer, **changes)
+    assert file.statements == () and file.fault and file.fault.startswith(fault)
+    assert (file.status, file.fault) == (emitted.one.status, emitted.one.reason)
 
 
 async def test_end_of_a_too_large_file_is_reserved() -> None:
@@ -65,17 +70,6 @@ async def test_end_of_a_too_large_file_is_reserved() -> None:
     assert [one.says["train-ai"] for one in file.statements_about("http://x/free/")] == [True]
     assert [one.says["train-ai"] for one in file.statements_about("http://x/book")] == [False]
     assert file.fault.startswith("it was cut after 4096 bytes")
-
-
-async def test_too_large_page_in_place_of_the_file_says_nothing() -> None:
-    _, file = await visit_tdmrep(page(b"<html>" + b" " * 5000), robots_limit=4096)
-    assert file.statements == () and file.fault.startswith("it was cut after 4096 bytes")
-
-
-async def test_file_of_a_silent_server_says_nothing() -> None:
-    emitted, file = await visit_tdmrep(hanging(b""), **HASTY)
-    assert emitted.one.outcome is Outcome.SILENT_SERVER
-    assert file.statements == () and file.fault
 
 
 async def test_redirect_within_the_host_is_followed() -> None:

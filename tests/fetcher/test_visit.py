@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,7 +11,7 @@ from gossamer.events import Event, Outcome, PageFetched, Purpose, VisitEnded
 from gossamer.web.robots import RobotsRules, parse_robots
 from services.fetcher.outcome import Failure, Reply, accept_any
 from services.fetcher.steps import Delay, Emit, Fetch, Step, StepResult, VisitLimits
-from services.fetcher.visit import converse, refusal
+from services.fetcher.visit import converse
 from tests.fetcher.orders import order
 
 VISIT_LIMITS = VisitLimits(
@@ -31,19 +32,10 @@ HOST = "http://example.org"
 ROBOTS = parse_robots(b"User-agent: *\nDisallow: /no", "gossamer", 0.0, 1e9).rules
 
 ENDS_ORDER = {
-    Outcome.DNS_FAILURE,
-    Outcome.DNS_UNANSWERED,
-    Outcome.HOST_DOWN,
-    Outcome.TLS_FAILURE,
-    Outcome.SILENT_SERVER,
-    Outcome.PRIVATE_ADDRESS,
-    Outcome.BLACKLISTED,
-    Outcome.BUSY,
-    Outcome.UNVISITED,
-    Outcome.INTERNAL_ERROR,
-    Outcome.CHALLENGED,
-    Outcome.SIGNATURE_ASKED,
-}
+    Outcome.DNS_FAILURE, Outcome.DNS_UNANSWERED, Outcome.HOST_DOWN, Outcome.TLS_FAILURE,
+    Outcome.SILENT_SERVER, Outcome.PRIVATE_ADDRESS, Outcome.BLACKLISTED, Outcome.BUSY,
+    Outcome.UNVISITED, Outcome.INTERNAL_ERROR, Outcome.CHALLENGED, Outcome.SIGNATURE_ASKED,
+}  # fmt: skip
 
 Answer = Reply | Failure
 
@@ -99,6 +91,9 @@ def redirect(to: str, cookie: str = "", took: float = 2.0) -> Reply:
     return Reply(status=302, headers=headers, took=took)
 
 
+OK = Reply(status=200, body=b"hello", took=2.0)
+
+
 def test_requests_of_a_cookie_wall_keep_the_pause() -> None:
     world = World([redirect("/a?set=1"), redirect("/a", "wall=1"), OK])
     ended = world.carry_out(urls=(f"{HOST}/a",), pause=7.0)
@@ -107,16 +102,32 @@ def test_requests_of_a_cookie_wall_keep_the_pause() -> None:
     assert world.gaps == [7.0, 7.0]
 
 
-def test_cookie_wall_with_changing_cookie_is_given_up() -> None:
-    world = World([redirect("/a", f"wall={n}") for n in range(50)])
-    [ended] = world.carry_out(urls=(f"{HOST}/a",))
-    assert (ended.outcome, len(world.asked)) == (Outcome.REDIRECT, 6)
+REDIRECTS: dict[str, tuple[list[Answer], float, Outcome, int]] = {
+    # Answers, the end of the lease; the outcome, and the number of requests
+    "a changing cookie": (
+        [redirect("/a", f"wall={n}") for n in range(50)], 1e6, Outcome.REDIRECT, 6),
+    "back without a cookie": ([redirect("/a")], 1e6, Outcome.REDIRECT, 1),
+    "beyond the lease": ([redirect("/a?set=1"), OK], 1061.0, Outcome.REDIRECT, 1),
+    "beyond the lease, with a cookie": (
+        [redirect("/a", "wall=1"), OK], 1061.0, Outcome.UNVISITED, 1),
+    "through a disallowed URL": ([redirect("/no", "wall=1"), OK], 1e6, Outcome.REDIRECT, 1),
+    "a busy host behind it": (
+        [redirect("/b", "wall=1"), Reply(status=429, took=1.0)], 1e6, Outcome.BUSY, 2),
+}  # fmt: skip
 
 
-def test_redirect_back_without_cookie_is_not_followed() -> None:
-    world = World([redirect("/a")])
-    [ended] = world.carry_out(urls=(f"{HOST}/a",))
-    assert (ended.outcome, len(world.asked)) == (Outcome.REDIRECT, 1)
+@pytest.mark.parametrize(
+    ("answers", "expires_at", "outcome", "requests"), REDIRECTS.values(), ids=REDIRECTS
+)
+def test_cookie_wall_that_is_not_passed(
+    answers: list[Answer], expires_at: float, outcome: Outcome, requests: int
+) -> None:
+    world = World([*answers])
+    [ended] = world.carry_out(urls=(f"{HOST}/a",), expires_at=expires_at)
+    assert (ended.outcome, len(world.asked)) == (outcome, requests)
+    assert ended.location == (answers[0].headers[0][1] if outcome == "redirect" else "")
+    if outcome is Outcome.UNVISITED:
+        assert (ended.took, [one.name for one in ended.cookies]) == (2.0, ["wall"])
 
 
 def test_redirect_with_cookie_to_another_page_is_tried_once() -> None:
@@ -130,32 +141,6 @@ def test_redirect_with_cookie_to_another_page_is_tried_once() -> None:
     assert [url for _, url in world.asked] == [f"{HOST}/a", f"{HOST}/b", f"{HOST}/c"]
 
 
-def test_cookie_wall_beyond_the_lease_is_unvisited_with_its_cookie() -> None:
-    world = World([redirect("/a", "wall=1"), OK])
-    [ended] = world.carry_out(urls=(f"{HOST}/a",), expires_at=1061.0)
-    assert (ended.outcome, ended.took, len(world.asked)) == (Outcome.UNVISITED, 2.0, 1)
-    assert [one.name for one in ended.cookies] == ["wall"]
-
-
-def test_redirect_that_would_outlast_the_lease_is_not_followed() -> None:
-    world = World([redirect("/a?set=1"), OK])
-    [ended] = world.carry_out(urls=(f"{HOST}/a",), expires_at=1061.0)
-    assert (ended.outcome, ended.location) == (Outcome.REDIRECT, "/a?set=1")
-
-
-def test_cookie_wall_through_a_disallowed_url_is_not_passed() -> None:
-    world = World([redirect("/no", "wall=1"), OK])
-    [ended] = world.carry_out(urls=(f"{HOST}/a",))
-    assert (ended.outcome, len(world.asked)) == (Outcome.REDIRECT, 1)
-
-
-def test_busy_host_behind_its_cookie_wall_is_reported_as_busy() -> None:
-    world = World([redirect("/b", "wall=1"), Reply(status=429, took=1.0)])
-    ended = world.carry_out()
-    assert [one.outcome for one in ended] == [Outcome.BUSY]
-
-
-OK = Reply(status=200, body=b"hello", took=2.0)
 outcomes = st.sampled_from(
     [Outcome.DNS_FAILURE, Outcome.HOST_DOWN, Outcome.SILENT_SERVER, Outcome.BROKEN]
 )
@@ -289,13 +274,6 @@ def test_outcomes_repeat_the_fields_of_the_order() -> None:
         (one.crawl, one.site, one.host, one.order, one.epoch, one.received, one.took, one.at)
         for one in ended
     ] == [("mine", "example.org", HOST, "o", 9, 4, 1.5, 1001.5)]
-
-
-def test_fenced_or_late_orders_are_refused() -> None:
-    given = order(f"{HOST}/", epoch=5, expires_at=1000.0)
-    assert refusal(given, 5, 999.0) == ""
-    assert "fenced" in refusal(given, 6, 999.0)
-    assert "lease" in refusal(given, 4, 1000.0)
 
 
 def test_unreachable_robots_txt_disallows_everything() -> None:

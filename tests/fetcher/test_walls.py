@@ -4,7 +4,7 @@ import pytest
 
 from gossamer.events import Outcome, Purpose, RobotsAnswered
 from gossamer.web.walls import WallKind
-from tests.fetcher.orders import Emitted, order, run_order
+from tests.fetcher.orders import Emitted, order, run_order, visit_pages
 from tests.fetcher.servers import Answer, page, serving
 from tests.fetcher.test_robots_visit import events_of, forbids, visit_on_behalf, visit_robots
 
@@ -51,8 +51,7 @@ async def test_challenge_ends_the_order_and_a_price_does_not() -> None:
         (page(ANUBIS, 202), ["challenged"]),
         (page(b"", 402), ["payment_required", "page"]),
     ]:
-        async with serving(x=answer, y=page()) as server:
-            emitted = await run_order(f"{server.root}/x", f"{server.root}/y")
+        _, emitted = await visit_pages(x=answer, y=page())
         assert emitted.outcomes == expected
 
 
@@ -63,15 +62,13 @@ async def test_refusal_that_asks_for_a_signature_is_archived_like_a_wall() -> No
 
 
 async def test_application_with_one_document_for_all_urls_is_a_page() -> None:
-    async with serving(x=page(APP), y=page(APP)) as server:
-        emitted = await run_order(f"{server.root}/x", f"{server.root}/y")
+    _, emitted = await visit_pages(x=page(APP), y=page(APP))
     assert emitted.outcomes == ["page", "page"]
     assert [one.wall for one in emitted.pages] == [None, None]
 
 
 async def test_same_empty_document_with_status_202_is_a_challenge_from_the_second_url() -> None:
-    async with serving(x=page(APP, 202), y=page(APP, 202)) as server:
-        emitted = await run_order(f"{server.root}/x", f"{server.root}/y")
+    _, emitted = await visit_pages(x=page(APP, 202), y=page(APP, 202))
     assert emitted.outcomes == ["page", "challenged"]
 
 

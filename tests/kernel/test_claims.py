@@ -50,7 +50,6 @@ class Owner(SqliteStore):
         self._check()
 
     def check(self) -> None:
-        """Check that the claim is valid."""
         self._check()
 
     def timestamp(self) -> int:

@@ -206,18 +206,13 @@ def test_unclear_name_of_a_month_is_not_guessed(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "Wed, 11 Sep 2019 22:52:30+5:30",
-        "Wed, 11 Sep 2019 22:52:30 +5:30",
-        "2019-09-11T22:52:30+5:30",
-        "2019-09-11 22:52:30 +530",
-        "11 Sep 2019 22:52:30 GMT+5:30",
-        "11 Sep 2019 22:52:30 +0530",
-        "2019-09-11T12:52:30-4:30",
-        "2019-09-11T12:52:30\u221204:30",
-        "2019年9月11日 午後5:22:30",
+        "Wed, 11 Sep 2019 22:52:30+5:30", "Wed, 11 Sep 2019 22:52:30 +5:30",
+        "2019-09-11T22:52:30+5:30", "2019-09-11 22:52:30 +530", "11 Sep 2019 22:52:30 GMT+5:30",
+        "11 Sep 2019 22:52:30 +0530", "2019-09-11T12:52:30-4:30",
+        "2019-09-11T12:52:30\u221204:30", "2019年9月11日 午後5:22:30",
         "2019년 9월 11일 오후 5:22:30",
     ],
-)
+)  # fmt: skip
 def test_offset_of_one_digit_and_afternoon_are_read(text: str) -> None:
     """Ranchero-Software/NetNewsWire#1012."""
     assert parse_date(text) == datetime(2019, 9, 11, 17, 22, 30, tzinfo=UTC).timestamp()

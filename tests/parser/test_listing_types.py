@@ -25,30 +25,13 @@ FEEDS = {
     '-syntax-ns#"><item rdf:about="/1"><title>x</title></item></rdf:RDF>',
 }
 TYPES = (
-    "",
-    "application/x-rss+xml",
-    "application/rss",
-    "application/x-rss",
-    "text/rss",
-    "text/rss+xml",
-    "text/x-xml",
-    "application/x-xml",
-    "application/atom",
-    "application/vnd.x+xml",
-    "text/plain",
-    "text/plain; charset=utf-8",
-    "text/html",
-    "text/html; charset=utf-8",
-    "text/x-anything",
-    "text/json",
-    "application/json",
-    "binary/octet-stream",
-    "application/octet-stream",
-    "content-type",
-    "application/xml",
-    "application/rdf+xml",
-    "application/xhtml+xml",
-)
+    "", "application/x-rss+xml", "application/rss", "application/x-rss", "text/rss",
+    "text/rss+xml", "text/x-xml", "application/x-xml", "application/atom",
+    "application/vnd.x+xml", "text/plain", "text/plain; charset=utf-8", "text/html",
+    "text/html; charset=utf-8", "text/x-anything", "text/json", "application/json",
+    "binary/octet-stream", "application/octet-stream", "content-type", "application/xml",
+    "application/rdf+xml", "application/xhtml+xml",
+)  # fmt: skip
 
 
 def read(body: str, kind: str, purpose: Purpose = Purpose.PAGE) -> PageParsed:

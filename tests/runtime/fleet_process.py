@@ -86,18 +86,15 @@ class Answering:
         return ()
 
     async def work(self, event: Event, emit: Emitter) -> None:
-        """Emit a discovery."""
         assert isinstance(event, SeedAdded)
         emit(make_discovery(Site(event.url), 1.0))
 
 
 def sequential(backends: Backends) -> None:
-    """Run a processor."""
     process.run_processor(backends, Discoverer(backends.store))
 
 
 def concurrent(backends: Backends) -> None:
-    """Run an asynchronous processor."""
 
     async def work(ended: object) -> None:
         runner = ConcurrentRunner(

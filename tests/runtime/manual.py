@@ -38,7 +38,6 @@ class Manual:
         return ()
 
     async def work(self, event: Event, emit: Emitter) -> None:
-        """Record the URL, wait for the test, and emit a discovery."""
         assert isinstance(event, SeedAdded)
         self.started.append(event.url)
         self.lags.append(self._log.lag("dedup", "seeds"))
@@ -51,12 +50,10 @@ class Manual:
         emit(make_discovery(Site(event.url), 1.0))
 
     def finish(self, *urls: str) -> None:
-        """Finish the work on these URLs."""
         for url in urls:
             self._open[url].set_result(None)
 
     def fail(self, url: str, error: Exception) -> None:
-        """Fail the work on this URL."""
         self._open[url].set_exception(error)
 
     def in_progress(self) -> set[str]:

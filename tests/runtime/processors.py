@@ -40,11 +40,9 @@ class Discoverer(Processor):
         self._seen = store.table(SeenRow)
 
     def assign(self, partitions: frozenset[int], now: float) -> None:
-        """Record the call."""
         self.calls.append(f"assign {len(partitions)}")
 
     def handle(self, event: Event, now: float) -> Iterable[Event]:
-        """Emit a discovery."""
         match event:
             case CrawlDefined(scope=scope):
                 self.calls.append(f"control {scope}")
@@ -54,17 +52,14 @@ class Discoverer(Processor):
                 yield make_discovery(Site(url), now)
 
     def due(self) -> float | None:
-        """Return the due time set by the test."""
         return self.at
 
     def wake(self, now: float, most: int = 0) -> Iterable[Event]:
-        """Record the call, and emit one event."""
         self.at = None
         self.calls.append(f"wake {now:g}")
         yield make_discovery(Site("wake"), now)
 
     def settle(self) -> None:
-        """Record the call."""
         self.calls.append("settle")
 
 
@@ -99,12 +94,10 @@ class Doomed(Discoverer):
             os.kill(os.getpid(), signal.SIGKILL)
 
     def handle(self, event: Event, now: float) -> Iterable[Event]:
-        """Emit a discovery, and perhaps kill the process."""
         yield from super().handle(event, now)
         self._doom("handle")
 
     def settle(self) -> None:
-        """Perhaps kill the process."""
         self._doom("settle")
 
 

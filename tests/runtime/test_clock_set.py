@@ -27,7 +27,6 @@ class Recomputing(Discoverer):
         self.day += 600.0
 
     def reload_after_clock_set(self, partitions: frozenset[int], now: float) -> None:
-        """Recompute the due time, which is later."""
         self.at = now + 5.0
 
 

@@ -285,68 +285,36 @@ def record(offset: int, partition: int = 0, topic: str = "t") -> Record:
     return Record(topic, partition, offset, "", b"")
 
 
-def test_tracker_without_records_advances_nothing() -> None:
-    assert OffsetTracker().pop_completed() == []
-
-
-def test_tracker_waits_for_the_slowest_record() -> None:
-    tracker = OffsetTracker()
-    for offset in range(3):
-        tracker.begin(record(offset))
-    tracker.complete(record(1))
-    tracker.complete(record(2))
-    assert tracker.pop_completed() == []
-    tracker.complete(record(0))
-    assert tracker.pop_completed() == [record(2)]
-    assert tracker.pop_completed() == []
-
-
-def test_partitions_and_topics_advance_independently() -> None:
-    tracker = OffsetTracker()
-    places = [record(0), record(0, 1), record(0, 0, "u")]
-    for place in places:
-        tracker.begin(place)
-    tracker.complete(places[1])
-    assert tracker.pop_completed() == [places[1]]
-    tracker.complete(places[2])
-    assert tracker.pop_completed() == [places[2]]
-
-
-def test_tracker_accepts_gaps_in_offsets() -> None:
-    tracker = OffsetTracker()
-    for offset in (3, 10, 500):
-        tracker.begin(record(offset))
-        tracker.complete(record(offset))
-    assert tracker.pop_completed() == [record(500)]
-
-
 steps = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 30)), unique=True, max_size=40)
+"""Places, which are a partition of a topic, and offsets, which may have gaps."""
 
 
 @given(steps, st.data())
 def test_tracker_advances_past_finished_records_only(
     places: list[tuple[int, int]], data: st.DataObject
 ) -> None:
-    begun = [record(offset, partition) for partition, offset in sorted(places)]
-    tracker, finished, passed = OffsetTracker(), set[Record](), dict[int, int]()
+    begun = [record(offset, place % 2, "tu"[place // 2]) for place, offset in sorted(places)]
+    tracker, finished, passed = OffsetTracker(), set[Record](), dict[tuple[str, int], int]()
+
+    def place(one: Record) -> tuple[str, int]:
+        return one.topic, one.partition
+
+    def follow() -> None:
+        for one in tracker.pop_completed():
+            assert passed.get(place(one), -1) < one.offset, "a record is passed once"
+            passed[place(one)] = one.offset
+
     for one in begun:
         tracker.begin(one)
     for one in data.draw(st.permutations(begun)):
         tracker.complete(one)
         finished.add(one)
         if data.draw(st.booleans()):
-            follow(tracker, passed)
+            follow()
             for other in set(begun) - finished:
-                assert passed.get(other.partition, -1) < other.offset
-    follow(tracker, passed)
-    last = {p: max(r.offset for r in part) for p, part in groupby(begun, lambda r: r.partition)}
-    assert passed == last
-
-
-def follow(tracker: OffsetTracker, passed: dict[int, int]) -> None:
-    for one in tracker.pop_completed():
-        assert passed.get(one.partition, -1) < one.offset, "a record is passed once"
-        passed[one.partition] = one.offset
+                assert passed.get(place(other), -1) < other.offset
+    follow()
+    assert passed == {at: max(r.offset for r in part) for at, part in groupby(begun, place)}
 
 
 @pytest.mark.parametrize("count", [1, 1000])

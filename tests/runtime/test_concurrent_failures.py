@@ -66,7 +66,6 @@ class Talker(Manual):
         return ()
 
     async def work(self, event: Event, emit: Emitter) -> None:
-        """Emit the events."""
         await super().work(
             event, lambda *_: emit(make_discovery(Site("a"), 1.0), make_discovery(LARGE, 1.0))
         )

@@ -35,7 +35,6 @@ class Failing(SqliteLog):
     readers = fenced_until = 0
 
     def fence(self) -> None:
-        """Fence all current readers."""
         self.fenced_until = self.readers
 
     def check(self) -> None:
@@ -45,7 +44,6 @@ class Failing(SqliteLog):
             raise Unavailable("nobody answers")
 
     def append(self, messages: Iterable[Message]) -> Ends:
-        """Append, unless the log is down."""
         self.check()
         if self.failures:
             self.failures -= 1
@@ -53,7 +51,6 @@ class Failing(SqliteLog):
         return super().append(messages)
 
     def reader(self, group: str, topics: Sequence[str], store: Store) -> SqliteReader:
-        """Return a reader that fails with the log."""
         reader = super().reader(group, topics, store)
         poll, number = reader.poll, self.readers + 1
         self.readers = number

@@ -19,7 +19,6 @@ SEED_INTERVAL = 0.01
 
 
 def advance_count() -> float:
-    """Return the number of advances."""
     sample = "gossamer_step_seconds_count"
     return REGISTRY.get_sample_value(sample, {"service": "dedup"}) or 0.0
 

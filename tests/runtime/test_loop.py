@@ -87,7 +87,6 @@ class Awaiting(Discoverer):
     awaits = (SEEDS,)
 
     def finish_catching_up(self, partitions: frozenset[int], now: float) -> None:
-        """Record the number of handled records."""
         seeds = sum(call.startswith("seed ") for call in self.calls)
         self.calls += [f"{number} after {seeds}" for number in sorted(partitions)]
 
@@ -242,7 +241,6 @@ class Fussy(Discoverer):
     """Fails at some seeds, halfway through handling."""
 
     def handle(self, event: Event, now: float) -> Iterable[Event]:
-        """Emit a discovery, or raise."""
         yield make_discovery(Site("half"), now)
         match event:
             case SeedAdded(url="bad"):
@@ -359,12 +357,10 @@ class Hours(Discoverer):
     now, seconds, steps = 0.0, 0.0, 0
 
     def handle(self, event: Event, now: float) -> Iterable[Event]:
-        """Advance the clock, and emit nothing."""
         self.now += self.seconds
         return ()
 
     def wake(self, now: float, most: int = 0) -> Iterable[Event]:
-        """Record the maximum number of events."""
         self.at = None
         self.calls.append(f"wake {most}")
         return ()
@@ -378,7 +374,6 @@ def hours(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> Hours:
 
 
 def lengths(loop: Loop, hours: Hours) -> list[float]:
-    """Return the durations of all steps."""
     durations, before = list[float](), hours.now
     while loop.step():
         durations.append(hours.now - before)
@@ -443,7 +438,6 @@ class Reading(Discoverer):
         assert not any(seed.url.startswith("!") for seed in seeds)
 
     def handle(self, event: Event, now: float) -> Iterable[Event]:
-        """Read a row, and emit a discovery."""
         if isinstance(event, SeedAdded):
             self._seen.get(event.url)
         yield from super().handle(event, now)
@@ -455,7 +449,6 @@ class Away(ReadAheadStore):
     is_away = False
 
     def table(self, row: type[Row]) -> Any:
-        """Return the table, unless the store is unavailable."""
         if self.is_away:
             raise Unavailable("Cassandra is away")
         return super().table(row)
@@ -518,11 +511,9 @@ class Careless(Discoverer):
         self.known: list[str] = []
 
     def restart(self, partitions: frozenset[int], now: float) -> None:
-        """Drop the memory."""
         self.known.clear()
 
     def handle(self, event: Event, now: float) -> Iterable[Event]:
-        """Change store and memory, and fail for some seeds."""
         assert isinstance(event, SeedAdded)
         self.known.append(event.url)
         self._seen.put(SeenRow(event.url))
@@ -558,7 +549,6 @@ class Waking(Discoverer):
         self.at, self._error = 0.0, error
 
     def wake(self, now: float, most: int = 0) -> Iterable[Event]:
-        """Emit the event."""
         self.at = None
         self._seen.put(SeenRow("woken"))
         yield make_discovery(Site("x" * PAGES.limit), now)

@@ -35,11 +35,9 @@ class Reader(Processor):
         self.assigned = frozenset[int]()
 
     def assign(self, partitions: frozenset[int], now: float) -> None:
-        """Record the partitions."""
         self.assigned = partitions
 
     def handle(self, event: Event, now: float) -> Iterable[Event]:
-        """Record the site."""
         assert isinstance(event, UrlsDiscovered)
         self.handled.append(event.site)
         return ()
@@ -62,7 +60,6 @@ class Worker:
         return ()
 
     async def work(self, event: Event, emit: Emitter) -> None:
-        """Record the site."""
         assert isinstance(event, UrlsDiscovered)
         self.handled.append(event.site)
 
@@ -79,7 +76,6 @@ NEW_KIND = {"event": "urls_guessed"}
 
 
 def sites_at(number: int, partitions: int) -> Iterable[str]:
-    """Yield sites of a partition."""
     return (
         f"{n}.example" for n in range(1000) if partition_of(f"{n}.example", partitions) == number
     )
@@ -87,13 +83,11 @@ def sites_at(number: int, partitions: int) -> Iterable[str]:
 
 @pytest.fixture
 def here(log: SqliteLog) -> list[str]:
-    """Sites of one partition."""
     return [*sites_at(0, log.partitions)][:4]
 
 
 @pytest.fixture
 def there(log: SqliteLog) -> str:
-    """A site of another partition."""
     return next(iter(sites_at(1, log.partitions)))
 
 

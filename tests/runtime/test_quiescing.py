@@ -53,7 +53,6 @@ class There:
         self.loop: Loop = sequential_loop(self.sower, self.log, self.store, lambda: self.time)
 
     def copy(self) -> list[str]:
-        """Return a copy of the store."""
         with closing(sqlite3.connect(self._folder / "store.db")) as database:
             return [*database.iterdump()]
 

@@ -30,24 +30,19 @@ class Restoring(Discoverer):
         self.fails_at = ""
 
     def assign(self, partitions: frozenset[int], now: float) -> None:
-        """Record the partitions."""
         self.assigned = partitions
 
     def restore(self) -> frozenset[int]:
-        """Return what the test has set."""
         return self.incomplete & self.assigned
 
     def finish_catching_up(self, partitions: frozenset[int], now: float) -> None:
-        """Record the call."""
         self.calls.append(f"caught up {sorted(partitions)}")
 
     def restart(self, partitions: frozenset[int], now: float) -> None:
-        """Record the call."""
         self.calls.append("restart")
 
     @property
     def handled(self) -> list[str]:
-        """The URLs of the handled seeds."""
         return [call.removeprefix("seed ") for call in self.calls if call.startswith("seed ")]
 
 

@@ -19,7 +19,6 @@ class Stop(threading.Event):
         self.waits: list[float | None] = []
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Record the seconds."""
         self.waits.append(timeout)
         return self.is_set()
 

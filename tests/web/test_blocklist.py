@@ -58,15 +58,10 @@ def test_invalid_rule_is_refused(text: str) -> None:
 
 
 URLS = (
-    "http://a.example/",
-    "https://a.example/x",
-    "http://a.example:8080/x",
-    "http://www.a.example/x/1",
-    "http://www.a.example/x2",
-    "http://ba.example/",
-    "http://192.0.2.7/x",
-    "http://[2001:db8::1]/",
-)
+    "http://a.example/", "https://a.example/x", "http://a.example:8080/x",
+    "http://www.a.example/x/1", "http://www.a.example/x2", "http://ba.example/",
+    "http://192.0.2.7/x", "http://[2001:db8::1]/",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -313,16 +313,10 @@ SOUND = [
     "Sitemap: http://example.org/s.xml\r\nuser-agent:a\r\nDISALLOW:/*.gif$\r\n",
 ]
 MALFORMED = [
-    "Disallow: /a",
-    "User-agent: *\nDisalow: /a",
-    "User-agent: *\nDisallow /a",
-    "User-agent: *\nDisallow: a",
-    "User-agent: *\nCrawl-delay: soon",
-    "User-agent: *<br>Disallow: /a",
-    "Sitemap: nowhere",
-    "<html>",
-    "\ufeffUser-agent: *",
-]
+    "Disallow: /a", "User-agent: *\nDisalow: /a", "User-agent: *\nDisallow /a",
+    "User-agent: *\nDisallow: a", "User-agent: *\nCrawl-delay: soon",
+    "User-agent: *<br>Disallow: /a", "Sitemap: nowhere", "<html>", "\ufeffUser-agent: *",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", SOUND)

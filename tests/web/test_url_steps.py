@@ -111,20 +111,10 @@ components = st.sampled_from(
 )  # fmt: skip
 parameters = st.sampled_from(
     [
-        "PHPSESSID=1",
-        "sid=2",
-        "k=5f8d0d55b54764421b7156d9",
-        "k",
-        "utm_source=3",
-        "a=1",
-        "C=M",
-        "C=M;O=A",
-        "N=D",
-        "SID=%41",
-        "",
-        "cfid",
+        "PHPSESSID=1", "sid=2", "k=5f8d0d55b54764421b7156d9", "k", "utm_source=3", "a=1", "C=M",
+        "C=M;O=A", "N=D", "SID=%41", "", "cfid",
     ]
-)
+)  # fmt: skip
 paths = st.lists(components, max_size=6).map("/".join)
 queries = st.lists(parameters, max_size=4).map("&".join)
 addresses = st.builds(
