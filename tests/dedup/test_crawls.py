@@ -33,21 +33,19 @@ from gossamer.events import (
     Verdict,
 )
 from gossamer.runtime.handling import read_ahead
-from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store import Row
 from gossamer.store.sqlite import SqliteStore
-from gossamer.web.links import estimate_sites
 from gossamer.web.url import HostKey, Site
 from gossamer.web.url_steps import ALL_STEPS
 from services.dedup.content import DigestRow, NearRow
 from services.dedup.guesses import INITIAL_GUESSES
 from services.dedup.listings import ListingRow
 from services.dedup.rows import DocumentRow, HostStepsRow
-from services.dedup.seen import SeenRow, SeenTable
-from services.dedup.service import Dedup
+from services.dedup.seen import SeenRow
+from tests.dedup.harness import make_dedup, of_kind, only
 
-from .test_dedup import of_kind, parsed_page
+from .test_dedup import parsed_page
 
 HOST = HostKey("http://a.test")
 URL = f"{HOST}/x"
@@ -65,7 +63,7 @@ class Instance:
 
     def __init__(self, news: CrawlDefined | None = None, shops: CrawlDefined | None = None) -> None:
         self.store = SqliteStore(Database(":memory:"))
-        self.dedup = Dedup(SeenTable(self.store), self.store, DedupSettings())
+        self.dedup = make_dedup(store=self.store)
         for one in (news or definition("news"), shops or definition("shops")):
             self.handle(one)
 
@@ -111,7 +109,7 @@ def test_text_known_to_one_crawl_is_new_to_the_other() -> None:
     assert verdicts(one.visit("news", url=f"{HOST}/y", text=WORDS)) == [("news", Verdict.DUPLICATE)]
     outputs = one.visit("shops", url=f"{HOST}/y", text=WORDS)
     assert verdicts(outputs) == [("shops", Verdict.FIRST)]
-    [verdict] = of_kind(PageDeduplicated, outputs)
+    verdict = only(PageDeduplicated, outputs)
     assert verdict.novelty == 1.0
 
 
@@ -159,7 +157,7 @@ def test_link_parked_by_one_crawl_is_parked_by_the_other() -> None:
     narrow = {"scope": "domain('a.test')"}
     one = Instance(definition("news", **narrow), definition("shops", **narrow))
     for crawl in ("news", "shops"):
-        [parked] = of_kind(LinksParked, one.visit(crawl, Link("http://b.test/")))
+        parked = only(LinksParked, one.visit(crawl, Link("http://b.test/")))
         assert (parked.crawl, [found.url for found in parked.urls]) == (crawl, ["http://b.test/"])
 
 
@@ -200,23 +198,6 @@ def test_good_links_of_one_crawl_promote_nothing_in_the_other() -> None:
     assert [(event.crawl, event.urls[0].good_links) for event in promoted] == [("news", 2)]
 
 
-def test_linking_sites_are_counted_for_the_crawl_that_found_them() -> None:
-    one = Instance()
-    for crawl in ("news", "shops"):
-        one.discover(crawl)
-    found = Discovery(URL, 1)
-    event = UrlsDiscovered(
-        crawl="news", at=1.0, site=Site("a.test"), via="2.2.0@http://b.test/", urls=(found,)
-    )
-    one.handle(event)
-    sites = [
-        estimate_sites(verdict.in_links)
-        for crawl in ("shops", "news")
-        for verdict in of_kind(PageDeduplicated, one.visit(crawl))
-    ]
-    assert list(map(round, sites)) == [0, 1]
-
-
 def test_guess_in_flight_of_one_crawl_passes_for_the_other() -> None:
     one = Instance()
     guesses = [f"{HOST}/guess/{n}" for n in range(INITIAL_GUESSES + 1)]
@@ -254,7 +235,7 @@ def test_pages_read_ahead_survive_the_definition_of_another_crawl() -> None:
 
 def test_seed_is_evaluated_by_its_crawl() -> None:
     one = Instance(definition("news", scope="domain('a.test')"), definition("shops"))
-    [found] = of_kind(UrlsDiscovered, one.handle(SeedAdded(url="http://b.test/", crawl="shops")))
+    found = only(UrlsDiscovered, one.handle(SeedAdded(url="http://b.test/", crawl="shops")))
     assert found.crawl == "shops"
     with pytest.raises(Poison, match="out of scope"):
         one.handle(SeedAdded(url="http://b.test/", crawl="news"))
@@ -267,9 +248,7 @@ def test_seed_of_an_unknown_crawl_says_what_to_do(crawl: str) -> None:
 
 
 def test_seeds_of_the_default_crawl_may_precede_the_first_definition() -> None:
-    store = SqliteStore(Database(":memory:"))
-    dedup = Dedup(SeenTable(store), store, DedupSettings())
-    assert of_kind(UrlsDiscovered, dedup.handle(SeedAdded(url=URL), 0.0))
+    assert of_kind(UrlsDiscovered, make_dedup().handle(SeedAdded(url=URL), 0.0))
 
 
 def test_events_of_a_removed_crawl_are_dropped() -> None:
@@ -295,7 +274,7 @@ def test_comparison_of_hosts_by_a_removed_crawl_still_counts() -> None:
         rule="duphost",
         until=99.0,
     )
-    [announced] = of_kind(OriginalAnnounced, one.handle(event))
+    announced = only(OriginalAnnounced, one.handle(event))
     assert announced.original == "http://b.test"
 
 
@@ -382,7 +361,7 @@ def test_removed_crawl_leaves_no_rows_and_the_others_keep_theirs() -> None:
     assert rows_of(one, "shops") == rows_of(alone, "shops")
     tombstones = [each for each in outputs if isinstance(each, Tombstone)]
     assert {each.crawl for each in tombstones} == {"news"}
-    [reply] = of_kind(UrlsErased, outputs)
+    reply = only(UrlsErased, outputs)
     assert (reply.crawl, reply.site, reply.removal, reply.last) == ("news", "a.test", True, True)
     assert verdicts(one.visit("shops", fetched_at=9.0)) == [("shops", Verdict.UNCHANGED)]
 

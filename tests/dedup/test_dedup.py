@@ -1,7 +1,7 @@
 """The URL-seen test, released and parked links, and redelivered records."""
 
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -11,7 +11,6 @@ from gossamer.events import (
     DEFAULT_CRAWL,
     CrawlDefined,
     Discovery,
-    Event,
     Link,
     LinksParked,
     Page,
@@ -32,15 +31,13 @@ from gossamer.web.url import Site, fingerprint, host_key, site_of
 from gossamer.web.usage import judge, read_headers
 from services.dedup.seen import SeenMapping, SeenRow, SeenTable, hash_finder
 from services.dedup.service import Dedup
+from tests.dedup.harness import make_dedup, of_kind, only
 from tests.support.kinds import with_kind
 
 
 @pytest.fixture
 def dedup() -> Dedup:
-    store = SqliteStore(Database(":memory:"))
-    processor = Dedup(SeenTable(store), store, DedupSettings())
-    list(processor.handle(CrawlDefined(at=0.0, scope="not domain('out.test')", max_depth=3), 0.0))
-    return processor
+    return make_dedup(CrawlDefined(at=0.0, scope="not domain('out.test')", max_depth=3))
 
 
 def urls_discovered(*urls: str, via: str = "v1") -> UrlsDiscovered:
@@ -65,27 +62,20 @@ def parsed_page(
     )
 
 
-E = TypeVar("E", bound=Event)
-
-
-def of_kind(kind: type[E], events: Iterable[object]) -> list[E]:
-    return [event for event in events if isinstance(event, kind)]
-
-
 @pytest.mark.parametrize(("now", "seconds"), [(4.0, 2.5), (1.2, 0.0)])
 def test_verdict_has_the_seconds_since_the_page_was_parsed(
     dedup: Dedup, now: float, seconds: float
 ) -> None:
     page = parsed_page("http://a.test/", "d", parse_seconds=0.5)
-    [verdict] = of_kind(PageDeduplicated, dedup.handle(page, now))
+    verdict = only(PageDeduplicated, dedup.handle(page, now))
     assert (verdict.parse_seconds, verdict.dedup_seconds) == (0.5, seconds)
 
 
 def test_url_is_admitted_for_its_first_finder_only(dedup: Dedup) -> None:
-    [first] = of_kind(UrlsAdmitted, dedup.handle(urls_discovered("http://a.test/1"), 0.0))
+    first = only(UrlsAdmitted, dedup.handle(urls_discovered("http://a.test/1"), 0.0))
     assert first.urls == (Discovery("http://a.test/1", 1),)
     again = dedup.handle(urls_discovered("http://a.test/1", "http://a.test/2", via="v2"), 0.0)
-    [second] = of_kind(UrlsAdmitted, again)
+    second = only(UrlsAdmitted, again)
     assert [found.url for found in second.urls] == ["http://a.test/2"]
 
 
@@ -100,7 +90,7 @@ def test_admission_states_how_many_links_of_the_content_were_known(dedup: Dedup)
     new = Discovery("http://a.test/new", 1, score=0.5)
     page = Discovery("http://a.test/0", 1, score=0.5)
     event = UrlsDiscovered(at=0.0, site=Site("a.test"), via=f"1.1.0@{page.url}", urls=(*links, new))
-    [admitted] = of_kind(UrlsAdmitted, dedup.handle(event, 0.0))
+    admitted = only(UrlsAdmitted, dedup.handle(event, 0.0))
     assert (admitted.urls, admitted.known_links) == ((new,), 1), "no menu, and not the page itself"
 
 
@@ -108,12 +98,12 @@ def test_links_of_another_site_do_not_count_as_known(dedup: Dedup) -> None:
     list(dedup.handle(urls_discovered("http://a.test/1"), 0.0))
     links = tuple(Discovery(f"http://a.test/{n}", 1, score=0.5) for n in (1, 2))
     event = UrlsDiscovered(at=0.0, site=Site("a.test"), via="1.1.0@http://b.test/", urls=links)
-    [admitted] = of_kind(UrlsAdmitted, dedup.handle(event, 0.0))
+    admitted = only(UrlsAdmitted, dedup.handle(event, 0.0))
     assert admitted.known_links == 0
 
 
 def test_redelivered_record_admits_its_url_again_as_repeated(dedup: Dedup) -> None:
-    [once] = of_kind(UrlsAdmitted, dedup.handle(urls_discovered("http://a.test/1"), 0.0))
+    once = only(UrlsAdmitted, dedup.handle(urls_discovered("http://a.test/1"), 0.0))
     again = list(dedup.handle(urls_discovered("http://a.test/1"), 0.0))
     assert again == [replace(once, repeated=True)]
 
@@ -162,7 +152,7 @@ def test_links_of_a_first_page_are_released_in_one_event_per_site(dedup: Dedup) 
         ("a.test", ["http://www.a.test/1", "http://a.test/2"]),
         ("b.test", ["http://b.test/"]),
     ]
-    [result], [page] = of_kind(PageDeduplicated, answer), of_kind(Page, answer)
+    result, page = only(PageDeduplicated, answer), only(Page, answer)
     assert (result.verdict, result.links) == (Verdict.FIRST, 3)
     assert page.links == tuple(link.url for link in links)
 
@@ -171,7 +161,7 @@ def test_usage_of_the_site_is_published(dedup: Dedup) -> None:
     stated = read_headers((("Content-Signal", "ai-train=no"),), "gossamer")
     fields: dict[str, Any] = {"usage": judge(stated), "usage_statements": stated}
     answer = dedup.handle(parsed_page("http://a.test/", "d1", **fields), 5.0)
-    (page,) = of_kind(Page, answer)
+    page = only(Page, answer)
     assert (page.usage, page.usage_statements) == (judge(stated), stated)
 
 
@@ -180,7 +170,7 @@ def test_duplicate_names_its_leader_and_releases_no_equal_links(dedup: Dedup) ->
     list(dedup.handle(first, 0.0))
     copy = list(dedup.handle(parsed_page("http://b.test/", "same", Link("http://a.test/1")), 0.0))
     assert not of_kind(UrlsDiscovered, copy)
-    [page] = of_kind(Page, copy)
+    page = only(Page, copy)
     assert (page.verdict, page.duplicate_of) == (Verdict.DUPLICATE, "http://a.test/")
     again = list(dedup.handle(first, 0.0))
     assert of_kind(UrlsDiscovered, again), "a redelivered leader releases its links again"
@@ -222,7 +212,7 @@ def parked_links(answer: Iterable[object]) -> list[list[tuple[str, int]]]:
 def test_out_of_scope_and_too_deep_links_are_parked_with_their_finder(dedup: Dedup) -> None:
     links = Link("http://a.test/1"), Link("http://out.test/"), Link("http://out.test/2", "", True)
     answer = list(dedup.handle(parsed_page("http://a.test/", "d1", *links, depth=2), 1.0))
-    [event] = of_kind(LinksParked, answer)
+    event = only(LinksParked, answer)
     assert (event.site, event.via) == ("a.test", "1.1.0@http://a.test/")
     assert parked_links(answer) == [[("http://out.test/", 3)]], "a nofollow link is not parked"
     deep = dedup.handle(parsed_page("http://a.test/1", "d2", Link("http://a.test/3"), depth=3), 1.0)
@@ -265,7 +255,7 @@ def test_verdict_carries_the_number_of_linking_sites_once(dedup: Dedup) -> None:
         assert not list(dedup.handle(urls_discovered(other, via=own), 0.0))
 
     def linking_sites(url: str, digest: str) -> float:
-        [result] = of_kind(PageDeduplicated, dedup.handle(parsed_page(url, digest), 0.0))
+        result = only(PageDeduplicated, dedup.handle(parsed_page(url, digest), 0.0))
         return estimate_sites(result.in_links)
 
     assert 5 < linking_sites(known, "d1") < 20

@@ -29,6 +29,7 @@ from gossamer.web.usage import Source, Statement, judge
 from services.dedup.rows import DocumentRow
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
+from tests.dedup.harness import of_kind, only
 from tests.flow.torn import Fate, TornStore
 from tests.support.kinds import with_kind
 
@@ -108,8 +109,7 @@ class Instance:
         return answer[0] if answer else None
 
     def duplicate_of(self, page: PageParsed) -> str:
-        (result,) = (e for e in self.answer(page) if isinstance(e, PageDeduplicated))
-        return result.duplicate_of
+        return only(PageDeduplicated, self.answer(page)).duplicate_of
 
 
 def visits(url: str, found: Iterable[Seen], since: float = 1.0) -> Iterator[PageParsed]:
@@ -139,7 +139,7 @@ def test_deleted_document_gets_one_tombstone_with_its_reason(
     )
     assert one.published_event(last) == gone
     assert one.published_event(last) == gone, "a redelivered record gets the tombstone again"
-    (result,) = (event for event in one.answer(last) if isinstance(event, PageDeduplicated))
+    result = only(PageDeduplicated, one.answer(last))
     if found[-1] is not HIDDEN:
         reported = result.verdict, result.redirects_to, result.reason
         assert reported == (gone.verdict, to, reason), "the verdict has the same reason"
@@ -315,8 +315,7 @@ def test_canonical_urls_are_ignored_if_the_setting_is_off() -> None:
     for enabled in (True, False):
         one, variant = Instance(None, DedupSettings(canonical=enabled)), f"{URL}?utm=1"
         answer = one.answer(parsed_page(variant, THERE, 1.0, canonical=URL, links=link))
-        released = [e for e in answer if isinstance(e, UrlsDiscovered)]
-        followed = [found.url for event in released for found in event.urls]
+        followed = [one.url for event in of_kind(UrlsDiscovered, answer) for one in event.urls]
         assert (URL in followed) == enabled
         assert one.duplicate_of(parsed_page(URL, THERE, 2.0)) == ("" if enabled else variant)
 
@@ -332,7 +331,7 @@ def test_links_of_a_copy_are_released_once_the_leader_is_gone() -> None:
     def links(one: Instance, url: str, at: float) -> int:
         link = (Link("http://linked.test/2"),)
         answer = one.answer(parsed_page(url, THERE, at, links=link))
-        return sum(len(event.urls) for event in answer if isinstance(event, UrlsDiscovered))
+        return sum(len(event.urls) for event in of_kind(UrlsDiscovered, answer))
 
     one = Instance()
     assert (links(one, URL, 1.0), links(one, COPY, 2.0)) == (1, 0)
@@ -363,23 +362,6 @@ def test_row_stores_misses_and_the_reason_of_deletion() -> None:
     one.answer(parsed_page(URL, Seen(410), 5 * DAY))
     row = rows.get((DEFAULT_CRAWL, URL))
     assert row and (row.gone, row.at, row.digest) == (Gone.REMOVED, 5 * DAY, "")
-
-
-def test_crawls_have_separate_documents() -> None:
-    one = Instance()
-    assert one.published_event(parsed_page(URL, THERE, 1.0))
-    assert one.duplicate_of(parsed_page(COPY, THERE, 2.0)) == URL
-    for url in (COPY, URL):
-        (result,) = (
-            event
-            for event in one.answer(parsed_page(url, THERE, 3.0, crawl="second"))
-            if isinstance(event, PageDeduplicated)
-        )
-        original = "" if url == COPY else COPY
-        assert (result.change, result.duplicate_of) == (None, original)
-    one.store.flush()
-    rows = {(row.crawl, row.url) for row in one.store.table(DocumentRow).everything()}
-    assert rows == {(crawl, url) for crawl in (DEFAULT_CRAWL, "second") for url in (URL, COPY)}
 
 
 def test_two_pages_of_one_visit_in_one_step_are_handled_separately() -> None:

@@ -6,13 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from gossamer.events import Link, LinksParked, Page, PageKind, UrlsAdmitted, UrlsDiscovered
-from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from services.dedup.guesses import INITIAL_GUESSES, MAX_GUESSES
-from services.dedup.seen import SeenTable
-from services.dedup.service import Dedup
-from tests.dedup.test_dedup import of_kind, parsed_page
+from tests.dedup.harness import make_dedup, of_kind
+from tests.dedup.test_dedup import parsed_page
 
 HOST = "http://a.test"
 URLS = [f"{HOST}/guess/{n}" for n in range(3 * MAX_GUESSES)]
@@ -27,7 +25,7 @@ class Instance:
         self.restart()
 
     def restart(self) -> None:
-        self.dedup = Dedup(SeenTable(self._store), self._store, DedupSettings())
+        self.dedup = make_dedup(store=self._store)
 
     def admit(self, urls: Iterable[str], kind: str = "script") -> list[str]:
         """Link *urls* on a new page; return the admitted ones."""

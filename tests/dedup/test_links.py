@@ -20,18 +20,16 @@ from gossamer.events import (
     Verdict,
 )
 from gossamer.events.hazards import Hazard
-from gossamer.settings import DedupSettings
-from gossamer.sqlite import Database
-from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_key, site_of
-from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
 from services.parser.page import parse
 from services.parser.result import classify
+from tests.dedup.harness import make_dedup, only
 from tests.parser.pages import NOW, OPTIONS, page_response
 
 WWW = "http://www.example.org"
 MAX_DEPTH = 5
+CRAWL = CrawlDefined(at=0.0, scope="any()", max_depth=MAX_DEPTH)
 LIMIT = 3
 """Duplicates in a row with links that are followed."""
 
@@ -137,14 +135,7 @@ CASES = {
 
 @pytest.fixture
 def dedup() -> Dedup:
-    return make_dedup()
-
-
-def make_dedup() -> Dedup:
-    store = SqliteStore(Database(":memory:"))
-    processor = Dedup(SeenTable(store), store, DedupSettings(duplicates_limit=LIMIT))
-    list(processor.handle(CrawlDefined(at=0.0, scope="any()", max_depth=MAX_DEPTH), 0.0))
-    return processor
+    return make_dedup(CRAWL, duplicates_limit=LIMIT)
 
 
 def parse_case(case: Case, duplicates: int = 0) -> PageParsed:
@@ -158,7 +149,7 @@ def parse_case(case: Case, duplicates: int = 0) -> PageParsed:
 def release_links(dedup: Dedup, page: PageParsed) -> tuple[PageDeduplicated, list[str]]:
     """Return the verdict on *page*, and its released links; links to its own host as paths."""
     answer = list(dedup.handle(page, NOW))
-    (result,) = (event for event in answer if isinstance(event, PageDeduplicated))
+    result = only(PageDeduplicated, answer)
     urls = [f.url for e in answer if isinstance(e, UrlsDiscovered) for f in e.urls]
     assert result.links == len(urls)
     return result, [url.removeprefix(page.host) for url in urls]
@@ -193,7 +184,8 @@ sites = st.lists(st.tuples(hosts, st.sampled_from("xyz"), texts, paths), max_siz
 def test_all_links_are_released_in_any_order_of_pages(
     pages: list[tuple[str, str, str, list[str]]], depths: list[int]
 ) -> None:
-    processor, found, expected = make_dedup(), set[tuple[str, ...]](), set[tuple[str, ...]]()
+    processor = make_dedup(CRAWL, duplicates_limit=LIMIT)
+    found, expected = set[tuple[str, ...]](), set[tuple[str, ...]]()
     for (host, name, text, links), depth in zip(pages, depths, strict=False):
         body = f"{text} {' '.join(f'<a href={link}></a>' for link in links)}"
         page = parse_case(Case(f"{host}/{name}/", body, depth=depth))
@@ -211,8 +203,7 @@ def test_too_many_duplicates_in_a_row_are_a_trap(dedup: Dedup) -> None:
         on_the_way.extend(
             found.duplicates for e in answer if isinstance(e, UrlsDiscovered) for found in e.urls
         )
-        (result,) = (event for event in answer if isinstance(event, PageDeduplicated))
-        return result
+        return only(PageDeduplicated, answer)
 
     on_the_way: list[int] = []
     for count in range(LIMIT + 1):

@@ -1,8 +1,5 @@
 """Links and hints from sitemaps and feeds, and the sites that they may speak for."""
 
-from collections.abc import Iterable
-from typing import TypeVar
-
 import pytest
 from msgspec.structs import replace
 
@@ -37,12 +34,12 @@ from gossamer.web.soft_404 import NO_PAGE
 from gossamer.web.url import HostKey, Site
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
+from tests.dedup.harness import make_dedup, of_kind, only
 from tests.support.kinds import with_kind
 
 DAY = 86400.0
 MAP = "http://a.test/map.xml"
 CDN_MAP = "http://cdn.test/a.xml"
-E = TypeVar("E", bound=Event)
 Answer = list[Event | Tombstone]
 
 
@@ -51,10 +48,7 @@ CRAWL = CrawlDefined(at=0.0, scope="not domain('out.test')", max_depth=3, revisi
 
 @pytest.fixture
 def dedup() -> Dedup:
-    store = SqliteStore(Database(":memory:"))
-    processor = Dedup(SeenTable(store), store, DedupSettings())
-    list(processor.handle(CRAWL, 0.0))
-    return processor
+    return make_dedup(CRAWL)
 
 
 def listing_page(
@@ -85,10 +79,6 @@ def handle(dedup: Dedup, page: PageParsed) -> Answer:
     return list(dedup.handle(page, page.fetched_at))
 
 
-def of_kind(kind: type[E], events: Iterable[object]) -> list[E]:
-    return [event for event in events if isinstance(event, kind)]
-
-
 def followed_urls(answer: Answer) -> list[str]:
     return [one.url for event in of_kind(UrlsDiscovered, answer) for one in event.urls]
 
@@ -98,8 +88,7 @@ def hints(answer: Answer) -> list[ChangeHint]:
 
 
 def verdict(answer: Answer) -> PageDeduplicated:
-    [result] = of_kind(PageDeduplicated, answer)
-    return result
+    return only(PageDeduplicated, answer)
 
 
 ONE, TWO = Entry("http://a.test/1", 5 * DAY, every=DAY), Entry("http://a.test/2", every=7 * DAY)
@@ -107,13 +96,13 @@ ONE, TWO = Entry("http://a.test/1", 5 * DAY, every=DAY), Entry("http://a.test/2"
 
 def test_entries_are_followed_and_their_dates_are_hints(dedup: Dedup) -> None:
     answer = handle(dedup, listing_page(ONE, TWO, Entry("http://a.test/3")))
-    [found] = of_kind(UrlsDiscovered, answer)
+    found = only(UrlsDiscovered, answer)
     assert [(one.url, one.depth, one.every) for one in found.urls] == [
         (ONE.url, 1, DAY),
         (TWO.url, 1, 7 * DAY),
         ("http://a.test/3", 1, 0.0),
     ]
-    [hinted] = of_kind(ChangesHinted, answer)
+    hinted = only(ChangesHinted, answer)
     assert (hinted.site, hinted.host) == ("a.test", "http://a.test")
     assert hinted.hints == (
         ChangeHint(ONE.url, EvidenceKind.SITEMAP, 5 * DAY, DAY),
@@ -231,7 +220,7 @@ def test_excluded_entries_are_parked(dedup: Dedup) -> None:
     out = Entry("http://out.test/1")
     answer = handle(dedup, listing_page(ONE, TWO, out, listing=Listing.FEED))
     assert followed_urls(answer) == [ONE.url]
-    [parked] = of_kind(LinksParked, answer)
+    parked = only(LinksParked, answer)
     assert {one.url for one in parked.urls} == {TWO.url, out.url}
     assert verdict(answer).hazards == (Hazard.BLACKLISTED,)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -10,15 +11,13 @@ from msgspec.structs import replace
 
 from gossamer.events import Link, Page, PageDeduplicated, PageParsed, UrlsDiscovered, Verdict, Visit
 from gossamer.events.hazards import Hazard
-from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import Site, host_key, site_of
 from services.dedup.content import MAX_PAGES_PER_BAND, NearRow, bands, distance
 from services.dedup.rows import DocumentRow
-from services.dedup.seen import SeenTable
-from services.dedup.service import Dedup
+from tests.dedup.harness import make_dedup, only
 from tests.support.kinds import with_kind
 
 SIMHASH = 0x0123456789ABCDEF
@@ -28,9 +27,9 @@ BIT = st.integers(0, 63)
 class WebSite:
     """Dedup, and the verdicts on a sequence of pages."""
 
-    def __init__(self, **options: int) -> None:
+    def __init__(self, **options: Any) -> None:
         self.store: Store = SqliteStore(Database(":memory:"))
-        self.dedup = Dedup(SeenTable(self.store), self.store, DedupSettings(**options))  # type: ignore[arg-type]
+        self.dedup = make_dedup(store=self.store, **options)
         self._clock = 0.0
 
     def page(self, url: str, simhash: int | None, **fields: object) -> PageParsed:
@@ -43,10 +42,7 @@ class WebSite:
         return with_kind(replace(parsed, **fields))
 
     def verdict(self, page: PageParsed) -> PageDeduplicated:
-        [result] = [
-            one for one in self.dedup.handle(page, 0.0) if isinstance(one, PageDeduplicated)
-        ]
-        return result
+        return only(PageDeduplicated, self.dedup.handle(page, 0.0))
 
     def visit(self, url: str, simhash: int | None, **fields: object) -> str:
         """Return the leader that *url* is a near duplicate of."""
@@ -119,9 +115,9 @@ def test_links_of_a_near_duplicate_are_released_and_its_document_names_the_leade
     site.visit("http://a.test/1", SIMHASH)
     page = site.page("http://a.test/2", SIMHASH ^ 1, links=(Link("http://a.test/3"),))
     events = list(site.dedup.handle(page, 0.0))
-    [released] = [one for one in events if isinstance(one, UrlsDiscovered)]
+    released = only(UrlsDiscovered, events)
     assert [(found.url, found.duplicates) for found in released.urls] == [("http://a.test/3", 1)]
-    [document] = [one for one in events if isinstance(one, Page)]
+    document = only(Page, events)
     assert document.verdict is Verdict.NEAR_DUPLICATE
     assert (document.near_duplicate_of, document.duplicate_of) == ("http://a.test/1", "")
 

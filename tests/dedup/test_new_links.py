@@ -21,6 +21,7 @@ from gossamer.events import (
 )
 from gossamer.web.links import sample_links
 from services.dedup.links import MAX_NEW_LINKS, MAX_SKETCH_BYTES, find_new_links, sketch_links
+from tests.dedup.harness import only
 from tests.dedup.test_documents import HIDDEN, THERE, Instance, parsed_page
 
 HOME = "http://a.test/"
@@ -141,9 +142,7 @@ def test_nearly_all_new_links_are_found() -> None:
 
 def internal(site: Site, page: PageParsed) -> tuple[int, ...] | None:
     """Return the sample of internal links in the verdict on *page*."""
-    return next(
-        one.internal_links for one in site.answer(page) if isinstance(one, PageDeduplicated)
-    )
+    return only(PageDeduplicated, site.answer(page)).internal_links
 
 
 def test_verdict_has_internal_links_if_the_policy_uses_them() -> None:

@@ -5,12 +5,8 @@ from collections.abc import Iterable
 import pytest
 
 from gossamer.events import CrawlDefined, Discovery, UrlsAdmitted, UrlsDiscovered
-from gossamer.settings import DedupSettings
-from gossamer.sqlite import Database
-from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import Site
-from services.dedup.seen import SeenTable
-from services.dedup.service import Dedup
+from tests.dedup.harness import make_dedup, of_kind
 
 URL = "http://a.test/x"
 
@@ -19,10 +15,8 @@ class Pages:
     """A dedup, and pages of one site that link to `URL` one after another."""
 
     def __init__(self, strategy: str = "best") -> None:
-        store = SqliteStore(Database(":memory:"))
-        self.dedup, self._count = Dedup(SeenTable(store), store, DedupSettings()), 0
-        definition = CrawlDefined(at=0.0, scope="any()", max_depth=9, strategy=strategy)
-        list(self.dedup.handle(definition, 0.0))
+        crawl = CrawlDefined(at=0.0, scope="any()", max_depth=9, strategy=strategy)
+        self.dedup, self._count = make_dedup(crawl), 0
 
     def link(self, score: float | None, depth: int = 1, **fields: object) -> list[UrlsAdmitted]:
         """Return what the link of another page with *score* admits or promotes."""
@@ -30,7 +24,7 @@ class Pages:
         found = Discovery(URL, depth, score=score, **fields)  # type: ignore[arg-type]
         via = f"1.1.{self._count}@http://a.test/{self._count}"
         event = UrlsDiscovered(at=1.0, site=Site("a.test"), via=via, urls=(found,))
-        return [one for one in self.dedup.handle(event, 1.0) if isinstance(one, UrlsAdmitted)]
+        return of_kind(UrlsAdmitted, self.dedup.handle(event, 1.0))
 
 
 def promotions(events: Iterable[UrlsAdmitted]) -> list[tuple[float | None, int]]:

@@ -23,13 +23,9 @@ from gossamer.events import (
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import Listing, PageKind
 from gossamer.events.public import Gone
-from gossamer.settings import DedupSettings
-from gossamer.sqlite import Database
-from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import HostKey, Site
 from services.dedup.scores import NOVELTY, ScoredPage, Scores, score_links, score_page
-from services.dedup.seen import SeenTable
-from services.dedup.service import Dedup
+from tests.dedup.harness import make_dedup, only
 
 URL = "http://a.test/"
 TEXT = "Some words of a page that nobody has read before. " * 40
@@ -119,11 +115,7 @@ def test_focused_link_has_the_mean_of_its_page_and_its_words() -> None:
     assert score_links(scored._replace(relevant='language("pt")'), 0.5, "focused") == {}
 
 
-def make_dedup(**settings: object) -> Dedup:
-    store = SqliteStore(Database(":memory:"))
-    dedup = Dedup(SeenTable(store), store, DedupSettings(**settings))  # type: ignore[arg-type]
-    list(dedup.handle(CrawlDefined(at=0.0, scope="not domain('out.test')", max_depth=9), 0.0))
-    return dedup
+CRAWL = CrawlDefined(at=0.0, scope="not domain('out.test')", max_depth=9)
 
 
 def discoveries(events: Iterable[object]) -> list[Discovery]:
@@ -131,20 +123,15 @@ def discoveries(events: Iterable[object]) -> list[Discovery]:
     return [found for event in events if isinstance(event, kinds) for found in event.urls]
 
 
-def verdict_of(events: Iterable[object]) -> PageDeduplicated:
-    [verdict] = [event for event in events if isinstance(event, PageDeduplicated)]
-    return verdict
-
-
 def test_released_and_parked_links_have_the_score_of_their_page() -> None:
     found = page(URL, TEXT, Link("http://a.test/1"), Link("http://out.test/"))
-    events = [*make_dedup().handle(found, 1.0)]
-    assert verdict_of(events).score == score(found)
+    events = [*make_dedup(CRAWL).handle(found, 1.0)]
+    assert only(PageDeduplicated, events).score == score(found)
     assert [one.score for one in discoveries(events)] == [score(found)] * 2
 
 
 def test_links_of_a_focused_crawl_are_released_with_scores_of_their_own() -> None:
-    dedup = make_dedup()
+    dedup = make_dedup(CRAWL)
     relevant = 'any() or pattern("ship")'
     crawl = CrawlDefined(at=1.0, scope="any()", max_depth=9, relevant=relevant, strategy="focused")
     list(dedup.handle(crawl, 1.0))
@@ -160,10 +147,10 @@ def test_links_of_a_focused_crawl_are_released_with_scores_of_their_own() -> Non
 
 def test_redirect_passes_its_score_on_and_a_listing_has_none() -> None:
     moved = page(URL, None, Link("http://a.test/1", redirect=True), kind=PageKind.MOVED, status=301)
-    [target] = discoveries(make_dedup().handle(moved, 1.0))
+    [target] = discoveries(make_dedup(CRAWL).handle(moved, 1.0))
     assert target.score == moved.visit.score == 0.7
     feed = page(URL, None, Link("http://a.test/1"), kind=PageKind.LISTING, listing=Listing.FEED)
-    [entry] = discoveries(make_dedup().handle(feed, 1.0))
+    [entry] = discoveries(make_dedup(CRAWL).handle(feed, 1.0))
     assert entry.score is None
 
 
@@ -192,8 +179,10 @@ def scorers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("scorers")
 def test_installed_scorer_scores_pages_and_their_links() -> None:
-    events = [*make_dedup(scorer="fixed").handle(page(URL, TEXT, Link("http://a.test/1")), 1.0)]
-    assert verdict_of(events).score == 0.25
+    events = [
+        *make_dedup(CRAWL, scorer="fixed").handle(page(URL, TEXT, Link("http://a.test/1")), 1.0)
+    ]
+    assert only(PageDeduplicated, events).score == 0.25
     assert [one.score for one in discoveries(events)] == [0.25]
 
 
@@ -207,7 +196,7 @@ def test_installed_scorer_scores_pages_and_their_links() -> None:
 )
 def test_page_has_the_default_score_if_its_scorer_fails(name: str, reason: str) -> None:
     found = page(URL, TEXT, Link("http://a.test/1"))
-    verdict = verdict_of(make_dedup(scorer=name).handle(found, 1.0))
+    verdict = only(PageDeduplicated, make_dedup(CRAWL, scorer=name).handle(found, 1.0))
     assert verdict.score == score(found) and verdict.links == 1
     assert verdict.reason == f"the scorer '{name}' failed: {reason}"
     assert Hazard.SCORER_FAILED in verdict.hazards
@@ -220,8 +209,8 @@ def test_scorer_that_is_not_installed_is_refused() -> None:
 
 
 def test_redelivered_page_has_its_score_again() -> None:
-    dedup, found = make_dedup(), page()
-    once, again = (verdict_of(dedup.handle(found, 1.0)) for _ in range(2))
+    dedup, found = make_dedup(CRAWL), page()
+    once, again = (only(PageDeduplicated, dedup.handle(found, 1.0)) for _ in range(2))
     assert once == again
     later = replace(found, fetched_at=2.0, visit=replace(found.visit, id="1.2.0@x"))
-    assert verdict_of(dedup.handle(later, 2.0)).score < once.score
+    assert only(PageDeduplicated, dedup.handle(later, 2.0)).score < once.score

@@ -24,6 +24,7 @@ from gossamer.store import R
 from gossamer.store.sqlite import SqliteStore, SqliteTable
 from gossamer.web.validators import NO_VALIDATORS, Validators
 from services.dedup.rows import DocumentRow
+from tests.dedup.harness import only
 from tests.dedup.test_documents import (
     COPY,
     DAY,
@@ -58,8 +59,7 @@ def text(digest: str, at: float, url: str = URL) -> PageParsed:
 
 
 def verdict_on(one: Instance, page: PageParsed) -> PageDeduplicated:
-    (found,) = (event for event in one.answer(page) if isinstance(event, PageDeduplicated))
-    return found
+    return only(PageDeduplicated, one.answer(page))
 
 
 def document(one: Instance, page: PageParsed) -> Page:
@@ -111,8 +111,7 @@ def test_document_can_go_after_a_visit_by_a_clock_that_was_ahead() -> None:
 def test_page_from_the_future_is_a_page_of_now() -> None:
     one = Instance()
     found = [*one.dedup.handle(text("a", 9 * DAY), DAY)]
-    (page,) = (event for event in found if isinstance(event, Page))
-    (verdict,) = (event for event in found if isinstance(event, PageDeduplicated))
+    page, verdict = only(Page, found), only(PageDeduplicated, found)
     assert (page.fetched_at, verdict.fetched_at) == (DAY, DAY)
     assert "wrong_date" in verdict.hazards
 

@@ -102,7 +102,7 @@ def test_requests_of_a_cookie_wall_keep_the_pause() -> None:
     assert world.gaps == [7.0, 7.0]
 
 
-REDIRECTS: dict[str, tuple[list[Answer], float, Outcome, int]] = {
+REDIRECTS: dict[str, tuple[list[Reply], float, Outcome, int]] = {
     # Answers, the end of the lease; the outcome, and the number of requests
     "a changing cookie": (
         [redirect("/a", f"wall={n}") for n in range(50)], 1e6, Outcome.REDIRECT, 6),
@@ -120,7 +120,7 @@ REDIRECTS: dict[str, tuple[list[Answer], float, Outcome, int]] = {
     ("answers", "expires_at", "outcome", "requests"), REDIRECTS.values(), ids=REDIRECTS
 )
 def test_cookie_wall_that_is_not_passed(
-    answers: list[Answer], expires_at: float, outcome: Outcome, requests: int
+    answers: list[Reply], expires_at: float, outcome: Outcome, requests: int
 ) -> None:
     world = World([*answers])
     [ended] = world.carry_out(urls=(f"{HOST}/a",), expires_at=expires_at)
