@@ -73,13 +73,7 @@ class Crawl:
         self.store = SqliteStore(self.database)
         settings = ArchiveSettings(segment_size=segment_size, **options)
         self.archive = Archive(
-            self.folder,
-            self.store,
-            settings,
-            "me@example.org",
-            "gossamer",
-            writer,
-            start_upload,
+            self.folder, self.store, settings, "me@example.org", "gossamer", writer, start_upload
         )
         self.runner = sequential_loop(self.archive, self.log, self.store, lambda: self.now)
 

@@ -13,15 +13,7 @@ from hypothesis import strategies as st
 
 from gossamer.volumes import OPEN_SUFFIX
 from tests.archive.faults import Crash, Crashed, crashing
-from tests.archive.harness import (
-    Crawl,
-    assert_readable,
-    files,
-    members,
-    page,
-    record_at,
-    responses,
-)
+from tests.archive.harness import Crawl, assert_readable, files, members, page, record_at, responses
 
 SEGMENT_SIZE = 2500
 """Size of a full segment in bytes: two or three pages."""

@@ -12,16 +12,7 @@ from gossamer.web.http import Headers
 from gossamer.web.usage import read_headers
 from gossamer.web.walls import Wall, WallKind
 from services.archive.exclusions import MAX_HEAD_BYTES, add_meta_statements, is_forbidden
-from tests.archive.harness import (
-    HTML,
-    NOW,
-    Crawl,
-    archive_pages,
-    files,
-    page,
-    records,
-    responses,
-)
+from tests.archive.harness import HTML, NOW, Crawl, archive_pages, files, page, records, responses
 
 FORBIDDEN = frozenset(ArchiveSettings().not_archived)
 META = b"<title>A</title><META NAME='Robots' CONTENT='noindex, noarchive'>"

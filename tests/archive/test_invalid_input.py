@@ -125,10 +125,7 @@ def test_invalid_address_is_omitted(tmp_path: Path) -> None:
 def test_page_with_an_invalid_record_becomes_a_complete_dead_letter(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path)
     crawl.fetch(
-        page(1),
-        page(4, started_at=1e300),
-        page(7, visit=Visit("1.7.0@x", "no URL")),
-        page(10),
+        page(1), page(4, started_at=1e300), page(7, visit=Visit("1.7.0@x", "no URL")), page(10)
     )
     crawl.work()
     letters = crawl.events("dead.letters")

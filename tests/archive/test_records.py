@@ -17,16 +17,7 @@ from gossamer.events import CrawlDefined, PageFetched, Purpose, Visit
 from gossamer.log.codec import encode
 from gossamer.settings import ArchiveSettings, load_settings
 from gossamer.web.validators import Validators
-from tests.archive.harness import (
-    NOW,
-    Crawl,
-    archive_pages,
-    check,
-    files,
-    page,
-    records,
-    run_tool,
-)
+from tests.archive.harness import NOW, Crawl, archive_pages, check, files, page, records, run_tool
 
 ALL = ArchiveSettings().records
 
@@ -175,11 +166,7 @@ def test_dns_record_of_each_host_and_address_of_a_file(tmp_path: Path) -> None:
         for headers, block in records(file, WarcRecordType.resource)
     ]
     assert found == [
-        (
-            "dns:site1.example",
-            "text/dns",
-            b"20231114221321\nsite1.example.\t\tIN\tA\t192.0.2.7\n",
-        ),
+        ("dns:site1.example", "text/dns", b"20231114221321\nsite1.example.\t\tIN\tA\t192.0.2.7\n"),
         (
             "dns:site1.example",
             "text/dns",

@@ -7,14 +7,7 @@ from structlog.testing import capture_logs
 
 from gossamer.volumes import OPEN_SUFFIX
 from services.archive.segments import UNCOMMITTED_SUFFIX, member_ends
-from tests.archive.harness import (
-    Crawl,
-    assert_readable,
-    files,
-    members,
-    page,
-    responses,
-)
+from tests.archive.harness import Crawl, assert_readable, files, members, page, responses
 
 
 def kill_run(folder: Path, count: int = 3) -> Path:

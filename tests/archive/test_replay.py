@@ -387,10 +387,7 @@ data-src=/lazy.png width=60 height=60><noscript><img src=/noscript.png></noscrip
 <script src=/loader.js></script>"""
 CRAWLED: dict[str, tuple[str, bytes]] = {
     "/": ("text/html", GALLERY),
-    "/second": (
-        "text/html",
-        b"<!doctype html><title>Second</title><p>Nothing but a colophon",
-    ),
+    "/second": ("text/html", b"<!doctype html><title>Second</title><p>Nothing but a colophon"),
     "/loader.js": ("text/javascript", LOADER),
     **{
         f"/{name}.png": ("image/png", png(40 * number, 200 - 40 * number, 120))

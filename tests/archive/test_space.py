@@ -105,9 +105,7 @@ def test_full_disk_pauses_an_archive_of_a_fleet(tmp_path: Path) -> None:
         subprocess.run(["umount", str(disk)], check=True)
 
 
-def test_folder_that_is_a_file_stops_the_run_without_dead_letters(
-    tmp_path: Path,
-) -> None:
+def test_folder_that_is_a_file_stops_the_run_without_dead_letters(tmp_path: Path) -> None:
     (tmp_path / "warc").write_text("in the way")
     crawl = Crawl(tmp_path)
     fill(crawl)

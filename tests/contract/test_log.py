@@ -16,12 +16,8 @@ from tests.contract.backends import Ports
 from tests.contract.conftest import Data
 
 ORDERED, ENDED, FETCHED, PAGES, ARCHIVED = (
-    "visits.ordered",
-    "visits.ended",
-    "pages.fetched",
-    "pages",
-    "pages.archived",
-)
+    "visits.ordered", "visits.ended", "pages.fetched", "pages", "pages.archived",
+)  # fmt: skip
 ADMITTED = "urls.admitted"
 QUIET, FAR = 0.05, 0.3
 """Seconds without a record after which none is expected, on this machine and across a network."""

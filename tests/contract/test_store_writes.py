@@ -188,9 +188,7 @@ def test_late_drop_of_a_former_owner_deletes_nothing(
     assert texts(data) == ["new"]
 
 
-def test_immediate_write_is_visible_before_the_flush_and_survives_a_discard(
-    data: Data,
-) -> None:
+def test_immediate_write_is_visible_before_the_flush_and_survives_a_discard(data: Data) -> None:
     store = data.open().store
     store.table(Simple).put(Simple("p", 2, "put"))
     store.write([Simple("p", 1, "at once")], 1_000_000)
@@ -227,9 +225,7 @@ def test_former_owner_writes_nothing_after_its_guard_fails(
 
 
 @pytest.mark.only("fences")
-def test_guard_is_checked_by_a_flush_without_rows(
-    owners: tuple[Store, Store],
-) -> None:
+def test_guard_is_checked_by_a_flush_without_rows(owners: tuple[Store, Store]) -> None:
     old, _ = owners
 
     def refuse() -> None:
@@ -241,9 +237,7 @@ def test_guard_is_checked_by_a_flush_without_rows(
 
 
 @pytest.mark.only("fences")
-def test_guard_is_checked_after_the_rows_are_written(
-    owners: tuple[Store, Store],
-) -> None:
+def test_guard_is_checked_after_the_rows_are_written(owners: tuple[Store, Store]) -> None:
     old, new = owners
     claimed: list[bool] = []
 

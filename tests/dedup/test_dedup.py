@@ -224,9 +224,7 @@ def test_out_of_scope_and_too_deep_links_are_parked_with_their_finder(dedup: Ded
     assert parked_links(dedup.handle(unfollowed, 1.0)) == []
 
 
-def test_link_on_every_page_is_parked_once_and_by_a_redelivered_page(
-    dedup: Dedup,
-) -> None:
+def test_link_on_every_page_is_parked_once_and_by_a_redelivered_page(dedup: Dedup) -> None:
     foot = Link("http://out.test/")
     first = parsed_page("http://a.test/", "d1", foot)
     assert parked_links(dedup.handle(first, 1.0)) == [[("http://out.test/", 1)]]

@@ -105,9 +105,7 @@ def test_dropped_guess_is_followed_as_a_link(one: Instance) -> None:
     assert one.admit(URLS, "link") == []
 
 
-def test_redelivered_guess_passes_again(
-    one: Instance,
-) -> None:
+def test_redelivered_guess_passes_again(one: Instance) -> None:
     page = parsed_page(f"{HOST}/", "digest", *(Link(url, kind="script") for url in URLS))
     released = of_kind(UrlsDiscovered, one.dedup.handle(page, 0.0))
     [first], [second] = ([*one.dedup.handle(released[0], 0.0)] for _ in range(2))

@@ -291,9 +291,7 @@ steps = st.lists(
 
 @pytest.mark.slow
 @given(steps)
-def test_successive_owners_agree_on_every_first_finder(
-    steps: list[tuple[int, str, int]],
-) -> None:
+def test_successive_owners_agree_on_every_first_finder(steps: list[tuple[int, str, int]]) -> None:
     """Former owners continue to append, and disks are lost."""
     log, disks = SqliteLog(Database(":memory:")), [MemoryDisk() for _ in range(3)]
     sets: dict[int, ReplicatedSeen] = {}

@@ -215,8 +215,7 @@ async def test_delayed_hosts_hold_no_permit_of_the_fetcher() -> None:
         await asyncio.gather(
             *(
                 processor.work(
-                    order(f"{one.root}/a", f"{one.root}/b", order=one.root, pause=0.5),
-                    emitted.emit,
+                    order(f"{one.root}/a", f"{one.root}/b", order=one.root, pause=0.5), emitted.emit
                 )
                 for one in servers
             )

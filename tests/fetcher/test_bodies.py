@@ -152,11 +152,7 @@ async def test_usual_body_never_waits_for_large_ones() -> None:
 
 async def test_large_bodies_of_a_site_leave_memory_to_others() -> None:
     budget = MemoryBudget(1000, bodies=10)
-    with (
-        budget.reserve(A) as first,
-        budget.reserve(A) as second,
-        budget.reserve(B) as other,
-    ):
+    with budget.reserve(A) as first, budget.reserve(A) as second, budget.reserve(B) as other:
         await budget.grow(first, 200)
         waits = asyncio.create_task(budget.grow(second, 200))
         await asyncio.sleep(0)

@@ -89,10 +89,7 @@ async def test_unsolicited_data_is_not_treated_as_the_next_response() -> None:
 PIECES = [
     *(b"HTTP/1.1 200 OK\r\n", b"HTTP/1.0 304 x\r\n", b"HTTP/1.1 204\r\n", b"HTTP/1.1 0 x\r\n"),
     *(
-        b"HTTP/1.1 100 Continue\r\n\r\n",
-        b"HTTP/1.1 302 f\r\nLocation: /x\r\n",
-        b"\r\n",
-        b"\n",
+        b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 302 f\r\nLocation: /x\r\n", b"\r\n", b"\n",
         b"\r",
     ),
     *(LENGTH, CHUNKED, b"Content-Length: 0\r\n", b"Content-Length: 99999999999999999999999\r\n"),
@@ -103,7 +100,7 @@ PIECES = [
         b"Sec-WebSocket-Key1: x\r\n",
         b"Keep-Alive: timeout=9\r\n",
     ),
-]
+]  # fmt: skip
 
 
 @pytest.mark.slow
@@ -118,7 +115,7 @@ async def test_arbitrary_response_is_not_an_internal_error() -> None:
             await processor.work(order(f"{server.root}/{name}"), emitted.emit)
     assert len(emitted.ended) == 300
     assert set(emitted.outcomes) <= {
-        *("page", "redirect", "server_error", "malformed_head", "cut_body", "unwanted_type"),
+        *("page", "redirect", "server_error", "malformed_head", "cut_body", "unwanted_type")
     }
 
 

@@ -30,10 +30,7 @@ def test_valid_records_are_used_beside_malformed_ones() -> None:
     odd = record(NAME, A, b"abc")
     assert extract_addresses(
         answer(SOUND, odd, record(NAME, A, b"\x01\x02\x03\x04", 60)), ASKED
-    ) == [
-        FOUND,
-        ("1.2.3.4", 60),
-    ]
+    ) == [FOUND, ("1.2.3.4", 60)]
     assert extract_addresses(answer(SOUND, count=9) + b"rubbish", ASKED) == [FOUND]
     assert extract_addresses(answer(SOUND, record(NAME, A, ADDRESS, size=400)), ASKED) == [FOUND]
     assert extract_addresses(answer(record(b"\x80", A, ADDRESS), SOUND), ASKED) == []

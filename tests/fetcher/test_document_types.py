@@ -134,15 +134,10 @@ starts = st.sampled_from(
 )
 declarations = st.sampled_from(
     [
-        "",
-        "text/html",
-        "text/plain",
-        "text/xml",
-        "application/gzip",
-        "application/octet-stream",
-        "a/b",
+        "", "text/html", "text/plain", "text/xml", "application/gzip",
+        "application/octet-stream", "a/b",
     ]
-)
+)  # fmt: skip
 
 
 @given(

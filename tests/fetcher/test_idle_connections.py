@@ -32,12 +32,7 @@ async def test_orders_of_a_host_share_a_connection() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "limits"),
-    [
-        ("", {"keep_limit": 0.1}),
-        ("timeout=1", {}),
-        ("max=100, timeout=1", {}),
-    ],
+    ("said", "limits"), [("", {"keep_limit": 0.1}), ("timeout=1", {}), ("max=100, timeout=1", {})]
 )
 async def test_connection_is_closed_if_it_would_expire_before_the_next_request(
     said: str, limits: dict[str, Any]

@@ -259,10 +259,7 @@ async def test_fetched_certificates_are_not_trusted(root: Party, tmp_path: Path)
     async with serving() as there:
         unknown = Party("unknown")
         middle = Party("middle", unknown, [f"{there.root}/unknown"])
-        there.answers |= {
-            "/unknown": certificate(unknown.der),
-            "/middle": certificate(middle.der),
-        }
+        there.answers |= {"/unknown": certificate(unknown.der), "/middle": certificate(middle.der)}
         for issuer, name in ((unknown, "unknown"), (middle, "middle")):
             leaf = leaf_of(issuer, [f"{there.root}/{name}"])
             emitted = await visit_leaf(leaf, tmp_path)

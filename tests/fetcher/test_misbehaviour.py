@@ -6,14 +6,7 @@ import socket
 import pytest
 
 from gossamer.events import Outcome
-from tests.fetcher.orders import (
-    HASTY,
-    endings_are_sound,
-    order,
-    run_order,
-    visit_page,
-    visit_pages,
-)
+from tests.fetcher.orders import HASTY, endings_are_sound, order, run_order, visit_page, visit_pages
 from tests.fetcher.servers import endless, hanging, page, raw, serving
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"

@@ -103,9 +103,7 @@ async def test_zone_that_never_answers_does_not_block_others() -> None:
             asker.cancel()
 
 
-async def test_slow_names_do_not_block_first_queries(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_slow_names_do_not_block_first_queries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("services.fetcher.http.resolver.FIRST_TRY_TIMEOUT", 0.1)
     dead = [f"dead{n}.example" for n in range(40)]
     zone = {f"{n}.example": (PUBLIC,) for n in range(20)}

@@ -175,11 +175,7 @@ def test_impossible_settings_are_refused_by_name(changes: dict[str, Any], named:
 
 
 async def test_unusable_keys_stop_the_start_and_are_not_shown(tmp_path: Path) -> None:
-    changes: dict[str, Any] = {
-        "sign": "always",
-        "signing_keys": tmp_path,
-        "signature_agent": AGENT,
-    }
+    changes: dict[str, Any] = {"sign": "always", "signing_keys": tmp_path, "signature_agent": AGENT}
     with pytest.raises(BadSettings, match="contains no key"):
         await run_order("http://127.0.0.1/", **changes)
     write_key(tmp_path, mode=0o644)

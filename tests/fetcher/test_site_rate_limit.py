@@ -33,9 +33,7 @@ def test_visits_to_a_site_are_spaced_without_needless_delay(
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.floats(0.0, 3.0)), max_size=20))
-def test_requests_are_spaced_though_connections_are_late(
-    asks: list[tuple[str, float]],
-) -> None:
+def test_requests_are_spaced_though_connections_are_late(asks: list[tuple[str, float]]) -> None:
     limit, gap, sent = SiteRateLimit(), 1.0, dict[str, list[float]]()
     waiting = [(limit.reserve_start(Site(site), gap, 0.0) + late, site) for site, late in asks]
     heapify(waiting)

@@ -164,11 +164,7 @@ answers = st.one_of(
         took=st.floats(0, 60),
     ),
     st.builds(
-        Failure,
-        outcome=outcomes,
-        reason=st.just("why"),
-        took=st.floats(0, 60),
-        stale=st.booleans(),
+        Failure, outcome=outcomes, reason=st.just("why"), took=st.floats(0, 60), stale=st.booleans()
     ),
 )
 visits = st.lists(st.sampled_from([f"{HOST}/a", f"{HOST}/no", f"{HOST}/b"]), min_size=1, max_size=8)

@@ -20,10 +20,7 @@ def test_temporary_error_is_unavailable(error: Exception) -> None:
 
 
 def test_permanent_error_is_not_unavailable() -> None:
-    with (
-        pytest.raises(GossamerError) as raised,
-        translate_errors("Cassandra", CassandraSettings()),
-    ):
+    with pytest.raises(GossamerError) as raised, translate_errors("Cassandra", CassandraSettings()):
         raise INVALID
     assert not isinstance(raised.value, Unavailable)
 

@@ -161,9 +161,7 @@ def test_successor_of_a_crashed_owner_begins_after_its_window(
     assert old.timestamp() < began
 
 
-def test_owner_writes_by_the_clock_after_a_pause(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_owner_writes_by_the_clock_after_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     owner, now = Owner(Database(":memory:")), NOON
     monkeypatch.setattr("gossamer.clock.now", lambda: now)
     Claimant(owner).claim([0], now)

@@ -163,11 +163,7 @@ PAGE = Page(
             "example.org",
         ),
         (SeedAdded(url="https://a/"), "https://a/", "https://a/"),
-        (
-            CrawlDefined(at=0.0, crawl="c", scope="any()", max_depth=1),
-            "crawl_defined/c",
-            "c",
-        ),
+        (CrawlDefined(at=0.0, crawl="c", scope="any()", max_depth=1), "crawl_defined/c", "c"),
         (events.UrlsAdmitted(at=0.0, site=Site("a.org"), via="v", urls=()), "a.org", "a.org"),
     ],
 )

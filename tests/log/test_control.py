@@ -66,10 +66,7 @@ def test_service_applies_the_newest_definition(log: SqliteLog, store: SqliteStor
 
 @pytest.mark.parametrize(
     ("wrong", "why"),
-    [
-        ({"crawl": "No id"}, "'No id'"),
-        ({"scope": "nonsense()"}, "'nonsense()' is no"),
-    ],
+    [({"crawl": "No id"}, "'No id'"), ({"scope": "nonsense()"}, "'nonsense()' is no")],
 )
 def test_service_refuses_invalid_definition(
     store: SqliteStore, wrong: dict[str, str], why: str

@@ -177,10 +177,7 @@ SCRIPT = "<script src=/app.js></script>"
         (f"<title>App</title><div id=root></div>{SCRIPT}", True),
         (f"<div id=root><script>x</script>\n</div>{SCRIPT}", True),
         (f"<header>Shop <a href=/>Home</a></header><app-root></app-root>{SCRIPT}", True),
-        (
-            f"<body><noscript>Enable JavaScript to run this.</noscript><p>x{SCRIPT}",
-            True,
-        ),
+        (f"<body><noscript>Enable JavaScript to run this.</noscript><p>x{SCRIPT}", True),
         (f"<body><noscript>Bitte aktivieren Sie JavaScript</noscript>{SCRIPT}", True),
         (f"Loading…{SCRIPT}", True),
         ("<script>location = '/x'</script>", True),

@@ -389,11 +389,7 @@ FIELDS: dict[str, tuple[str, str, object]] = {
         "author",
         "Conan O’Brien & Co",
     ),
-    "extruct#45": (
-        linked_data('"Kim"').replace('">{', '"><!-- a comment -->\n{'),
-        "author",
-        "Kim",
-    ),
+    "extruct#45": (linked_data('"Kim"').replace('">{', '"><!-- a comment -->\n{'), "author", "Kim"),
     "metascraper#347, newspaper#661": (
         "<meta name=authors content='Erin Banco'>",
         "author",

@@ -151,9 +151,7 @@ async def test_killed_fork_server_fails_no_page(pool: Pool) -> None:
 
 
 @pytest.mark.slow
-async def test_idle_children_stop_and_restart_for_pages(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_idle_children_stop_and_restart_for_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool_module, "MAX_IDLE_SECONDS", 0.05)
     async with Pool(2, TIMEOUT, AMPLE_MEMORY) as pool:
         assert pool.pids == [], "children start with the first page"

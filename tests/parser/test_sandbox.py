@@ -225,9 +225,7 @@ async def test_invalid_replies_are_poison(monkeypatch: pytest.MonkeyPatch) -> No
         assert await attempt("read: /etc/passwd") == REFUSED
 
 
-async def test_reply_cannot_forge_identity(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_reply_cannot_forge_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     async with controlled_pool(monkeypatch) as pool:
         page = replace(page_response(b"forge: https://www.bank.example/"), hazards=("noindex",))
         parsed = await pool.parse(Request(page, OPTIONS, NOW))
@@ -236,9 +234,7 @@ async def test_reply_cannot_forge_identity(
     assert parsed == replace(expected, parse_seconds=parsed.parse_seconds)
 
 
-async def test_silent_child_is_killed_and_page_is_poison(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_silent_child_is_killed_and_page_is_poison(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool_module, "REPLY_GRACE", 3.0)
     async with controlled_pool(monkeypatch, page_limit=0.1) as pool:
         async with asyncio.timeout(TIMEOUT):

@@ -171,10 +171,7 @@ def test_members_that_do_not_pause_are_named(there: There, monkeypatch: pytest.M
 @pytest.mark.parametrize("write", [lambda there: append_seeds(there.log, "a"), lambda there: None])
 def test_copy_beyond_the_limit_is_refused(there: There, write: Callable[[There], None]) -> None:
     there.loop.step()
-    with (
-        pytest.raises(GossamerError, match="continued before the copy"),
-        there.quiesce(),
-    ):
+    with pytest.raises(GossamerError, match="continued before the copy"), there.quiesce():
         there.time += LIMIT
         write(there)
         there.loop.step()

@@ -118,8 +118,7 @@ def test_cookies_are_sent_by_path_length_and_age() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", ";", "a=\x01", "a=b\x7f", "; a=b", " = ", "=__Host-a", "__Secure-a"],
+    "text", ["", ";", "a=\x01", "a=b\x7f", "; a=b", " = ", "=__Host-a", "__Secure-a"]
 )
 def test_invalid_cookies_are_ignored(text: str) -> None:
     assert parse_cookie(text, URL, NOW) is None

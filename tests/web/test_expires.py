@@ -9,10 +9,7 @@ from gossamer.web.http import expires_at
 NOW = 1_700_000_000.0
 IN_AN_HOUR = ("Expires", "Tue, 14 Nov 2023 23:13:20 GMT")
 IN_A_DAY = ("Expires", "Wed, 15 Nov 2023 22:13:20 GMT")
-AHEAD = [
-    ("Date", "Wed, 15 Nov 2023 08:00:00 GMT"),
-    ("Expires", "Wed, 15 Nov 2023 09:00:00 GMT"),
-]
+AHEAD = [("Date", "Wed, 15 Nov 2023 08:00:00 GMT"), ("Expires", "Wed, 15 Nov 2023 09:00:00 GMT")]
 """A time by a clock that is hours ahead of ours."""
 DATE = ("Date", "Tue, 14 Nov 2023 22:13:20 GMT")
 DAY = 86400.0

@@ -361,7 +361,7 @@ def test_pattern_of_many_stars_is_matched_quickly() -> None:
 
 paths = st.text("ab/*$?%=é", max_size=12).map(lambda text: "/" + text)
 files = st.lists(
-    st.tuples(st.sampled_from(["User-agent", "Allow", "Disallow", "Crawl-delay", "x"]), st.text()),
+    st.tuples(st.sampled_from(["User-agent", "Allow", "Disallow", "Crawl-delay", "x"]), st.text())
 ).map(lambda lines: "\n".join(f"{key}: {value}" for key, value in lines))
 
 

@@ -131,9 +131,7 @@ def test_invalid_scope_is_refused_with_its_invalid_part(text: str, named: str) -
 
 
 @pytest.mark.parametrize("pattern", ["a(?=b)", "(?<!a)b", r"(a)\1", "a*+"])
-def test_pattern_beyond_linear_time_is_refused_with_a_remedy(
-    pattern: str,
-) -> None:
+def test_pattern_beyond_linear_time_is_refused_with_a_remedy(pattern: str) -> None:
     with pytest.raises(
         BadSettings, match=r"linear time, without lookahead.*combine rules with and"
     ):

@@ -179,11 +179,7 @@ def test_independent_implementation_verifies_our_signature(
     headers = sign_request(url, KEY, AGENT, form, now, b64encode(nonce).decode())
     request = SimpleNamespace(method="GET", url=url, headers={**dict(headers), "Host": host})
     verifier = HTTPMessageVerifier(signature_algorithm=algorithms.ED25519, key_resolver=Keys())
-    [found] = verifier.verify(
-        request,
-        expect_tag=REQUEST_TAG,
-        max_age=datetime.timedelta(days=1),
-    )
+    [found] = verifier.verify(request, expect_tag=REQUEST_TAG, max_age=datetime.timedelta(days=1))
     assert found.label == LABEL
     assert found.parameters["expires"] == int(now) + VALIDITY_SECONDS
     assert verify_signature(headers, url, [KEY.public], REQUEST_TAG, now) == [THUMBPRINT]
@@ -192,9 +188,7 @@ def test_independent_implementation_verifies_our_signature(
 def test_our_verifier_accepts_an_independent_signature() -> None:
     now = datetime.datetime.now(datetime.UTC)
     request = SimpleNamespace(
-        method="GET",
-        url=URL,
-        headers={"Host": "example.com", "Signature-Agent": f'sig1="{AGENT}"'},
+        method="GET", url=URL, headers={"Host": "example.com", "Signature-Agent": f'sig1="{AGENT}"'}
     )
     signer = HTTPMessageSigner(signature_algorithm=algorithms.ED25519, key_resolver=Keys())
     signer.sign(

@@ -144,14 +144,8 @@ LICENSES = {
         '<license><prohibits type="usage">all</prohibits></license>',
         [dict.fromkeys(ALLOWED, False)],
     ),
-    "a price": (
-        '<license><payment type="purchase"/></license>',
-        [dict.fromkeys(ALLOWED, False)],
-    ),
-    "an attribution is no price": (
-        '<license><payment type="attribution"/></license>',
-        [ALLOWED],
-    ),
+    "a price": ('<license><payment type="purchase"/></license>', [dict.fromkeys(ALLOWED, False)]),
+    "an attribution is no price": ('<license><payment type="attribution"/></license>', [ALLOWED]),
     "a price or a free license": (
         '<license><permits type="usage">ai-train</permits><payment type="crawl"/></license>'
         '<license><permits type="usage">all</permits><payment type="free"/></license>',
