@@ -81,6 +81,11 @@ class Crawl:
         """Append pages to the log, as the fetcher does."""
         self.log.append([encode(refer(fetched, self.blobs, INLINE_BODY)) for fetched in pages])
 
+    def take(self, *pages: PageFetched) -> None:
+        """Append pages to the log, and archive them."""
+        self.fetch(*pages)
+        self.work()
+
     def work(self) -> None:
         """Archive all pages on the log, and do all other work that is due."""
         while self.runner.step() or self._is_due():
@@ -118,8 +123,7 @@ class Crawl:
 def archive_pages(folder: Path, *pages: PageFetched, **options: Any) -> list[PageArchived]:
     """Archive *pages* in one run that ends normally; return the published events."""
     crawl = Crawl(folder, **options)
-    crawl.fetch(*pages)
-    crawl.work()
+    crawl.take(*pages)
     events = crawl.events()
     crawl.end()
     return events
@@ -143,13 +147,17 @@ def records(file: Path, kind: WarcRecordType = WarcRecordType.any_type) -> list[
     return found
 
 
+def all_records(
+    folder: Path, kind: WarcRecordType = WarcRecordType.any_type
+) -> list[tuple[Any, bytes]]:
+    """Return headers and content of each record of all files in *folder*."""
+    return [record for file in files(folder) for record in records(file, kind)]
+
+
 def responses(folder: Path) -> list[str]:
     """Return the URLs of all response records, in all files."""
-    return [
-        headers["WARC-Target-URI"]
-        for file in files(folder)
-        for headers, _ in records(file, WarcRecordType.response)
-    ]
+    found = all_records(folder, WarcRecordType.response)
+    return [headers["WARC-Target-URI"] for headers, _ in found]
 
 
 def members(file: Path) -> list[tuple[int, bytes]]:

@@ -17,6 +17,7 @@ from gossamer.volumes import OPEN_SUFFIX
 from tests.archive.harness import (
     NOW,
     Crawl,
+    all_records,
     archive_pages,
     assert_readable,
     files,
@@ -121,8 +122,7 @@ def test_robots_capture_is_archived_and_not_published(tmp_path: Path) -> None:
 def test_full_segment_is_completed_and_another_begun(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path, segment_size=20_000)
     for i in range(30):
-        crawl.fetch(*(page(i * 10 + k, os.urandom(1000)) for k in range(i % 7 + 1)))
-        crawl.work()
+        crawl.take(*(page(i * 10 + k, os.urandom(1000)) for k in range(i % 7 + 1)))
         marked = [path for path in files(tmp_path / "warc") if path.name.endswith(OPEN_SUFFIX)]
         assert len(marked) <= 3
     events = crawl.events()
@@ -159,31 +159,24 @@ def test_run_without_pages_leaves_no_file(tmp_path: Path) -> None:
 def test_two_crawls_can_share_a_folder(tmp_path: Path) -> None:
     for name in ("one", "two"):
         crawl = Crawl(tmp_path / name, warcs=tmp_path / "warc")
-        crawl.fetch(page(1, crawl=name))
-        crawl.work()
+        crawl.take(page(1, crawl=name))
         crawl.end()
     assert len(files(tmp_path / "warc")) == 2
     assert_readable(tmp_path / "warc")
-    ids = [
-        headers["WARC-Record-ID"]
-        for file in files(tmp_path / "warc")
-        for headers, _ in records(file)
-    ]
+    ids = [headers["WARC-Record-ID"] for headers, _ in all_records(tmp_path / "warc")]
     assert len(set(ids)) == 8, "a record id must be unique beyond its crawl"
 
 
 def test_same_fetch_has_the_same_record_ids(tmp_path: Path) -> None:
     archive_pages(tmp_path, page(1), page(1), page(1, started_at=NOW + 99))
-    (file,) = files(tmp_path / "warc")
-    ids = [h["WARC-Record-ID"] for h, _ in records(file, WarcRecordType.response)]
+    ids = [h["WARC-Record-ID"] for h, _ in all_records(tmp_path / "warc", WarcRecordType.response)]
     assert ids[0] == ids[1] != ids[2]
 
 
 def test_open_file_can_be_read(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path)
     for i in range(3):
-        crawl.fetch(page(i))
-        crawl.work()
+        crawl.take(page(i))
         (file,) = files(tmp_path / "warc")
         assert file.name.endswith(".warc.gz.open")
         assert len(records(file)) == 1 + 3 * (i + 1)
@@ -211,6 +204,5 @@ def test_metric_counts_the_bytes_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("instant", [0.0, 1_700_000_000.123456, 4_102_444_800.5])
 def test_dates_have_microseconds(tmp_path: Path, instant: float) -> None:
     archive_pages(tmp_path, page(1, started_at=instant))
-    (file,) = files(tmp_path / "warc")
-    written = records(file, WarcRecordType.response)[0][0]["WARC-Date"]
+    written = all_records(tmp_path / "warc", WarcRecordType.response)[0][0]["WARC-Date"]
     assert datetime.fromisoformat(written) == datetime.fromtimestamp(instant, UTC)

@@ -17,8 +17,7 @@ FIRST_BYTES = b"\x28\xb5\x2f\xfd"
 def kill_run(folder: Path, count: int = 3) -> Path:
     """Archive *count* pages in a run that is killed; return its open segment."""
     crawl = Crawl(folder, compression="zstd")
-    crawl.fetch(*(page(i) for i in range(count)))
-    crawl.work()
+    crawl.take(*(page(i) for i in range(count)))
     crawl.kill()
     (file,) = files(folder / "warc")
     return file

@@ -12,7 +12,15 @@ from gossamer.web.http import Headers
 from gossamer.web.usage import read_headers
 from gossamer.web.walls import Wall, WallKind
 from services.archive.exclusions import MAX_HEAD_BYTES, add_meta_statements, is_forbidden
-from tests.archive.harness import HTML, NOW, Crawl, archive_pages, files, page, records, responses
+from tests.archive.harness import (
+    HTML,
+    NOW,
+    Crawl,
+    all_records,
+    archive_pages,
+    page,
+    responses,
+)
 
 FORBIDDEN = frozenset(ArchiveSettings().not_archived)
 META = b"<title>A</title><META NAME='Robots' CONTENT='noindex, noarchive'>"
@@ -68,8 +76,7 @@ def test_forbidding_signals_are_a_setting() -> None:
 def test_wall_is_archived_only_by_setting(tmp_path: Path, walls: bool) -> None:
     wall = replace(page(1), wall=Wall(WallKind.CHALLENGE, "Anubis", "its cookie"))
     crawl = Crawl(tmp_path, walls=walls)
-    crawl.fetch(wall, page(2))
-    crawl.work()
+    crawl.take(wall, page(2))
     crawl.end()
     expected = [wall.visit.url] if walls else []
     assert responses(tmp_path / "warc") == [*expected, page(2).visit.url]
@@ -84,8 +91,7 @@ def test_excluded_use_is_not_archived(tmp_path: Path, purpose: Purpose) -> None:
     crawl.archive.handle(
         CrawlDefined(at=NOW, scope="any()", max_depth=3, purposes=("train-ai",)), NOW
     )
-    crawl.fetch(*fetched)
-    crawl.work()
+    crawl.take(*fetched)
     crawl.end()
     assert responses(tmp_path / "warc") == [page(2).visit.url]
 
@@ -98,8 +104,7 @@ def test_metadata_record_has_statements_and_judgements(tmp_path: Path) -> None:
     stated = read_headers((("Content-Usage", "train-ai=y, search=y"),), "gossamer")
     body = b"<meta name=tdm-reservation content=1>"
     (event,) = archive_pages(tmp_path, page(1, body, usage_statements=stated))
-    (file,) = files(tmp_path / "warc")
-    metadata = records(file)[-1][1].split(b"\r\n")
+    metadata = all_records(tmp_path / "warc")[-1][1].split(b"\r\n")
     assert [line for line in metadata if line.startswith(b"usage")] == [
         b"usageStatement: header Content-Usage: train-ai=y, search=y",
         b"usageStatement: meta tdm-reservation: 1",

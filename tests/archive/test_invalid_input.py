@@ -15,6 +15,7 @@ from gossamer.events import Visit
 from gossamer.web.http import Headers
 from tests.archive.harness import (
     Crawl,
+    all_records,
     archive_pages,
     assert_readable,
     files,
@@ -28,8 +29,7 @@ def archive_response(folder: Path, **fields: object) -> tuple[bytes, bytes]:
     """Archive one page; return the head and body of its response record."""
     archive_pages(folder, page(1, **fields))  # type: ignore[arg-type]
     assert_readable(folder / "warc")
-    (file,) = files(folder / "warc")
-    ((_, content),) = records(file, WarcRecordType.response)
+    ((_, content),) = all_records(folder / "warc", WarcRecordType.response)
     head, _, body = content.partition(b"\r\n\r\n")
     return head, body
 
@@ -97,8 +97,7 @@ def test_body_may_be_any_bytes(tmp_path: Path, body: bytes) -> None:
 
 def test_truncated_body_is_marked(tmp_path: Path) -> None:
     archive_pages(tmp_path, page(1, truncated="length", headers=(("Content-Length", "123456"),)))
-    (file,) = files(tmp_path / "warc")
-    ((about, content),) = records(file, WarcRecordType.response)
+    ((about, content),) = all_records(tmp_path / "warc", WarcRecordType.response)
     assert about["WARC-Truncated"] == "length"
     assert b"X-Crawler-Content-Length: 123456\r\nContent-Length: 8\r\n" in content
 
@@ -106,17 +105,15 @@ def test_truncated_body_is_marked(tmp_path: Path) -> None:
 def test_source_of_a_seed_cannot_forge_a_field(tmp_path: Path) -> None:
     url = "http://site1.example/"
     archive_pages(tmp_path, page(1, visit=Visit("1.1.0@" + url, url, via="me\r\nhazard: none\n\n")))
-    (file,) = files(tmp_path / "warc")
-    ((_, content),) = records(file, WarcRecordType.metadata)
+    ((_, content),) = all_records(tmp_path / "warc", WarcRecordType.metadata)
     assert b"via: me hazard: none \r\n" in content
 
 
 def test_invalid_address_is_omitted(tmp_path: Path) -> None:
     archive_pages(tmp_path, page(1, address="nowhere\r\nX: y"), page(2, address="2001:db8::7"))
-    (file,) = files(tmp_path / "warc")
     addresses = {
         h["WARC-Target-URI"][-7:]: h.get("WARC-IP-Address")
-        for h, _ in records(file, WarcRecordType.response)
+        for h, _ in all_records(tmp_path / "warc", WarcRecordType.response)
     }
     assert addresses == {"e/1?q=1": None, "e/2?q=1": "2001:db8::7"}
 
@@ -124,10 +121,9 @@ def test_invalid_address_is_omitted(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_page_with_an_invalid_record_becomes_a_complete_dead_letter(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path)
-    crawl.fetch(
+    crawl.take(
         page(1), page(4, started_at=1e300), page(7, visit=Visit("1.7.0@x", "no URL")), page(10)
     )
-    crawl.work()
     letters = crawl.events("dead.letters")
     crawl.end()
     assert len(letters) == 2

@@ -17,7 +17,17 @@ from gossamer.events import CrawlDefined, PageFetched, Purpose, Visit
 from gossamer.log.codec import encode
 from gossamer.settings import ArchiveSettings, load_settings
 from gossamer.web.validators import Validators
-from tests.archive.harness import NOW, Crawl, archive_pages, check, files, page, records, run_tool
+from tests.archive.harness import (
+    NOW,
+    Crawl,
+    all_records,
+    archive_pages,
+    check,
+    files,
+    page,
+    records,
+    run_tool,
+)
 
 ALL = ArchiveSettings().records
 
@@ -102,11 +112,9 @@ def test_warcinfo_has_the_definition_of_the_crawl_and_its_identity(tmp_path: Pat
     )
     crawl.log.append([encode(defined)])
     crawl.work()
-    crawl.fetch(page(1, request_headers=headers))
-    crawl.work()
+    crawl.take(page(1, request_headers=headers))
     crawl.end()
-    (file,) = files(tmp_path / "warc")
-    (info, block), *others = records(file)
+    (info, block), *others = all_records(tmp_path / "warc")
     assert block.decode().splitlines()[3:] == [
         "robots: obey",
         "operator: me@example.org",
@@ -141,8 +149,7 @@ def test_records_have_protocols_and_cipher_suite(
     tmp_path: Path, fields: dict[str, Any], expected: list[str]
 ) -> None:
     archive_pages(tmp_path, page(1, **fields))
-    (file,) = files(tmp_path / "warc")
-    _, *found = records(file)
+    _, *found = all_records(tmp_path / "warc")
     names = {"WARC-Protocol", "WARC-Cipher-Suite"}
     for headers, _ in found:
         assert [value for name, value in headers.items() if name in names] == expected

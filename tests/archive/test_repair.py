@@ -13,8 +13,7 @@ from tests.archive.harness import Crawl, assert_readable, files, members, page, 
 def kill_run(folder: Path, count: int = 3) -> Path:
     """Archive *count* pages in a run that is killed; return its open segment."""
     crawl = Crawl(folder)
-    crawl.fetch(*(page(i) for i in range(count)))
-    crawl.work()
+    crawl.take(*(page(i) for i in range(count)))
     crawl.kill()
     (file,) = files(folder / "warc")
     assert file.name.endswith(OPEN_SUFFIX)
@@ -87,8 +86,7 @@ def test_uncommitted_file_is_parked(tmp_path: Path) -> None:
     assert len(members(parked)) > 1
     assert len(files(tmp_path / "warc")) == 1
     crawl = Crawl(tmp_path)
-    crawl.fetch(page(9))
-    crawl.work()
+    crawl.take(page(9))
     crawl.end()
     assert [path.name.split("-")[3] for path in files(tmp_path / "warc")] == ["00001", "00003"]
 
@@ -105,8 +103,7 @@ def test_complete_file_is_never_changed(tmp_path: Path) -> None:
     kill_run(tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.glob("crawl.db*")}
     crawl = Crawl(tmp_path)
-    crawl.fetch(page(7))
-    crawl.work()
+    crawl.take(page(7))
     crawl.end()
     whole = {path: path.read_bytes() for path in files(tmp_path / "warc")}
     for path, content in before.items():
@@ -144,8 +141,7 @@ def test_other_files_are_ignored(tmp_path: Path) -> None:
 
 def test_unsettled_segment_is_completed_by_the_next_start(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path)
-    crawl.fetch(page(1))
-    crawl.work()
+    crawl.take(page(1))
     crawl.archive.handle(page(2), 0.0)
     crawl.archive.close()
     crawl.kill()
@@ -156,8 +152,7 @@ def test_unsettled_segment_is_completed_by_the_next_start(tmp_path: Path) -> Non
 
 def test_members_are_found_across_chunk_boundaries(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path)
-    crawl.fetch(*(page(i, b"\0" * (3 << 20)) for i in range(3)), page(4, bytes(range(256)) * 9000))
-    crawl.work()
+    crawl.take(*(page(i, b"\0" * (3 << 20)) for i in range(3)), page(4, bytes(range(256)) * 9000))
     crawl.end()
     (file,) = files(tmp_path / "warc")
     starts = [offset for offset, _ in members(file)]
@@ -178,12 +173,10 @@ def test_full_segment_is_completed(tmp_path: Path) -> None:
 
 def test_reassignment_drops_uncommitted_records(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path)
-    crawl.fetch(page(1))
-    crawl.work()
+    crawl.take(page(1))
     crawl.archive.handle(page(2), 0.0)
     crawl.archive.assign(frozenset(), 0.0)
-    crawl.fetch(page(3))
-    crawl.work()
+    crawl.take(page(3))
     crawl.end()
     assert responses(tmp_path / "warc") == [page(1).visit.url, page(3).visit.url]
     assert_readable(tmp_path / "warc")

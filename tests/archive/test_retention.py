@@ -92,8 +92,7 @@ def assert_rows_lead_to_records(crawl: Crawl) -> None:
 
 def archive_at(crawl: Crawl, now: float, *pages: PageFetched) -> None:
     crawl.now = now
-    crawl.fetch(*pages)
-    crawl.work()
+    crawl.take(*pages)
 
 
 def test_old_versions_are_erased(tmp_path: Path) -> None:

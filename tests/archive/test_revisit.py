@@ -17,12 +17,12 @@ from tests.archive.harness import (
     HTML,
     NOW,
     Crawl,
+    all_records,
     archive_pages,
     assert_readable,
     files,
     page,
     record_at,
-    records,
 )
 
 DAY = 86400.0
@@ -46,17 +46,12 @@ def not_modified(day: int, conditional: bool = True) -> PageFetched:
 
 def revisits(folder: Path) -> list[tuple[Any, bytes]]:
     assert_readable(folder / "warc")
-    return [
-        found for file in files(folder / "warc") for found in records(file, WarcRecordType.revisit)
-    ]
+    return all_records(folder / "warc", WarcRecordType.revisit)
 
 
 def response_ids(folder: Path) -> list[str]:
-    return [
-        headers["WARC-Record-ID"]
-        for file in files(folder / "warc")
-        for headers, _ in records(file, WarcRecordType.response)
-    ]
+    found = all_records(folder / "warc", WarcRecordType.response)
+    return [headers["WARC-Record-ID"] for headers, _ in found]
 
 
 def test_304_is_a_revisit_record_that_refers_to_the_body(tmp_path: Path) -> None:
@@ -115,14 +110,12 @@ def test_304_without_an_earlier_capture_refers_to_none(tmp_path: Path) -> None:
 
 def test_capture_without_record_id_is_referred_to_by_its_time(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path)
-    crawl.fetch(fetched_page(1))
-    crawl.work()
+    crawl.take(fetched_page(1))
     store = SqliteStore(crawl.database)
     (row,) = store.table(CaptureRow).scan((DEFAULT_CRAWL, URL))
     store.table(CaptureRow).put(replace(row, record_id="", body_at=0.0))
     store.flush()
-    crawl.fetch(not_modified(2))
-    crawl.work()
+    crawl.take(not_modified(2))
     crawl.end()
     ((headers, _),) = revisits(tmp_path)
     assert headers.get("WARC-Refers-To") is None
@@ -225,8 +218,7 @@ def test_page_that_is_delivered_late_does_not_refer_to_a_later_one(tmp_path: Pat
 
 def test_body_that_was_truncated_after_a_crash_is_not_referred_to(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path)
-    crawl.fetch(page(5))
-    crawl.work()
+    crawl.take(page(5))
     crawl.archive.handle(fetched_page(1, body=LARGE), NOW)
     crawl.kill()
     archive_pages(tmp_path, copied_page(2))
@@ -235,13 +227,11 @@ def test_body_that_was_truncated_after_a_crash_is_not_referred_to(tmp_path: Path
 
 def test_erased_url_is_not_referred_to(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path)
-    crawl.fetch(fetched_page(1, body=LARGE))
-    crawl.work()
+    crawl.take(fetched_page(1, body=LARGE))
     erasure = Erasure(URL, NOW, "me", key_group=0, orders=1)
     erased = VisitsErased(at=NOW, site=page(1).site, erasure=erasure, urls=(URL,))
     crawl.archive.handle(erased, NOW)
-    crawl.fetch(copied_page(2))
-    crawl.work()
+    crawl.take(copied_page(2))
     crawl.end()
     assert rows_of(tmp_path, URL) == []
     assert [row.record_type for row in rows_of(tmp_path, OTHER_URL)] == ["response"]

@@ -14,8 +14,7 @@ AGE = ArchiveSettings().segment_age
 
 def test_old_segment_is_completed_without_new_pages(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path)
-    crawl.fetch(page(1))
-    crawl.work()
+    crawl.take(page(1))
     crawl.now += AGE - 1
     crawl.work()
     assert [path.suffix for path in files(tmp_path / "warc")] == [OPEN_SUFFIX]
@@ -30,8 +29,7 @@ def test_old_segment_is_completed_without_new_pages(tmp_path: Path) -> None:
 def test_late_page_is_written_to_another_file(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path)
     for _ in range(3):
-        crawl.fetch(page(1))
-        crawl.work()
+        crawl.take(page(1))
         crawl.now += 2 * AGE
     crawl.end()
     assert_readable(tmp_path / "warc")
@@ -40,8 +38,7 @@ def test_late_page_is_written_to_another_file(tmp_path: Path) -> None:
 
 def test_each_crawl_has_its_own_file(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path)
-    crawl.fetch(page(1), page(2, crawl="news"), page(3, crawl="news"), page(4))
-    crawl.work()
+    crawl.take(page(1), page(2, crawl="news"), page(3, crawl="news"), page(4))
     crawl.end()
     assert_readable(tmp_path / "warc")
     default, news = files(tmp_path / "warc")

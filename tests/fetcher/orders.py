@@ -22,6 +22,7 @@ from gossamer.web.robots import RobotsRules
 from gossamer.web.url import host_key, site_of
 from services.fetcher.http.client import Web
 from services.fetcher.limitations import ClockSkew, Limitations, LocalBackoff, ShowLimitations
+from services.fetcher.rate_limits import SlotSource
 from services.fetcher.service import BlobStore, EpochOf, Fetcher
 from services.fetcher.wiring import fixed_epoch
 from tests.fetcher.servers import Answer, Server, serving
@@ -100,37 +101,43 @@ class Emitted:
         return ended
 
 
-def new_fetcher(
-    web: Web,
-    epoch_of: EpochOf,
+@asynccontextmanager
+async def fetcher(
+    void_through: int = 0,
+    *,
+    epoch_of: EpochOf | None = None,
     clock: Clock = time.time,
     tell: ShowLimitations = lambda why: None,
     volume: Volume | None = None,
-) -> Fetcher:
-    """Return a fetcher that reports more than 150 s of clock skew, and stores bodies of more than
-    1,000 bytes in *volume*."""
-    limitations = Limitations(tell)
+    slots: SlotSource | None = None,
+    **changes: Any,
+) -> AsyncIterator[Fetcher]:
+    """A fetcher on the real loopback, by default with the real clock and alone.
+
+    It reports more than 150 s of clock skew, and stores bodies of more than 1,000 bytes in
+    *volume*.
+    """
+    web, limitations = Web(settings(**changes), clock, slots), Limitations(tell)
     skew, backoff = ClockSkew(150.0, limitations), LocalBackoff(limitations)
     blobs = BlobStore(volume, 1000, limitations) if volume else None
-    return Fetcher(web, clock, epoch_of, skew, backoff, blobs)
-
-
-@asynccontextmanager
-async def fetcher(void_through: int = 0, **changes: Any) -> AsyncIterator[Fetcher]:
-    """A fetcher on the real loopback and the real clock."""
-    web = Web(settings(**changes), time.time)
     try:
-        yield new_fetcher(web, fixed_epoch(void_through + 1))
+        yield Fetcher(web, clock, epoch_of or fixed_epoch(void_through + 1), skew, backoff, blobs)
     finally:
         await web.close()
 
 
+async def work(processor: Fetcher, *orders: HostCheckedOut) -> Emitted:
+    """Return the events of *processor* for *orders*, one after another."""
+    emitted = Emitted()
+    for one in orders:
+        await processor.work(one, emitted.emit)
+    return emitted
+
+
 async def run_order(*urls: str, given: HostCheckedOut | None = None, **changes: Any) -> Emitted:
     """Return the events of a fetcher for an order of *urls*, or for the order *given*."""
-    emitted = Emitted()
     async with fetcher(**changes) as processor:
-        await processor.work(given or order(*urls), emitted.emit)
-    return emitted
+        return await work(processor, given or order(*urls))
 
 
 async def visit_page(answer: Answer, **changes: Any) -> Emitted:

@@ -16,7 +16,7 @@ from gossamer.errors import BadSettings
 from gossamer.events import HostOverridden, Outcome
 from services.fetcher.access import parse_access_file, redact
 from services.fetcher.http.proxies import read_access_file
-from tests.fetcher.orders import Emitted, fetcher, order, run_order, visit_pages
+from tests.fetcher.orders import fetcher, order, run_order, visit_pages, work
 from tests.fetcher.servers import Answer, Server, page, serving, serving_over
 from tests.fetcher.test_tls import authority as authority
 from tests.fetcher.test_tls import certified_context
@@ -210,8 +210,7 @@ async def test_pinned_certificate_is_the_only_one_behind_a_proxy(tmp_path: Path)
         async with fetcher(access_file=through(proxy, tmp_path)) as processor:
             pin = HostOverridden(at=1.0, host="inside.invalid", certificate=f"sha256:{'0' * 64}")
             processor.control(pin)
-            emitted = Emitted()
-            await processor.work(order(url), emitted.emit)
+            emitted = await work(processor, order(url))
         assert there.requests == []
     assert emitted.one.outcome is Outcome.TLS_FAILURE
     assert "not the one that is pinned" in emitted.one.reason
@@ -232,9 +231,8 @@ async def test_failing_proxy_is_a_local_fault_or_fails_its_host(
         pass_on = proxy if answer else Proxy(port=1)
         for host in ("*", "https://a.invalid"):
             file = through(pass_on, tmp_path, host)
-            emitted = Emitted()
             async with fetcher(access_file=file) as processor:
-                await processor.work(order("https://a.invalid/"), emitted.emit)
+                emitted = await work(processor, order("https://a.invalid/"))
                 paused = processor.backoff.is_active(0.0)
             ended = emitted.one
             assert paused is (host == "*")

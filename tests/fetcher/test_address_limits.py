@@ -1,10 +1,10 @@
 """Hosts of one address: the requests to its server, by one fetcher or more."""
 
 import asyncio
-import time
 from collections.abc import Collection, Iterator
 from contextlib import AsyncExitStack
 from math import inf
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from gossamer.errors import Unavailable
 from gossamer.events import HostCheckedOut
-from services.fetcher.http.client import Web
 from services.fetcher.rate_limits import (
     CACHE_SIZE,
     MAX_ADDRESS_WAIT,
@@ -21,9 +20,8 @@ from services.fetcher.rate_limits import (
     SlotSource,
     address_key,
 )
-from services.fetcher.wiring import fixed_epoch
 from tests.fetcher.nameserver import naming
-from tests.fetcher.orders import Emitted, fetcher, new_fetcher, order, settings
+from tests.fetcher.orders import Emitted, fetcher, order, work
 from tests.fetcher.servers import Answer, Server, page, serving
 
 ADDRESS, LIMIT = "192.0.2.1", 10.0
@@ -164,11 +162,11 @@ async def test_two_fetchers_share_the_limit_of_an_address_and_visit_all() -> Non
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(serving(a=counting.page(), b=counting.page()))
         dns = await stack.enter_async_context(naming(names))
-        given = settings(nameserver=dns.address, address_at_once=3)
-        webs = [Web(given, time.time, shared.slots()) for _ in range(2)]
-        for web in webs:
-            stack.push_async_callback(web.close)
-        fetchers = [new_fetcher(web, fixed_epoch(1)) for web in webs]
+        changes: dict[str, Any] = {"nameserver": dns.address, "address_at_once": 3}
+        fetchers = [
+            await stack.enter_async_context(fetcher(slots=shared.slots(), **changes))
+            for _ in range(2)
+        ]
         left, emitted, turn = list(orders(server)), Emitted(), 0
         while left:
             # A returned order comes again, as from the frontier. It comes to the other fetcher,
@@ -193,13 +191,15 @@ async def test_two_fetchers_share_the_limit_of_an_address_and_visit_all() -> Non
 
 async def test_idle_connections_count_for_the_limit_of_an_address() -> None:
     names = {f"h{number}.example": ("127.0.0.1",) for number in range(HOSTS)}
-    async with serving(a=page(), b=page()) as server, naming(names) as dns:
-        web = Web(settings(nameserver=dns.address, address_at_once=4), time.time)
-        processor, emitted = new_fetcher(web, fixed_epoch(1)), Emitted()
+    emitted = Emitted()
+    async with (
+        serving(a=page(), b=page()) as server,
+        naming(names) as dns,
+        fetcher(nameserver=dns.address, address_at_once=4) as processor,
+    ):
         for one in orders(server):
             await processor.work(one, emitted.emit)
             assert len(server.open) <= 4
-        await web.close()
     assert emitted.outcomes == ["page"] * 2 * HOSTS
 
 
@@ -238,13 +238,10 @@ class NoSlots:
 
 
 async def test_requests_are_denied_while_the_store_is_unavailable() -> None:
-    async with serving(a=page(), b=page()) as server:
-        web = Web(settings(), time.time, NoSlots())
-        processor, emitted = new_fetcher(web, fixed_epoch(1)), Emitted()
-        await processor.work(order(f"{server.root}/a", f"{server.root}/b"), emitted.emit)
-        await web.close()
+    async with serving(a=page(), b=page()) as server, fetcher(slots=NoSlots()) as processor:
+        emitted = await work(processor, order(f"{server.root}/a", f"{server.root}/b"))
     assert emitted.outcomes == ["unvisited"]
-    (end,) = emitted.ended
+    end = emitted.one
     assert (end.last, end.retry_after) == (True, MAX_ADDRESS_WAIT)
     assert "Cassandra does not answer" in end.reason
     assert server.requests == []

@@ -7,7 +7,7 @@ import pytest
 from gossamer.events import BlocklistChanged, Outcome, Purpose
 from gossamer.events.outcomes import OUTCOMES, Fate
 from tests.fetcher.nameserver import naming
-from tests.fetcher.orders import LOOPBACK, Emitted, fetcher, order
+from tests.fetcher.orders import LOOPBACK, Emitted, fetcher, order, work
 from tests.fetcher.servers import page, serving
 
 
@@ -33,7 +33,6 @@ async def test_rest_of_an_order_is_returned_after_a_new_rule() -> None:
 
 @pytest.mark.parametrize("purpose", [Purpose.PAGE, Purpose.ROBOTS])
 async def test_host_with_address_in_blocklisted_network_is_not_requested(purpose: Purpose) -> None:
-    emitted = Emitted()
     zone = {"both.example": ("127.0.0.1", "127.9.9.9")}
     async with (
         naming(zone) as dns,
@@ -42,19 +41,18 @@ async def test_host_with_address_in_blocklisted_network_is_not_requested(purpose
     ):
         processor.control(find_blocklist_rule("127.9.0.0/16"))
         given = order(f"http://both.example:{server.port}/x", purpose=purpose)
-        await processor.work(given, emitted.emit)
+        emitted = await work(processor, given)
         assert not server.connections
         assert emitted.one.outcome is Outcome.BLACKLISTED
         assert emitted.one.hazards == ("blacklisted",)
         assert emitted.one.last and not emitted.one.started_at and emitted.one.robots is None
         assert "127.9.9.9: blocklisted, by 127.9.0.0/16" in emitted.one.reason
         processor.control(find_blocklist_rule("127.9.0.0/16", lifted=True))
-        await processor.work(given, emitted.emit)
+        await work(processor, given)
         assert server.paths == ["/x"]
 
 
 async def test_blocklisted_address_is_found_in_every_notation() -> None:
-    emitted = Emitted()
     networks = (LOOPBACK, ip_network("::ffff:127.0.0.0/104"))
     async with (
         naming({"six.example": ("::ffff:127.0.0.1",)}) as dns,
@@ -62,7 +60,7 @@ async def test_blocklisted_address_is_found_in_every_notation() -> None:
         fetcher(nameserver=dns.address, allow_networks=networks) as processor,
     ):
         processor.control(find_blocklist_rule("127.0.0.1"))
-        await processor.work(order(f"http://six.example:{server.port}/x"), emitted.emit)
+        emitted = await work(processor, order(f"http://six.example:{server.port}/x"))
         assert not server.connections
     assert emitted.one.outcome is Outcome.BLACKLISTED
 

@@ -12,7 +12,7 @@ from gossamer.errors import Poison
 from gossamer.events import HostOverridden, Outcome, SiteOverridden
 from gossamer.web.url import Site
 from services.fetcher.service import Fetcher
-from tests.fetcher.orders import Emitted, fetcher, order
+from tests.fetcher.orders import fetcher, order, work
 from tests.fetcher.servers import Server, page, serving_over
 
 SITE, ELSEWHERE = Site("127.0.0.1"), Site("127.0.0.2")
@@ -38,9 +38,7 @@ async def serving_certificate(issued: Issued) -> AsyncIterator[tuple[Server, Fet
 
 
 async def visit_page(server: Server, processor: Fetcher) -> str:
-    emitted = Emitted()
-    await processor.work(order(f"{server.root}/x"), emitted.emit)
-    return emitted.one.outcome
+    return (await work(processor, order(f"{server.root}/x"))).one.outcome
 
 
 def trust_event(certificate: str, site: Site = SITE) -> SiteOverridden:

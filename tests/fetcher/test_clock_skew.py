@@ -7,26 +7,19 @@ from typing import Any
 from prometheus_client import REGISTRY
 
 from gossamer.events import Outcome
-from services.fetcher.http.client import Web
 from services.fetcher.limitations import AGE_SAMPLE_SIZE, ClockSkew, Limitations
-from services.fetcher.wiring import fixed_epoch
-from tests.fetcher.orders import Emitted, new_fetcher, order, settings
+from tests.fetcher.orders import Emitted, fetcher, order, work
 from tests.fetcher.servers import page, serving
 
 
 async def run_with_skew(skew: float, **changes: Any) -> tuple[Emitted, list[str]]:
     """Return the events of an order by a clock *skew* seconds ahead, and the requested paths."""
-
-    def clock() -> float:
-        return time.time() + skew
-
-    emitted, web = Emitted(), Web(settings(), clock)
-    async with serving(a=page(), b=page()) as server:
-        processor = new_fetcher(web, fixed_epoch(1), clock)
-        await processor.work(order(f"{server.root}/a", f"{server.root}/b", **changes), emitted.emit)
-        asked = server.paths
-    await web.close()
-    return emitted, asked
+    async with (
+        serving(a=page(), b=page()) as server,
+        fetcher(clock=lambda: time.time() + skew) as processor,
+    ):
+        given = order(f"{server.root}/a", f"{server.root}/b", **changes)
+        return await work(processor, given), server.paths
 
 
 async def test_order_with_expired_lease_is_returned_with_the_reason() -> None:
@@ -55,31 +48,26 @@ async def test_clock_behind_does_not_extend_a_lease() -> None:
 
 async def test_younger_order_shows_that_the_older_lease_has_expired() -> None:
     """The frontier, whose clock is ahead, ended the first lease before the second order."""
-    emitted, web, now = Emitted(), Web(settings(), time.time), time.time()
+    emitted, now = Emitted(), time.time()
 
     async def epoch_of(site: str) -> int:
         await asyncio.sleep(0.01)
         return 1
 
-    async with serving(a=page(), b=page()) as server:
-        processor = new_fetcher(web, epoch_of)
+    async with serving(a=page(), b=page()) as server, fetcher(epoch_of=epoch_of) as processor:
         older = order(f"{server.root}/a", at=now - 400.0, expires_at=now + 500.0)
         younger = order(f"{server.root}/b", at=now + 510.0, expires_at=now + 1500.0)
         await asyncio.gather(*(processor.work(o, emitted.emit) for o in (older, younger)))
         assert server.paths == ["/b"]
-    await web.close()
     assert sorted(emitted.outcomes) == ["page", "unvisited"]
 
 
 async def test_orders_of_an_earlier_run_are_not_clock_skew() -> None:
     told: list[str] = []
-    emitted, web = Emitted(), Web(settings(), time.time)
-    processor = new_fetcher(web, fixed_epoch(8), tell=told.append)
     long_ago = time.time() - 5000
-    for _ in range(AGE_SAMPLE_SIZE):
-        given = order("http://a.example/", epoch=7, at=long_ago, expires_at=long_ago + 300)
-        await processor.work(given, emitted.emit)
-    await web.close()
+    given = order("http://a.example/", epoch=7, at=long_ago, expires_at=long_ago + 300)
+    async with fetcher(void_through=7, tell=told.append) as processor:
+        emitted = await work(processor, *[given] * AGE_SAMPLE_SIZE)
     assert emitted.outcomes == ["unvisited"] * AGE_SAMPLE_SIZE
     assert not any(told)
 

@@ -12,7 +12,7 @@ from yarl import URL
 
 from services.fetcher.http.connections import Connector
 from services.fetcher.http.issuers import Issuers
-from tests.fetcher.orders import Emitted, fetcher, order, visit_page, visit_pages
+from tests.fetcher.orders import Emitted, fetcher, order, visit_page, visit_pages, work
 from tests.fetcher.servers import Answer, Server, page, raw, serving
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
@@ -105,14 +105,13 @@ PIECES = [
 
 @pytest.mark.slow
 async def test_arbitrary_response_is_not_an_internal_error() -> None:
-    chance, emitted = random.Random(7), Emitted()
+    chance = random.Random(7)
     answers = {
         f"x{n}": raw(PIECES[n % 4] + b"".join(chance.choices(PIECES, k=chance.randrange(9))))
         for n in range(300)
     }
     async with serving(**answers) as server, fetcher() as processor:
-        for name in answers:
-            await processor.work(order(f"{server.root}/{name}"), emitted.emit)
+        emitted = await work(processor, *(order(f"{server.root}/{name}") for name in answers))
     assert len(emitted.ended) == 300
     assert set(emitted.outcomes) <= {
         *("page", "redirect", "server_error", "malformed_head", "cut_body", "unwanted_type")

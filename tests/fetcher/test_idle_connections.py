@@ -6,18 +6,15 @@ from typing import Any
 import pytest
 
 from services.fetcher.head import keep_alive_seconds, parse_head
-from tests.fetcher.orders import Emitted, fetcher, order
+from tests.fetcher.orders import Emitted, fetcher, order, work
 from tests.fetcher.servers import Answer, Server, page, raw, serving
 
 
 async def run_orders(server: Server, *orders: str, pause: float = 0.0, **changes: Any) -> Emitted:
     """Carry out each of *orders*, whose letters are the names of responses."""
-    emitted = Emitted()
+    given = (order(*(f"{server.root}/{one}" for one in names), pause=pause) for names in orders)
     async with fetcher(**changes) as processor:
-        for names in orders:
-            given = order(*(f"{server.root}/{name}" for name in names), pause=pause)
-            await processor.work(given, emitted.emit)
-    return emitted
+        return await work(processor, *given)
 
 
 def connections(server: Server) -> list[int]:
@@ -45,17 +42,18 @@ async def test_connection_is_closed_if_it_would_expire_before_the_next_request(
 
 async def test_idle_connection_is_closed_after_the_limit() -> None:
     async with serving(a=page()) as server, fetcher(keep_limit=0.1) as processor:
-        await processor.work(order(f"{server.root}/a"), Emitted().emit)
+        await work(processor, order(f"{server.root}/a"))
         [open_one] = server.open
         await asyncio.wait_for(open_one, timeout=60.0)
 
 
 async def test_number_of_idle_connections_is_limited() -> None:
-    async with serving(a=page()) as one, serving(a=page()) as two:
-        emitted = Emitted()
-        async with fetcher(orders_limit=1) as processor:
-            for server in (one, two, one, one):
-                await processor.work(order(f"{server.root}/a"), emitted.emit)
+    async with (
+        serving(a=page()) as one,
+        serving(a=page()) as two,
+        fetcher(orders_limit=1) as processor,
+    ):
+        await work(processor, *(order(f"{server.root}/a") for server in (one, two, one, one)))
     assert connections(one) == [1, 2, 2]
     assert connections(two) == [1]
 

@@ -14,7 +14,7 @@ from gossamer.events import HostOverridden, Outcome, PageFetched, SiteOverridden
 from gossamer.events.hazards import Hazard
 from gossamer.web.cookies import Cookie
 from gossamer.web.url import Site
-from tests.fetcher.orders import Emitted, fetcher, order, run_order
+from tests.fetcher.orders import Emitted, fetcher, order, run_order, work
 from tests.fetcher.servers import Server, page, serving_over
 from tests.fetcher.test_tls import authority as authority
 from tests.fetcher.test_tls import certified_context
@@ -71,8 +71,7 @@ async def test_pinned_certificate_is_the_only_one_in_spite_of_record() -> None:
     async with serving_over(context, a=page()) as server, fetcher(certificates="record") as one:
         for certificate, outcome in ((f"sha256:{'0' * 64}", "tls_failure"), ("", "page")):
             one.control(SiteOverridden(at=1.0, site=SITE, certificate=certificate))
-            emitted = Emitted()
-            await one.work(order(f"{server.root}/a"), emitted.emit)
+            emitted = await work(one, order(f"{server.root}/a"))
             assert emitted.outcomes == [outcome]
 
 
@@ -90,8 +89,7 @@ async def test_override_of_a_site_or_host_precedes_the_setting(policy: str) -> N
         ):
             one.control(SiteOverridden(at=1.0, site=SITE, certificate=site))
             one.control(HostOverridden(at=1.0, host=SITE, certificate=host))
-            emitted = Emitted()
-            await one.work(order(f"{server.root}/a"), emitted.emit)
+            emitted = await work(one, order(f"{server.root}/a"))
             assert emitted.outcomes == [outcomes[expected]]
 
 

@@ -1,6 +1,5 @@
 """Large bodies are blobs, and a volume that cannot be written costs no page."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -8,9 +7,7 @@ import pytest
 from gossamer.events import Outcome
 from gossamer.log.blobs import load
 from gossamer.volumes import Volume
-from services.fetcher.http.client import Web
-from services.fetcher.wiring import fixed_epoch
-from tests.fetcher.orders import Emitted, new_fetcher, order, settings
+from tests.fetcher.orders import Emitted, fetcher, order, work
 from tests.fetcher.servers import page, serving
 
 LARGE = b"large " * 2000
@@ -18,16 +15,12 @@ LARGE = b"large " * 2000
 
 async def fetch(volume: Volume, shown: list[str], *bodies: bytes) -> Emitted:
     """Return the events of one order, a page for each of *bodies*."""
-    web, emitted = Web(settings(), time.time), Emitted()
-    processor = new_fetcher(web, fixed_epoch(1), tell=shown.append, volume=volume)
     answers = {f"p{number}": page(body) for number, body in enumerate(bodies)}
-    try:
-        async with serving(**answers) as server:
-            given = order(*(f"{server.root}/{name}" for name in answers))
-            await processor.work(given, emitted.emit)
-    finally:
-        await web.close()
-    return emitted
+    async with (
+        serving(**answers) as server,
+        fetcher(tell=shown.append, volume=volume) as processor,
+    ):
+        return await work(processor, order(*(f"{server.root}/{name}" for name in answers)))
 
 
 async def test_large_body_is_a_blob_and_small_body_is_not(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import re
 import selectors
-import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from math import inf
@@ -14,7 +13,6 @@ import pytest
 
 import services.fetcher
 from gossamer.web.url import Site
-from services.fetcher.http.client import Web
 from services.fetcher.http.limiters import (
     Admission,
     Limiter,
@@ -25,9 +23,8 @@ from services.fetcher.http.limiters import (
     request_limiters,
 )
 from services.fetcher.rate_limits import AddressLimits, Denied, LocalSlots
-from services.fetcher.wiring import fixed_epoch
 from tests.fetcher.nameserver import naming
-from tests.fetcher.orders import Emitted, new_fetcher, order, settings
+from tests.fetcher.orders import fetcher, order, settings, work
 from tests.fetcher.servers import page, serving
 
 REQUEST_COUNT = 20
@@ -236,14 +233,16 @@ def record_passes(
 
 
 async def test_request_passes_every_limiter_in_the_order_of_the_stages() -> None:
-    passed, emitted = list[str](), Emitted()
-    async with serving(a=page()) as server, naming({"h.example": ("127.0.0.1",)}) as dns:
-        web = Web(settings(nameserver=dns.address), time.time)
+    passed = list[str]()
+    async with (
+        serving(a=page()) as server,
+        naming({"h.example": ("127.0.0.1",)}) as dns,
+        fetcher(nameserver=dns.address) as processor,
+    ):
+        web = processor._web
         web.limiters = record_passes(web.limiters, passed)
         web.resolver._limiters = record_passes(web.resolver._limiters, passed)
-        url = f"http://h.example:{server.port}/a"
-        await new_fetcher(web, fixed_epoch(1)).work(order(url), emitted.emit)
-        await web.close()
+        emitted = await work(processor, order(f"http://h.example:{server.port}/a"))
     assert emitted.outcomes == ["page"]
     stages = [*Stage]
     ordered = sorted(all_limiters(), key=lambda limiter: stages.index(limiter.stage))

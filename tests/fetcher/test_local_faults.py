@@ -13,11 +13,10 @@ from gossamer.errors import BadSettings
 from gossamer.events import Outcome
 from gossamer.log.sqlite import SqliteLog
 from gossamer.store.sqlite import SqliteStore
-from services.fetcher.http.client import Web
 from services.fetcher.limitations import Limitations, LocalBackoff, LocalFault, local_fault
-from services.fetcher.wiring import count_descriptors, fixed_epoch, raise_descriptor_limit
+from services.fetcher.wiring import count_descriptors, raise_descriptor_limit
 from tests.fetcher.nameserver import naming
-from tests.fetcher.orders import Emitted, new_fetcher, order, settings
+from tests.fetcher.orders import Emitted, fetcher, order, run_order, settings
 from tests.fetcher.servers import page, serving
 from tests.fetcher.test_runner import Tail, put, serving_orders
 
@@ -43,9 +42,8 @@ def no_descriptors() -> Iterator[None]:
 
 async def test_order_is_returned_without_file_descriptors() -> None:
     reports: list[str] = []
-    emitted, web = Emitted(), Web(settings(), time.time)
-    async with serving(a=page()) as server:
-        processor = new_fetcher(web, fixed_epoch(1), tell=reports.append)
+    emitted = Emitted()
+    async with serving(a=page()) as server, fetcher(tell=reports.append) as processor:
         with no_descriptors():
             await processor.work(order(f"{server.root}/a"), emitted.emit)
         ended = emitted.one
@@ -53,7 +51,6 @@ async def test_order_is_returned_without_file_descriptors() -> None:
         assert ended.hazards == () and "no file descriptors left" in ended.reason
         assert reports[-1] == ended.reason and processor.backoff.is_active(time.time())
         await processor.work(order(f"{server.root}/a"), emitted.emit)
-    await web.close()
     assert (emitted.outcomes[1:], reports[-1]) == (["page"], "")
     assert not processor.backoff.is_active(time.time())
 
@@ -76,12 +73,9 @@ async def test_fetcher_begins_no_order_during_its_backoff(
 
 
 async def test_unreachable_name_server_is_a_local_fault() -> None:
-    emitted = Emitted()
     async with naming({}) as dns:
         address = dns.address
-    web = Web(settings(nameserver=address), time.time)
-    await new_fetcher(web, fixed_epoch(1)).work(order("http://a.example/"), emitted.emit)
-    await web.close()
+    emitted = await run_order("http://a.example/", nameserver=address)
     assert emitted.one.outcome is Outcome.UNVISITED
     assert "no name server can be reached" in emitted.one.reason
 

@@ -19,6 +19,7 @@ from tests.fetcher.orders import (
     pause_crawl,
     run_order,
     visit_pages,
+    work,
 )
 from tests.fetcher.servers import Server, hanging, page, raw, serving
 
@@ -77,13 +78,12 @@ async def test_order_without_robots_rules_requests_no_page() -> None:
 async def test_paused_crawl_begins_no_visit() -> None:
     async with serving(x=page()) as server, fetcher() as processor:
         processor.control(pause_crawl())
-        emitted = Emitted()
-        await processor.work(order(f"{server.root}/x", f"{server.root}/y"), emitted.emit)
+        paused = await work(processor, order(f"{server.root}/x", f"{server.root}/y"))
         assert server.paths == []
-        assert (emitted.one.outcome, emitted.one.last) == (Outcome.UNVISITED, True)
         processor.control(pause_crawl(False))
-        await processor.work(order(f"{server.root}/x"), emitted.emit)
-        assert emitted.outcomes == ["unvisited", "page"]
+        resumed = await work(processor, order(f"{server.root}/x"))
+    assert (paused.one.outcome, paused.one.last) == (Outcome.UNVISITED, True)
+    assert resumed.outcomes == ["page"]
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -107,8 +107,7 @@ async def test_pause_of_another_crawl_and_invalid_definitions_change_nothing() -
         processor.control(replace(pause_crawl(), crawl="another"))
         with pytest.raises(Poison, match="not the id of a crawl"):
             processor.control(replace(pause_crawl(), crawl="An/other"))
-        emitted = Emitted()
-        await processor.work(order(f"{server.root}/x"), emitted.emit)
+        emitted = await work(processor, order(f"{server.root}/x"))
     assert emitted.outcomes == ["page"]
 
 
@@ -134,8 +133,7 @@ async def test_fenced_or_late_orders_are_returned_without_request(
     changes: dict[str, Any], why: str
 ) -> None:
     async with serving(x=page()) as server, fetcher(void_through=3) as processor:
-        emitted = Emitted()
-        await processor.work(order(f"{server.root}/x", **changes), emitted.emit)
+        emitted = await work(processor, order(f"{server.root}/x", **changes))
         assert server.paths == []
     ended = emitted.one
     assert (ended.outcome, ended.last, ended.started_at) == (Outcome.UNVISITED, True, 0.0)
@@ -178,7 +176,7 @@ async def test_internal_error_ends_the_order_and_is_reported() -> None:
 async def test_order_without_visits_is_poison() -> None:
     async with fetcher() as processor:
         with pytest.raises(Poison):
-            await processor.work(order("http://a.example/", visits=()), Emitted().emit)
+            await work(processor, order("http://a.example/", visits=()))
 
 
 async def test_request_has_our_identity_and_the_exact_url() -> None:
@@ -214,9 +212,8 @@ async def test_content_codings_follow_from_the_purpose_unless_they_are_set(
     """Rhizome-Conifer/conifer#727, internetarchive/brozzler#14, webrecorder/pywb#947: archives
     with codings that their readers cannot decode."""
     async with serving(a=page(b"a")) as server, fetcher(accept_encoding=codings) as processor:
-        crawl = replace(pause_crawl(False), purposes=purposes)
-        processor.control(crawl)
-        await processor.work(order(f"{server.root}/a"), Emitted().emit)
+        processor.control(replace(pause_crawl(False), purposes=purposes))
+        await work(processor, order(f"{server.root}/a"))
         assert [one.header("Accept-Encoding") for one in server.requests] == [sent]
 
 

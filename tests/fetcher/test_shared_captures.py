@@ -19,10 +19,8 @@ from gossamer.events import (
 )
 from gossamer.volumes import Volume
 from gossamer.web.robots import RobotsRules
-from services.fetcher.http.client import Web
 from services.fetcher.outcome import count_visit
-from services.fetcher.wiring import fixed_epoch
-from tests.fetcher.orders import Emitted, new_fetcher, order, settings
+from tests.fetcher.orders import Emitted, fetcher, order, work
 from tests.fetcher.servers import Server, page, serving
 
 BODY = b"<title>A page</title><p>of two crawls"
@@ -36,15 +34,10 @@ class Crawler:
         self.volume, self.control = volume, control
 
     async def work(self, given: HostCheckedOut) -> Emitted:
-        web, emitted = Web(settings(), time.time), Emitted()
-        fetcher = new_fetcher(web, fixed_epoch(1), volume=self.volume)
-        for event in self.control:
-            fetcher.control(event)
-        try:
-            await fetcher.work(given, emitted.emit)
-        finally:
-            await web.close()
-        return emitted
+        async with fetcher(volume=self.volume) as processor:
+            for event in self.control:
+                processor.control(event)
+            return await work(processor, given)
 
 
 @pytest.fixture

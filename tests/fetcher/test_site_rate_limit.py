@@ -10,10 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.web.url import Site
-from services.fetcher.http.client import Web
 from services.fetcher.rate_limits import CACHE_SIZE, SiteRateLimit
-from services.fetcher.wiring import fixed_epoch
-from tests.fetcher.orders import Emitted, fetcher, new_fetcher, order, settings
+from tests.fetcher.orders import Emitted, fetcher, order, work
 from tests.fetcher.servers import page, serving
 
 asks = st.lists(st.tuples(st.sampled_from("abc"), st.floats(0.0, 3.0)), max_size=40)
@@ -74,24 +72,22 @@ async def test_hosts_of_a_site_are_requested_one_after_another() -> None:
 async def test_connected_request_is_not_sent_if_it_could_outlast_the_lease() -> None:
     """The fetcher is suspended while it connects: time passes, and nothing was sent."""
     now, stopped = [time.time()], 0.0
-    web = Web(settings(), lambda: now[0])
-    lookup = web.resolver.addresses
+    async with (
+        serving(a=page(), b=page()) as server,
+        fetcher(clock=lambda: now[0]) as processor,
+    ):
+        resolver = processor._web.resolver
+        lookup = resolver.addresses
 
-    async def slow_lookup(name: str) -> tuple[str, ...]:
-        now[0] += stopped
-        return await lookup(name)
+        async def slow_lookup(name: str) -> tuple[str, ...]:
+            now[0] += stopped
+            return await lookup(name)
 
-    web.resolver.addresses = slow_lookup  # type: ignore[assignment,method-assign]
-    try:
-        async with serving(a=page(), b=page()) as server:
-            processor = new_fetcher(web, fixed_epoch(1), lambda: now[0])
-            in_time, late = Emitted(), Emitted()
-            until = now[0] + 50.0
-            await processor.work(order(f"{server.root}/a", expires_at=until), in_time.emit)
-            stopped = 40.0  # With the visit limit of 20 s, this is beyond the lease.
-            await processor.work(order(f"{server.root}/b", expires_at=until), late.emit)
-    finally:
-        await web.close()
+        resolver.addresses = slow_lookup  # type: ignore[assignment,method-assign]
+        until = now[0] + 50.0
+        in_time = await work(processor, order(f"{server.root}/a", expires_at=until))
+        stopped = 40.0  # With the visit limit of 20 s, this is beyond the lease.
+        late = await work(processor, order(f"{server.root}/b", expires_at=until))
     assert [request.path for request in server.requests] == ["/a"]
     assert in_time.one.outcome == "page"
     assert (late.one.outcome, late.one.started_at) == ("unvisited", 0.0)
@@ -99,9 +95,8 @@ async def test_connected_request_is_not_sent_if_it_could_outlast_the_lease() -> 
 
 async def test_order_is_returned_if_its_start_would_be_too_late() -> None:
     async with serving(a=page()) as server, fetcher(visit_limit=30.0) as processor:
-        first, second = Emitted(), Emitted()
-        await processor.work(order(f"{server.root}/a", site_gap=100.0), first.emit)
+        await work(processor, order(f"{server.root}/a", site_gap=100.0))
         late = order(f"{server.root}/a", site_gap=100.0, expires_at=time.time() + 50.0)
-        await processor.work(late, second.emit)
+        second = await work(processor, late)
     assert len(server.requests) == 1
     assert (second.one.outcome, second.one.started_at) == ("unvisited", 0.0)

@@ -9,7 +9,7 @@ import trustme
 
 from gossamer.events import Outcome
 from services.fetcher.http.tls import OP_LEGACY_SERVER_CONNECT, cipher_suite, context_for
-from tests.fetcher.orders import HASTY, Emitted, fetcher, order, run_order, visit_page
+from tests.fetcher.orders import HASTY, fetcher, order, run_order, visit_page, work
 from tests.fetcher.servers import hanging, page, serving, serving_over
 
 LONG_AGO = (datetime(2001, 1, 1, tzinfo=UTC), datetime(2002, 1, 1, tzinfo=UTC))
@@ -103,11 +103,9 @@ async def test_second_connection_resumes_the_tls_session(
 ) -> None:
     context = certified_context(authority)
     context.maximum_version = version
-    emitted = Emitted()
     closing = page(Connection="close")
     async with serving_over(context, a=closing, b=closing) as server, fetcher() as processor:
-        for name in "ab":
-            await processor.work(order(f"{server.root}/{name}"), emitted.emit)
+        emitted = await work(processor, *(order(f"{server.root}/{name}") for name in "ab"))
     assert emitted.outcomes == ["page", "page"]
     assert [request.resumed for request in server.requests] == [False, True]
 

@@ -7,8 +7,7 @@ import pytest
 from gossamer import errors
 from gossamer.errors import Unavailable
 from gossamer.events import Outcome
-from services.fetcher.http.client import Web
-from tests.fetcher.orders import Emitted, new_fetcher, order, settings
+from tests.fetcher.orders import fetcher, order, work
 from tests.fetcher.servers import page, serving
 
 
@@ -32,21 +31,20 @@ def _no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_order_waits_for_the_store() -> None:
-    emitted, web = Emitted(), Web(settings(), time.time)
-    async with serving(a=page()) as server:
-        await new_fetcher(web, Claims(5).epoch_of).work(order(f"{server.root}/a"), emitted.emit)
+    async with serving(a=page()) as server, fetcher(epoch_of=Claims(5).epoch_of) as processor:
+        emitted = await work(processor, order(f"{server.root}/a"))
         assert server.paths == ["/a"]
-    await web.close()
     assert emitted.outcomes == ["page"]
 
 
 async def test_order_is_returned_when_its_lease_becomes_too_short() -> None:
-    emitted, web = Emitted(), Web(settings(visit_limit=2.0), time.time)
-    async with serving(a=page()) as server:
-        given = order(f"{server.root}/a", expires_at=time.time() + 2.05)
-        await new_fetcher(web, Claims(1 << 30).epoch_of).work(given, emitted.emit)
+    away = Claims(1 << 30).epoch_of
+    async with (
+        serving(a=page()) as server,
+        fetcher(epoch_of=away, visit_limit=2.0) as processor,
+    ):
+        emitted = await work(processor, order(f"{server.root}/a", expires_at=time.time() + 2.05))
         assert server.paths == []
-    await web.close()
     ended = emitted.one
     assert (ended.outcome, ended.last) == (Outcome.UNVISITED, True)
     assert "Cassandra does not answer" in ended.reason

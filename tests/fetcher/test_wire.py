@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from gossamer.events import HostCheckedOut, Purpose
 from gossamer.web.validators import Validators
-from tests.archive.harness import archive_pages, files, records
-from tests.fetcher.orders import Emitted, fetcher, order
+from tests.archive.harness import all_records, archive_pages
+from tests.fetcher.orders import fetcher, order, work
 from tests.fetcher.servers import Server, conditional_page, page, raw, serving
 from tests.fetcher.test_conditional import refusing_conditions
 from tests.fetcher.test_cookies import direct_wall
@@ -66,17 +66,11 @@ def orders_for(root: str) -> list[HostCheckedOut]:
 
 async def test_each_recorded_request_is_the_one_on_the_wire(tmp_path: Path) -> None:
     """Reports yarl #293, psf/requests #2912: the record was not what was on the wire."""
-    emitted = Emitted()
     async with serving(**ANSWERS) as server, fetcher(ranges=True) as processor:
-        for given in orders_for(server.root):
-            await processor.work(given, emitted.emit)
+        emitted = await work(processor, *orders_for(server.root))
         wire = [request.head.encode("latin-1") for request in server.requests]
     archive_pages(tmp_path, *emitted.pages, records=RECORDS)
-    recorded = [
-        block
-        for file in files(tmp_path / "warc")
-        for _, block in records(file, WarcRecordType.request)
-    ]
+    recorded = [block for _, block in all_records(tmp_path / "warc", WarcRecordType.request)]
     unrecorded = [*wire]
     for block in recorded:
         assert block in unrecorded, block
