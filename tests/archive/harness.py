@@ -135,6 +135,11 @@ def files(folder: Path) -> list[Path]:
     return [path for path in sorted(folder.iterdir()) if path.suffix not in others]
 
 
+def only_file(folder: Path) -> Path:
+    (file,) = files(folder)
+    return file
+
+
 def records(file: Path, kind: WarcRecordType = WarcRecordType.any_type) -> list[tuple[Any, bytes]]:
     """Return headers and content of each record, read by FastWARC with verified digests."""
     with file.open("rb") as stream:

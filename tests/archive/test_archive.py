@@ -22,6 +22,7 @@ from tests.archive.harness import (
     assert_readable,
     files,
     members,
+    only_file,
     page,
     record_at,
     records,
@@ -169,7 +170,10 @@ def test_two_crawls_can_share_a_folder(tmp_path: Path) -> None:
 
 def test_same_fetch_has_the_same_record_ids(tmp_path: Path) -> None:
     archive_pages(tmp_path, page(1), page(1), page(1, started_at=NOW + 99))
-    ids = [h["WARC-Record-ID"] for h, _ in all_records(tmp_path / "warc", WarcRecordType.response)]
+    ids = [
+        h["WARC-Record-ID"]
+        for h, _ in records(only_file(tmp_path / "warc"), WarcRecordType.response)
+    ]
     assert ids[0] == ids[1] != ids[2]
 
 
@@ -204,5 +208,5 @@ def test_metric_counts_the_bytes_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("instant", [0.0, 1_700_000_000.123456, 4_102_444_800.5])
 def test_dates_have_microseconds(tmp_path: Path, instant: float) -> None:
     archive_pages(tmp_path, page(1, started_at=instant))
-    written = all_records(tmp_path / "warc", WarcRecordType.response)[0][0]["WARC-Date"]
+    written = records(only_file(tmp_path / "warc"), WarcRecordType.response)[0][0]["WARC-Date"]
     assert datetime.fromisoformat(written) == datetime.fromtimestamp(instant, UTC)

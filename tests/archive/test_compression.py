@@ -3,28 +3,14 @@
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
 from backports import zstd
 from fastwarc.warc import WarcRecordType
 
-from gossamer.events import PageFetched
 from services.archive.segments import member_ends
-from tests.archive.harness import NOW, Crawl, archive_pages, files, page, records, responses
+from tests.archive.harness import NOW, archive_pages, files, page, records, responses
+from tests.archive.test_repair import kill_run
 
 FIRST_BYTES = b"\x28\xb5\x2f\xfd"
-
-
-def kill_run(folder: Path, count: int = 3) -> Path:
-    """Archive *count* pages in a run that is killed; return its open segment."""
-    crawl = Crawl(folder, compression="zstd")
-    crawl.take(*(page(i) for i in range(count)))
-    crawl.kill()
-    (file,) = files(folder / "warc")
-    return file
-
-
-def restart(folder: Path, *pages: PageFetched) -> None:
-    archive_pages(folder, *pages, compression="zstd")
 
 
 def test_each_record_is_a_frame_with_size_and_checksum(tmp_path: Path) -> None:
@@ -53,30 +39,8 @@ def test_fastwarc_reads_the_frames(tmp_path: Path) -> None:
     assert file.read_bytes().startswith(FIRST_BYTES)
 
 
-def test_uncommitted_frames_are_truncated(tmp_path: Path) -> None:
-    file = kill_run(tmp_path)
-    whole = file.read_bytes()
-    file.write_bytes(whole + whole[:300])
-    restart(tmp_path)
-    (complete,) = files(tmp_path / "warc")
-    assert complete.read_bytes() == whole
-
-
-@pytest.mark.parametrize("lost", [1, 100, 1200])
-def test_whole_frames_are_salvaged_after_a_power_failure(tmp_path: Path, lost: int) -> None:
-    file = kill_run(tmp_path)
-    whole, before = file.read_bytes(), list(member_ends(file))
-    file.write_bytes(whole[:-lost])
-    restart(tmp_path)
-    (complete,) = files(tmp_path / "warc")
-    kept = complete.read_bytes()
-    assert kept == whole[: len(kept)]
-    assert len(kept) == max(end for end in before if end <= len(whole) - lost)
-    assert len(records(complete)) == before.index(len(kept)) + 1
-
-
 def test_damaged_frame_ends_the_whole_records(tmp_path: Path) -> None:
-    file = kill_run(tmp_path)
+    file = kill_run(tmp_path, "zstd")
     ends, data = list(member_ends(file)), bytearray(file.read_bytes())
     data[ends[4] + 20] ^= 0xFF
     file.write_bytes(data)
@@ -94,6 +58,6 @@ def test_large_body_is_read_in_pieces(tmp_path: Path) -> None:
 
 def test_compression_may_change_between_runs(tmp_path: Path) -> None:
     archive_pages(tmp_path, page(1, started_at=NOW + 1))
-    restart(tmp_path, page(2, started_at=NOW + 2))
+    archive_pages(tmp_path, page(2, started_at=NOW + 2), compression="zstd")
     assert [file.suffix for file in files(tmp_path / "warc")] == [".gz", ".zst"]
     assert len(responses(tmp_path / "warc")) == 2

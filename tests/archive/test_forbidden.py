@@ -16,9 +16,10 @@ from tests.archive.harness import (
     HTML,
     NOW,
     Crawl,
-    all_records,
     archive_pages,
+    only_file,
     page,
+    records,
     responses,
 )
 
@@ -27,33 +28,26 @@ META = b"<title>A</title><META NAME='Robots' CONTENT='noindex, noarchive'>"
 
 
 @pytest.mark.parametrize(
-    ("headers", "body"),
+    ("headers", "body", "is_archived"),
     [
-        ((("X-Robots-Tag", "noarchive"),), b"x"),
-        ((("X-Robots-Tag", "gossamer: nosnippet, noarchive"),), b"x"),
-        (HTML, META),
-        (HTML, b"<meta name=gossamer content=noarchive>"),
-        ((*HTML, ("Content-Encoding", "gzip")), gzip.compress(META, mtime=0)),
+        ((("X-Robots-Tag", "noarchive"),), b"x", False),
+        ((("X-Robots-Tag", "gossamer: nosnippet, noarchive"),), b"x", False),
+        (HTML, META, False),
+        (HTML, b"<meta name=gossamer content=noarchive>", False),
+        ((*HTML, ("Content-Encoding", "gzip")), gzip.compress(META, mtime=0), False),
+        ((("X-Robots-Tag", "otherbot: noarchive"),), b"x", True),
+        ((("X-Robots-Tag", "noindex, nofollow"),), b"x", True),
+        (HTML, b"<p>noarchive</p><meta name=description content=noarchive>", True),
+        (HTML, b" " * MAX_HEAD_BYTES + META, True),
     ],
 )
-def test_page_with_noarchive_is_not_archived(tmp_path: Path, headers: Headers, body: bytes) -> None:
+def test_page_with_noarchive_is_not_archived(
+    tmp_path: Path, headers: Headers, body: bytes, is_archived: bool
+) -> None:
     asks, other = page(1, body, headers=headers), page(2)
-    (event,) = archive_pages(tmp_path, asks, other)
-    assert event.url == other.visit.url
-    assert responses(tmp_path / "warc") == [other.visit.url]
-
-
-@pytest.mark.parametrize(
-    ("headers", "body"),
-    [
-        ((("X-Robots-Tag", "otherbot: noarchive"),), b"x"),
-        ((("X-Robots-Tag", "noindex, nofollow"),), b"x"),
-        (HTML, b"<p>noarchive</p><meta name=description content=noarchive>"),
-        (HTML, b" " * MAX_HEAD_BYTES + META),
-    ],
-)
-def test_other_pages_are_archived(tmp_path: Path, headers: Headers, body: bytes) -> None:
-    assert len(archive_pages(tmp_path, page(1, body, headers=headers))) == 1
+    expected = [asks.visit.url] * is_archived + [other.visit.url]
+    assert [event.url for event in archive_pages(tmp_path, asks, other)] == expected
+    assert responses(tmp_path / "warc") == expected
 
 
 def forbids(fetched: PageFetched, *signals: str) -> bool:
@@ -104,7 +98,7 @@ def test_metadata_record_has_statements_and_judgements(tmp_path: Path) -> None:
     stated = read_headers((("Content-Usage", "train-ai=y, search=y"),), "gossamer")
     body = b"<meta name=tdm-reservation content=1>"
     (event,) = archive_pages(tmp_path, page(1, body, usage_statements=stated))
-    metadata = all_records(tmp_path / "warc")[-1][1].split(b"\r\n")
+    metadata = records(only_file(tmp_path / "warc"))[-1][1].split(b"\r\n")
     assert [line for line in metadata if line.startswith(b"usage")] == [
         b"usageStatement: header Content-Usage: train-ai=y, search=y",
         b"usageStatement: meta tdm-reservation: 1",

@@ -15,10 +15,10 @@ from gossamer.events import Visit
 from gossamer.web.http import Headers
 from tests.archive.harness import (
     Crawl,
-    all_records,
     archive_pages,
     assert_readable,
     files,
+    only_file,
     page,
     records,
     responses,
@@ -29,7 +29,7 @@ def archive_response(folder: Path, **fields: object) -> tuple[bytes, bytes]:
     """Archive one page; return the head and body of its response record."""
     archive_pages(folder, page(1, **fields))  # type: ignore[arg-type]
     assert_readable(folder / "warc")
-    ((_, content),) = all_records(folder / "warc", WarcRecordType.response)
+    ((_, content),) = records(only_file(folder / "warc"), WarcRecordType.response)
     head, _, body = content.partition(b"\r\n\r\n")
     return head, body
 
@@ -97,7 +97,7 @@ def test_body_may_be_any_bytes(tmp_path: Path, body: bytes) -> None:
 
 def test_truncated_body_is_marked(tmp_path: Path) -> None:
     archive_pages(tmp_path, page(1, truncated="length", headers=(("Content-Length", "123456"),)))
-    ((about, content),) = all_records(tmp_path / "warc", WarcRecordType.response)
+    ((about, content),) = records(only_file(tmp_path / "warc"), WarcRecordType.response)
     assert about["WARC-Truncated"] == "length"
     assert b"X-Crawler-Content-Length: 123456\r\nContent-Length: 8\r\n" in content
 
@@ -105,7 +105,7 @@ def test_truncated_body_is_marked(tmp_path: Path) -> None:
 def test_source_of_a_seed_cannot_forge_a_field(tmp_path: Path) -> None:
     url = "http://site1.example/"
     archive_pages(tmp_path, page(1, visit=Visit("1.1.0@" + url, url, via="me\r\nhazard: none\n\n")))
-    ((_, content),) = all_records(tmp_path / "warc", WarcRecordType.metadata)
+    ((_, content),) = records(only_file(tmp_path / "warc"), WarcRecordType.metadata)
     assert b"via: me hazard: none \r\n" in content
 
 
@@ -113,7 +113,7 @@ def test_invalid_address_is_omitted(tmp_path: Path) -> None:
     archive_pages(tmp_path, page(1, address="nowhere\r\nX: y"), page(2, address="2001:db8::7"))
     addresses = {
         h["WARC-Target-URI"][-7:]: h.get("WARC-IP-Address")
-        for h, _ in all_records(tmp_path / "warc", WarcRecordType.response)
+        for h, _ in records(only_file(tmp_path / "warc"), WarcRecordType.response)
     }
     assert addresses == {"e/1?q=1": None, "e/2?q=1": "2001:db8::7"}
 

@@ -4,7 +4,7 @@ import random
 from pathlib import Path
 
 from gossamer.events import DeadLetter
-from tests.archive.harness import Crawl, all_records, page
+from tests.archive.harness import Crawl, only_file, page, records
 
 LARGE = random.Random(1).randbytes(2_000_000)
 
@@ -15,7 +15,7 @@ def test_large_body_is_archived_whole(tmp_path: Path) -> None:
     assert len(crawl.blobs.names()) == 1
     crawl.work()
     crawl.end()
-    bodies = [content for _, content in all_records(crawl.folder) if LARGE in content]
+    bodies = [content for _, content in records(only_file(crawl.folder)) if LARGE in content]
     assert len(bodies) == 1
 
 

@@ -20,10 +20,10 @@ from gossamer.web.validators import Validators
 from tests.archive.harness import (
     NOW,
     Crawl,
-    all_records,
     archive_pages,
     check,
     files,
+    only_file,
     page,
     records,
     run_tool,
@@ -114,7 +114,7 @@ def test_warcinfo_has_the_definition_of_the_crawl_and_its_identity(tmp_path: Pat
     crawl.work()
     crawl.take(page(1, request_headers=headers))
     crawl.end()
-    (info, block), *others = all_records(tmp_path / "warc")
+    (info, block), *others = records(only_file(tmp_path / "warc"))
     assert block.decode().splitlines()[3:] == [
         "robots: obey",
         "operator: me@example.org",
@@ -149,7 +149,7 @@ def test_records_have_protocols_and_cipher_suite(
     tmp_path: Path, fields: dict[str, Any], expected: list[str]
 ) -> None:
     archive_pages(tmp_path, page(1, **fields))
-    _, *found = all_records(tmp_path / "warc")
+    _, *found = records(only_file(tmp_path / "warc"))
     names = {"WARC-Protocol", "WARC-Cipher-Suite"}
     for headers, _ in found:
         assert [value for name, value in headers.items() if name in names] == expected

@@ -159,6 +159,10 @@ def texts(data: Data) -> list[str]:
     return [row.text for row in data.open().store.table(Simple).scan("p")]
 
 
+def refuse() -> None:
+    raise Unavailable("claimed by another")
+
+
 @pytest.mark.only("fences")
 def test_late_write_of_a_former_owner_replaces_nothing(
     data: Data, owners: tuple[Store, Store]
@@ -213,10 +217,6 @@ def test_former_owner_writes_nothing_after_its_guard_fails(
     old, new = owners
     new.table(Simple).put(Simple("q", 1, "new"))
     new.flush()
-
-    def refuse() -> None:
-        raise Unavailable("claimed by another")
-
     old.guard(refuse)
     old.table(Simple).put(Simple("p", 1, "old"))
     with pytest.raises(Unavailable):
@@ -227,10 +227,6 @@ def test_former_owner_writes_nothing_after_its_guard_fails(
 @pytest.mark.only("fences")
 def test_guard_is_checked_by_a_flush_without_rows(owners: tuple[Store, Store]) -> None:
     old, _ = owners
-
-    def refuse() -> None:
-        raise Unavailable("claimed by another")
-
     old.guard(refuse)
     with pytest.raises(Unavailable):
         old.flush()
@@ -241,12 +237,12 @@ def test_guard_is_checked_after_the_rows_are_written(owners: tuple[Store, Store]
     old, new = owners
     claimed: list[bool] = []
 
-    def refuse() -> None:
+    def refuse_once_written() -> None:
         if new.table(Simple).get("p", 1):
             claimed.append(True)
-            raise Unavailable("claimed by another")
+            refuse()
 
-    old.guard(refuse)
+    old.guard(refuse_once_written)
     old.table(Simple).put(Simple("p", 1, "old"))
     with pytest.raises(Unavailable):
         old.flush()

@@ -176,20 +176,18 @@ def discover(dedup: Dedup, event: UrlsDiscovered) -> None:
     dedup.settle()
 
 
-def test_entries_of_other_sites_in_a_sitemap_are_ignored(dedup: Dedup) -> None:
+@pytest.mark.parametrize(
+    ("by", "followed"),
+    [("", []), ("http://a.test/page", []), ("http://a.test/robots.txt", [ONE.url])],
+    ids=["nobody", "a link of a page", "robots.txt"],
+)
+def test_entries_of_other_sites_count_if_their_robots_txt_names_the_sitemap(
+    dedup: Dedup, by: str, followed: list[str]
+) -> None:
+    if by:
+        discover(dedup, robots_naming(CDN_MAP, by))
     answer = handle(dedup, listing_page(ONE, Entry("http://b.test/1", DAY), url=CDN_MAP))
-    assert not followed_urls(answer) and not hints(answer)
-
-
-def test_entries_of_sites_that_name_the_sitemap_in_robots_txt_count(dedup: Dedup) -> None:
-    discover(dedup, robots_naming(CDN_MAP, "http://a.test/robots.txt"))
-    answer = handle(dedup, listing_page(ONE, Entry("http://b.test/1", DAY), url=CDN_MAP))
-    assert followed_urls(answer) == [hint.url for hint in hints(answer)] == [ONE.url]
-
-
-def test_link_from_a_page_does_not_name_a_sitemap(dedup: Dedup) -> None:
-    discover(dedup, robots_naming(CDN_MAP, "http://a.test/page"))
-    assert not followed_urls(handle(dedup, listing_page(ONE, url=CDN_MAP)))
+    assert followed_urls(answer) == [hint.url for hint in hints(answer)] == followed
 
 
 def test_site_that_names_a_sitemap_later_counts_from_then_on(dedup: Dedup) -> None:

@@ -16,10 +16,7 @@ LARGE = b"large " * 2000
 async def fetch(volume: Volume, shown: list[str], *bodies: bytes) -> Emitted:
     """Return the events of one order, a page for each of *bodies*."""
     answers = {f"p{number}": page(body) for number, body in enumerate(bodies)}
-    async with (
-        serving(**answers) as server,
-        fetcher(tell=shown.append, volume=volume) as processor,
-    ):
+    async with serving(**answers) as server, fetcher(tell=shown.append, volume=volume) as processor:
         return await work(processor, order(*(f"{server.root}/{name}" for name in answers)))
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import zlib
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import brotli  # type: ignore[import-untyped]
@@ -52,11 +53,42 @@ async def test_robots_txt_is_parsed_dated_and_archived() -> None:
     assert (kept.body, kept.visit.purpose, kept.visit) == (RULES, Purpose.ROBOTS, ended.visit)
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 418])
-async def test_unavailable_robots_txt_allows_everything(status: int) -> None:
-    ended = await visit_robots(page(RULES, status))
-    assert (ended.status, forbids(ended, "/private/x")) == (status, False)
-    assert ended.robots and ended.robots.status == status
+def cut(end: Callable[[bytes], Answer]) -> Answer:
+    return end(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nUser-agent: *\nAllow: /")
+
+
+ALLOWS, FORBIDS, NO_RULES = True, False, None
+ANSWERS: dict[str, tuple[Answer, str, bool | None]] = {
+    # The answer, the outcome, and the rules that it gives for every path
+    **{f"{status}": (page(RULES, status), outcome, ALLOWS) for status, outcome in (
+        (400, "client_error"), (401, "client_error"), (403, "client_error"), (404, "gone"),
+        (410, "gone"), (418, "client_error"))},
+    **{f"{status}": (page(RULES, status), "server_error", FORBIDS) for status in (500, 503, 999)},
+    "busy, 429": (page(b"", 429, Retry_After="90"), "busy", NO_RULES),
+    "busy, 503": (page(b"", 503, Retry_After="90"), "busy", NO_RULES),
+    "silence": (hanging(), "silent_server", NO_RULES),
+    "cut": (cut(raw), "cut_body", FORBIDS),
+    "stalled": (cut(hanging), "cut_body", FORBIDS),
+    "no HTTP": (raw(b"what?"), "malformed_head", FORBIDS),
+    "a redirect without target": (page(b"", 301, Location="mailto:me"), "bad_redirect", ALLOWS),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("answer", "outcome", "rules"), ANSWERS.values(), ids=ANSWERS)
+async def test_answer_in_place_of_robots_txt_gives_rules_for_every_path(
+    answer: Answer, outcome: str, rules: bool | None
+) -> None:
+    ended = await visit_robots(answer, **HASTY)
+    assert ended.outcome == outcome
+    if rules is NO_RULES:
+        assert ended.robots is None
+        assert ended.retry_after == (90.0 if outcome == "busy" else 0.0)
+        return
+    assert [forbids(ended, path) for path in ("/private/x", "/open")] == [not rules] * 2
+    assert ended.robots and ended.robots.status == (ended.status if rules is ALLOWS else 0)
+    if outcome == "server_error":
+        assert str(ended.status) in ended.robots.forbidden
+    assert len(ended.hazards) == (outcome in ("cut_body", "malformed_head", "bad_redirect"))
 
 
 AGES = {
@@ -85,21 +117,6 @@ async def test_validity_of_robots_txt_is_the_servers_within_limits(
     assert ended.robots.expires_at == ended.robots.fetched_at + age
 
 
-@pytest.mark.parametrize("status", [500, 503, 999])
-async def test_server_error_disallows_everything(status: int) -> None:
-    ended = await visit_robots(page(RULES, status))
-    assert ended.outcome is Outcome.SERVER_ERROR
-    assert forbids(ended, "/open")
-    assert ended.robots is not None
-    assert str(status) in ended.robots.forbidden
-
-
-@pytest.mark.parametrize("status", [429, 503])
-async def test_busy_server_gives_no_rules(status: int) -> None:
-    ended = await visit_robots(page(b"", status, Retry_After="90"))
-    assert (ended.outcome, ended.retry_after, ended.robots) == (Outcome.BUSY, 90.0, None)
-
-
 @pytest.mark.parametrize("status", [301, 404, 500, 429])
 async def test_every_response_is_archived(status: int) -> None:
     async with serving(robots=page(b"no", status, Location="mailto:me")) as server:
@@ -118,25 +135,6 @@ async def test_sitemaps_are_reported() -> None:
     (answer,) = events_of(emitted, RobotsAnswered)
     assert answer.sitemaps == ("https://maps.example/one.xml",)
     assert emitted.one.sitemaps == ()
-
-
-async def test_silent_server_gives_no_rules() -> None:
-    ended = await visit_robots(hanging(), **HASTY)
-    assert (ended.outcome, ended.robots) == (Outcome.SILENT_SERVER, None)
-
-
-@pytest.mark.parametrize(
-    ("answer", "outcome"),
-    [
-        (raw(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nUser-agent: *\nAllow: /"), "cut_body"),
-        (hanging(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nUser-ag"), "cut_body"),
-        (raw(b"what?"), "malformed_head"),
-    ],
-)
-async def test_broken_response_disallows_everything(answer: Answer, outcome: str) -> None:
-    ended = await visit_robots(answer, **HASTY)
-    assert (ended.outcome, len(ended.hazards)) == (outcome, 1)
-    assert forbids(ended, "/open")
 
 
 async def test_five_redirects_are_followed_with_the_pause_of_the_host() -> None:
@@ -227,11 +225,6 @@ async def test_unvisited_robots_txt_on_behalf_of_a_host_is_not_answered() -> Non
     _, emitted = await visit_on_behalf(page(RULES), visit_limit=5000.0)
     assert emitted.one.outcome is Outcome.UNVISITED
     assert not events_of(emitted, RobotsAnswered)
-
-
-async def test_invalid_redirect_allows_everything() -> None:
-    ended = await visit_robots(page(b"", 301, Location="mailto:me"))
-    assert not forbids(ended, "/private/x")
 
 
 def raw_deflate(data: bytes) -> bytes:

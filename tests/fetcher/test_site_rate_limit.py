@@ -72,10 +72,7 @@ async def test_hosts_of_a_site_are_requested_one_after_another() -> None:
 async def test_connected_request_is_not_sent_if_it_could_outlast_the_lease() -> None:
     """The fetcher is suspended while it connects: time passes, and nothing was sent."""
     now, stopped = [time.time()], 0.0
-    async with (
-        serving(a=page(), b=page()) as server,
-        fetcher(clock=lambda: now[0]) as processor,
-    ):
+    async with serving(a=page(), b=page()) as server, fetcher(clock=lambda: now[0]) as processor:
         resolver = processor._web.resolver
         lookup = resolver.addresses
 

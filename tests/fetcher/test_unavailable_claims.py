@@ -39,10 +39,7 @@ async def test_order_waits_for_the_store() -> None:
 
 async def test_order_is_returned_when_its_lease_becomes_too_short() -> None:
     away = Claims(1 << 30).epoch_of
-    async with (
-        serving(a=page()) as server,
-        fetcher(epoch_of=away, visit_limit=2.0) as processor,
-    ):
+    async with serving(a=page()) as server, fetcher(epoch_of=away, visit_limit=2.0) as processor:
         emitted = await work(processor, order(f"{server.root}/a", expires_at=time.time() + 2.05))
         assert server.paths == []
     ended = emitted.one

@@ -96,26 +96,25 @@ async def test_wall_in_place_of_robots_txt_disallows_everything(
     assert ended.wall and ended.robots and ended.robots.forbidden.startswith("robots.txt: ")
 
 
-@pytest.mark.parametrize("status", [201, 202, 205])
-async def test_success_without_a_file_disallows_everything(status: int) -> None:
-    ended = await visit_robots(page(b"User-agent: *\nAllow: /", status))
-    assert (ended.outcome, forbids(ended, "/open")) == (Outcome.BROKEN, True)
+HOME = b"<html><body><h1>Our shop</h1><a href=/1>One</a><p>Welcome!</p></body></html>"
 
 
-@pytest.mark.parametrize("status", [200, 203])
-async def test_home_page_in_place_of_robots_txt_allows_everything(status: int) -> None:
-    home = b"<html><body><h1>Our shop</h1><a href=/1>One</a><p>Welcome!</p></body></html>"
-    ended = await visit_robots(page(home, status))
-    assert (ended.outcome, ended.wall) == (Outcome.PAGE, None)
-    assert not forbids(ended, "/open")
-
-
-async def test_application_in_place_of_robots_txt_allows_everything() -> None:
-    assert not forbids(await visit_robots(page(APP)), "/open")
-
-
-async def test_empty_success_is_a_robots_txt_without_rules() -> None:
-    assert not forbids(await visit_robots(page(b"", 204)), "/open")
+@pytest.mark.parametrize(
+    ("answer", "is_forbidden"),
+    [
+        *((page(b"User-agent: *\nAllow: /", status), True) for status in (201, 202, 205)),
+        *((page(HOME, status), False) for status in (200, 203)),
+        (page(APP), False),
+        (page(b"", 204), False),
+    ],
+    ids=["201", "202", "205", "home page", "home page, 203", "application", "204"],
+)
+async def test_success_without_a_file_gives_no_rules_or_disallows_everything(
+    answer: Answer, is_forbidden: bool
+) -> None:
+    ended = await visit_robots(answer)
+    assert (forbids(ended, "/open"), ended.wall) == (is_forbidden, None)
+    assert ended.outcome is (Outcome.BROKEN if is_forbidden else Outcome.PAGE)
 
 
 async def test_wall_in_place_of_another_hosts_robots_txt_is_answered_as_unreachable() -> None:

@@ -220,14 +220,6 @@ def test_page_without_text_has_digest_of_bytes() -> None:
     assert parse_response("<img src=a>").digest != parse_response("<img src=b>").digest
 
 
-def test_text_is_none_if_disabled_or_missing() -> None:
-    words = "<article><p>" + "These are the words of the article itself. " * 10 + "</article>"
-    assert "words of the article" in (parse_response(words).text or "")
-    assert parse_response(words).language == "en"
-    assert parse(page_response(words.encode()), replace(OPTIONS, text="off"), NOW).text is None
-    assert parse_response("<img src=a>").text is None
-
-
 def test_article_in_linked_data_is_extracted() -> None:
     article = "All that is said here stands in a script, for search engines. " * 5
     data = json.encode({"@type": "NewsArticle", "articleBody": article}).decode()

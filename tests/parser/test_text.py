@@ -97,11 +97,6 @@ def test_disabled_text_leaves_digest_and_blocks() -> None:
     assert without.digest == whole.digest and without.blocks == whole.blocks
 
 
-def test_plain_text_is_unchanged() -> None:
-    parsed = parse_response("One line\n  and another", ("Content-Type", "text/plain"))
-    assert (parsed.text, parsed.text_kind) == ("One line\n  and another", "plain")
-
-
 def test_main_text_is_published_as_markdown_if_enabled() -> None:
     body = f"{MENU}<article><h1>Its title</h1>{ARTICLE}<p>A <b>bold</b> word<ul><li>one<li>two</ul>"
     parsed = read_html(body, markdown=True)
