@@ -95,6 +95,14 @@ def trimmer(brokers: Brokers, monkeypatch: pytest.MonkeyPatch) -> retention.Trim
     return retention.Trimmer(KafkaSettings(servers="nowhere:1", prefix="x."))
 
 
+@pytest.fixture
+def watched(trimmer: retention.Trimmer, tmp_path: Path) -> tuple[retention.Trimmer, Volume]:
+    """Return a trimmer that waits for a group of others, too, and its volume of blobs."""
+    settings = KafkaSettings(servers="nowhere:1", prefix="x.", further_groups=("indexer",))
+    volume = Volume(tmp_path.as_uri())
+    return retention.Trimmer(settings, volume), volume
+
+
 def fetched_pages(*numbers: int) -> list[tuple[str, int]]:
     return [("pages.fetched", number) for number in numbers]
 
@@ -168,12 +176,9 @@ def test_other_topics_are_not_trimmed(trimmer: retention.Trimmer, brokers: Broke
 
 
 def test_further_groups_delay_trimming_of_fetched_pages_only(
-    brokers: Brokers, monkeypatch: pytest.MonkeyPatch
+    brokers: Brokers, watched: tuple[retention.Trimmer, Volume]
 ) -> None:
-    minutes = iter(range(1000))
-    monkeypatch.setattr(clock, "steady", lambda: next(minutes) * retention.TRIM_INTERVAL)
-    settings = KafkaSettings(servers="nowhere:1", prefix="x.", further_groups=("indexer",))
-    trimmer = retention.Trimmer(settings)
+    trimmer, _ = watched
     brokers.committed["x.frontier", 0] = 7
     trimmer.trim([*fetched_pages(0), ("visits.ended", 0)])
     assert brokers.deleted == [("x.visits.ended", 0, 7)], "it has never committed"
@@ -183,13 +188,9 @@ def test_further_groups_delay_trimming_of_fetched_pages_only(
 
 
 def test_blobs_are_removed_when_all_groups_have_consumed_their_records(
-    brokers: Brokers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    brokers: Brokers, watched: tuple[retention.Trimmer, Volume]
 ) -> None:
-    minutes = iter(range(1000))
-    monkeypatch.setattr(clock, "steady", lambda: next(minutes) * retention.TRIM_INTERVAL)
-    volume = Volume(tmp_path.as_uri())
-    settings = KafkaSettings(servers="nowhere:1", prefix="x.", further_groups=("indexer",))
-    trimmer = retention.Trimmer(settings, volume)
+    trimmer, volume = watched
     names = {offset: f"2026-01-01/{'A' * 32}-{offset:016x}" for offset in (10, 49, 50, 60)}
     for offset, name in names.items():
         volume.put_bytes(name, b"body")
