@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from fastwarc.warc import WarcRecordType
-from prometheus_client import REGISTRY
 from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.events import CrawlDefined, Purpose, Visit
@@ -28,6 +27,7 @@ from tests.archive.harness import (
     records,
     responses,
 )
+from tests.support.metrics import growth
 
 
 def test_capture_is_response_request_and_metadata(tmp_path: Path) -> None:
@@ -196,13 +196,9 @@ def test_control_events_are_ignored(tmp_path: Path) -> None:
 
 
 def test_metric_counts_the_bytes_written(tmp_path: Path) -> None:
-    def total() -> float:
-        labels = {"crawl": "default"}
-        return REGISTRY.get_sample_value("gossamer_archived_bytes_total", labels) or 0.0
-
-    before = total()
+    written = growth("gossamer_archived_bytes_total", crawl="default")
     archive_pages(tmp_path, *(page(i) for i in range(5)))
-    assert total() - before == sum(path.stat().st_size for path in files(tmp_path / "warc"))
+    assert written() == sum(path.stat().st_size for path in files(tmp_path / "warc"))
 
 
 @pytest.mark.parametrize("instant", [0.0, 1_700_000_000.123456, 4_102_444_800.5])

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from uuid import uuid4
 
 import pytest
-from prometheus_client import REGISTRY
 
 from gossamer.log import Log, Message, Reader, Record, Tail, partition_of, read_newest
 from gossamer.log.kafka import reader as reading
@@ -14,6 +13,7 @@ from gossamer.log.kafka import retention
 from gossamer.log.sqlite import SqliteTail
 from tests.contract.backends import Ports
 from tests.contract.conftest import Data
+from tests.support.metrics import growth
 
 ORDERED, ENDED, FETCHED, PAGES, ARCHIVED = (
     "visits.ordered", "visits.ended", "pages.fetched", "pages", "pages.archived",
@@ -65,20 +65,16 @@ def drain_some(consumer: Reader, count: int) -> list[Record]:
     return found
 
 
-def append_count() -> float:
-    return REGISTRY.get_sample_value("gossamer_log_append_seconds_count") or 0.0
-
-
 def test_each_append_of_messages_is_timed(ports: Ports) -> None:
-    before = append_count()
+    appends = growth("gossamer_log_append_seconds_count")
     ports.log.append(make_messages(ENDED, 3))
     ports.log.append([])
-    assert append_count() == before + 1
+    assert appends() == 1
     reader = await_partitions(ports.log.reader("frontier", [ENDED], ports.store))
     records = drain(reader, 3)
     reader.advance(records[:1], make_messages(ORDERED, 2))
     reader.advance(records[1:], ())
-    assert append_count() == before + 2
+    assert appends() == 2
     reader.close()
 
 

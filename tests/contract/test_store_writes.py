@@ -3,7 +3,6 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from prometheus_client import REGISTRY
 
 from gossamer import clock
 from gossamer.errors import Unavailable
@@ -11,6 +10,7 @@ from gossamer.store import Row, Store
 from tests.contract.backends import Ports
 from tests.contract.conftest import Data
 from tests.contract.test_store import Simple
+from tests.support.metrics import growth
 from tests.support.waiting import until
 
 
@@ -40,18 +40,15 @@ def store(ports: Ports) -> Store:
 
 
 def test_each_flush_of_rows_is_timed(store: Store) -> None:
-    def flush_count() -> float:
-        return REGISTRY.get_sample_value("gossamer_store_flush_seconds_count") or 0.0
-
-    before, table = flush_count(), store.table(Simple)
+    flushes, table = growth("gossamer_store_flush_seconds_count"), store.table(Simple)
     store.flush()
-    assert flush_count() == before
+    assert flushes() == 0
     table.put(Simple("p", 1))
     store.flush()
     table.drop("p")
     store.flush()
     store.flush()
-    assert flush_count() == before + 2
+    assert flushes() == 2
 
 
 def test_flush_writes_thousands_of_rows_of_a_partition(data: Data) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from prometheus_client import REGISTRY
 
 from gossamer.errors import Locked
 from gossamer.events import DEFAULT_CRAWL
@@ -15,6 +14,7 @@ from gossamer.log import partition_of
 from gossamer.log.kafka.topics import Topics
 from services.dedup.listings import ListingRow
 from services.dedup.rows import DocumentRow
+from tests.support.metrics import growth
 from tests.support.waiting import until
 
 from .instance import PARTITIONS, Brokers, Instance, Topic, event, parsed_page, urls_discovered
@@ -22,14 +22,6 @@ from .instance import PARTITIONS, Brokers, Instance, Topic, event, parsed_page, 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
 SITE = "example.org"
-TIMING_METRICS = {
-    "gossamer_step_seconds_count": {"service": "dedup"},
-    "gossamer_log_append_seconds_count": {},
-}
-
-
-def timings(name: str) -> float:
-    return REGISTRY.get_sample_value(name, TIMING_METRICS[name]) or 0.0
 
 
 Engine = Literal["own", "faust"]
@@ -62,7 +54,10 @@ def instance(brokers: Brokers, folder: Path, engine: Engine) -> Iterator[Instanc
 def test_seed_is_admitted_in_the_partition_of_its_site(
     brokers: Brokers, instance: Instance
 ) -> None:
-    before = {name: timings(name) for name in TIMING_METRICS}
+    timings = [
+        growth("gossamer_step_seconds_count", service="dedup"),
+        growth("gossamer_log_append_seconds_count"),
+    ]
     with brokers.topic("urls.admitted") as admitted:
         brokers.put("seeds", b"http://seed.example.org/")
         until(
@@ -71,7 +66,7 @@ def test_seed_is_admitted_in_the_partition_of_its_site(
         (at,) = [p for p, _, v in admitted.records if v and b"http://seed.example.org/" in v]
         assert at == partition_of(SITE, PARTITIONS)
     # The seed, and the discovered URL that it became.
-    until(lambda: all(timings(name) >= before[name] + 2 for name in TIMING_METRICS), "both timings")
+    until(lambda: all(timed() >= 2 for timed in timings), "both timings")
 
 
 def test_url_is_admitted_for_its_first_finder(brokers: Brokers, instance: Instance) -> None:
@@ -108,14 +103,13 @@ def test_first_page_with_a_text_leads_it(brokers: Brokers, instance: Instance) -
 
 
 def test_waiting_pages_share_a_flush(brokers: Brokers, instance: Instance) -> None:
-    count, name = 200, "gossamer_store_flush_seconds_count"
-    before = REGISTRY.get_sample_value(name) or 0.0
+    count, flushes = 200, growth("gossamer_store_flush_seconds_count")
     with brokers.topic("pages") as pages:
         for n in range(count):
             brokers.queue("pages.parsed", parsed_page(f"http://many.example.org/{n}", SITE), SITE)
         brokers.flush()
         until(lambda: sum("/many." in str(e) for e in pages.read()) == count, "all documents")
-    assert (REGISTRY.get_sample_value(name) or 0.0) - before < count / 2
+    assert flushes() < count / 2
 
 
 def test_namer_of_a_sitemap_is_stored_before_the_commit(

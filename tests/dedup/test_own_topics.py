@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import pytest
-from prometheus_client import REGISTRY
 
 from gossamer.crawl import accept, create_own_topic
 from gossamer.errors import BadSettings, Poison
@@ -27,6 +26,7 @@ from gossamer.store.sqlite import SqliteStore
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
 from tests.dedup.test_documents import THERE, URL, Seen, parsed_page
+from tests.support.metrics import metric
 
 OWN = "pages.news"
 SHARED = ("default", "shops")
@@ -75,10 +75,8 @@ def test_each_topic_has_only_the_pages_and_tombstones_of_its_crawls(log: SqliteL
 
 def test_metrics_count_the_verdicts_of_each_crawl(log: SqliteLog) -> None:
     for crawl in (*SHARED, "news"):
-        labels = {"verdict": "gone", "crawl": crawl}
-        assert REGISTRY.get_sample_value("gossamer_verdicts_total", labels)
-        labels = {"reason": "removed", "crawl": crawl}
-        assert REGISTRY.get_sample_value("gossamer_documents_gone_total", labels)
+        assert metric("gossamer_verdicts_total", verdict="gone", crawl=crawl)
+        assert metric("gossamer_documents_gone_total", reason="removed", crawl=crawl)
 
 
 def test_own_topic_keeps_the_newest_record_of_each_key(log: SqliteLog) -> None:

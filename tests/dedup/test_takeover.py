@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import pytest
-from prometheus_client import REGISTRY
 
 from gossamer.events import DEFAULT_CRAWL, Discovery, UrlsAdmitted, UrlsDiscovered
 from gossamer.events.topics import URLS_ADMITTED
@@ -19,6 +18,7 @@ from services.dedup.replicated import Disk, ReplicatedSeen
 from services.dedup.service import Dedup
 from tests.runtime.processors import events
 from tests.support.memory_disk import MemoryDisk
+from tests.support.metrics import metric
 from tests.support.partial_member import PartialMember
 
 A, B = 0, 1
@@ -90,10 +90,6 @@ def member(log: SqliteLog, store: SqliteStore, disk: MemoryDisk) -> Member:
     member = Member(log, store, disk, frozenset({A}))
     member.finish()
     return member
-
-
-def metric(name: str) -> float:
-    return REGISTRY.get_sample_value(name) or 0.0
 
 
 def discover(log: SqliteLog, site: Site, *paths: str) -> None:

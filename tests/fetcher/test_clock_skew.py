@@ -4,12 +4,11 @@ import asyncio
 import time
 from typing import Any
 
-from prometheus_client import REGISTRY
-
 from gossamer.events import Outcome
 from services.fetcher.limitations import AGE_SAMPLE_SIZE, ClockSkew, Limitations
 from tests.fetcher.orders import Emitted, fetcher, order, work
 from tests.fetcher.servers import page, serving
+from tests.support.metrics import metric
 
 
 async def run_with_skew(skew: float, **changes: Any) -> tuple[Emitted, list[str]]:
@@ -78,11 +77,11 @@ def test_large_skew_is_reported_until_it_is_over() -> None:
     for _ in range(AGE_SAMPLE_SIZE):
         skew.record_order(1000.0, 1200.0)
     assert "ahead of the frontiers', or orders wait" in told[-1] and "200 s old" in told[-1]
-    assert REGISTRY.get_sample_value("gossamer_clock_skew_seconds") == 200.0
-    assert REGISTRY.get_sample_value("gossamer_fetcher_local_limitation", {"kind": "clock"}) == 1
+    assert metric("gossamer_clock_skew_seconds") == 200.0
+    assert metric("gossamer_fetcher_local_limitation", kind="clock") == 1
     skew.record_order(1200.0, 1200.5)
     assert told[-1] == "", "one young order proves that it only waited"
-    assert REGISTRY.get_sample_value("gossamer_fetcher_local_limitation", {"kind": "clock"}) == 0
+    assert metric("gossamer_fetcher_local_limitation", kind="clock") == 0
     skew.record_order(1500.0, 1201.0)
     assert told[-1] == "its clock is 299 s behind a frontier's"
 

@@ -4,19 +4,14 @@ import asyncio
 import socket
 from collections.abc import Iterable
 
-from prometheus_client import REGISTRY
-
 from gossamer.events import VisitEnded
 from services.fetcher.service import Fetcher
 from tests.fetcher.nameserver import naming
 from tests.fetcher.orders import Emitted, fetcher, order
 from tests.fetcher.servers import page, serving
+from tests.support.metrics import hazards
 
 HERE = ("127.0.0.1",)
-
-
-def hazard_count(hazard: str) -> float:
-    return REGISTRY.get_sample_value("gossamer_hazards_total", {"hazard": hazard}) or 0.0
 
 
 async def visit_all(processor: Fetcher, urls: Iterable[str]) -> list[VisitEnded]:
@@ -27,7 +22,7 @@ async def visit_all(processor: Fetcher, urls: Iterable[str]) -> list[VisitEnded]
 
 
 async def test_malformed_dns_answer_is_counted_though_its_records_are_used() -> None:
-    before = hazard_count("dns_malformed")
+    counted = hazards("dns_malformed")
     async with (
         naming({"odd.example": HERE}, ttl=60) as dns,
         serving(x=page()) as server,
@@ -38,11 +33,11 @@ async def test_malformed_dns_answer_is_counted_though_its_records_are_used() -> 
         [first], [second] = [await visit_all(processor, [url]) for _ in range(2)]
     assert (first.outcome, first.hazards) == ("page", ("dns_malformed",))
     assert (second.outcome, second.hazards) == ("page", ()), "the name was not looked up again"
-    assert hazard_count("dns_malformed") == before + 1
+    assert counted() == 1
 
 
 async def test_wildcard_domain_is_reported_once() -> None:
-    before = hazard_count("dns_wildcard")
+    counted = hazards("dns_wildcard")
     zone = {"wild.example": HERE, "tame.example": HERE, "www.tame.example": HERE}
     zone |= {"one.example": HERE}
     async with (
@@ -64,7 +59,7 @@ async def test_wildcard_domain_is_reported_once() -> None:
     told = [event.site for event in ended if "dns_wildcard" in event.hazards]
     assert told == ["wild.example"]
     assert {event.outcome for event in ended} == {"page"}
-    assert hazard_count("dns_wildcard") == before + 1
+    assert counted() == 1
     nobody = {name for name in dns.asked if name not in zone and len(name.partition(".")[0]) > 1}
     assert sorted(name.partition(".")[2] for name in nobody) == [
         "example",
@@ -74,7 +69,7 @@ async def test_wildcard_domain_is_reported_once() -> None:
 
 
 async def test_dns_outage_is_a_local_fault_until_names_resolve_again() -> None:
-    before, said = hazard_count("dns_outage"), list[str]()
+    counted, said = hazards("dns_outage"), list[str]()
     zone = {"good.example": HERE, "late.example": HERE}
     async with (
         naming(zone, ttl=60) as dns,
@@ -95,7 +90,7 @@ async def test_dns_outage_is_a_local_fault_until_names_resolve_again() -> None:
         ended = await visit_all(processor, [*many, f"http://late.example:{server.port}/x"])
         assert {event.outcome for event in ended} == {"unvisited"}
         assert {event.reason for event in ended} == {said[-1]} and "do not resolve" in said[-1]
-        assert hazard_count("dns_outage") == before + 1
+        assert counted() == 1
         dns.failing = False
         [event] = await visit_all(processor, [f"http://late.example:{server.port}/x"])
         assert (event.outcome, said[-1]) == ("page", "")

@@ -3,12 +3,12 @@
 from itertools import pairwise
 
 import pytest
-from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
 from services.fetcher.http.client import GapMeter
 from tests.fetcher.orders import order, run_order
 from tests.fetcher.servers import page, raw, serving
+from tests.support.metrics import growth, metric
 
 
 class Clock:
@@ -24,8 +24,8 @@ def clock() -> Clock:
     return Clock()
 
 
-def gauge_value(name: str = "gossamer_smallest_gap_ratio") -> float:
-    return REGISTRY.get_sample_value(name) or 0.0
+def smallest() -> float:
+    return metric("gossamer_smallest_gap_ratio")
 
 
 def visit(gaps: GapMeter, clock: Clock, took: float, host: str = "http://a.test") -> None:
@@ -38,12 +38,12 @@ def test_gap_is_from_the_end_of_a_request_to_the_start_of_the_next(clock: Clock)
     visit(gaps, clock, took=100.0)
     clock.now += 20.0
     visit(gaps, clock, took=100.0)
-    assert gauge_value() == 2.0
+    assert smallest() == 2.0
     clock.now += 12.0
     visit(gaps, clock, took=0.0)
     clock.now += 15.0
     visit(gaps, clock, took=0.0)
-    assert gauge_value() == 1.2, "the smallest of all"
+    assert smallest() == 1.2, "the smallest of all"
 
 
 def test_each_host_has_its_own_gap(clock: Clock) -> None:
@@ -51,7 +51,7 @@ def test_each_host_has_its_own_gap(clock: Clock) -> None:
     for host in ("http://a.test", "http://b.test", "http://a.test"):
         visit(gaps, clock, 5.0, host)
         clock.now += 5.0
-    assert gauge_value() == 1.5
+    assert smallest() == 1.5
 
 
 def test_broken_delay_is_logged_with_its_host(clock: Clock) -> None:
@@ -60,7 +60,7 @@ def test_broken_delay_is_logged_with_its_host(clock: Clock) -> None:
         visit(gaps, clock, 1.0)
         clock.now += 9.0
         visit(gaps, clock, 1.0)
-    assert gauge_value() == 0.9
+    assert smallest() == 0.9
     (line,) = lines
     assert (line["event"], line["log_level"]) == ("delay between requests not kept", "warning")
     assert (line["host"], line["gap"], line["delay"]) == ("http://a.test", 9.0, 10.0)
@@ -71,10 +71,10 @@ def test_gap_of_overlapping_requests_is_zero(clock: Clock) -> None:
     visit(gaps, clock, 1.0)
     clock.now += 30.0
     visit(gaps, clock, 1.0)
-    assert gauge_value() == 3.0
+    assert smallest() == 3.0
     with gaps.request("http://c.test", 10.0):
         visit(gaps, clock, 1.0, "http://c.test")
-    assert gauge_value() == 0.0
+    assert smallest() == 0.0
 
 
 def test_gap_meter_caches_the_latest_hosts(clock: Clock) -> None:
@@ -84,15 +84,15 @@ def test_gap_meter_caches_the_latest_hosts(clock: Clock) -> None:
     assert len(gaps._hosts) == 100
     clock.now += 39.0
     visit(gaps, clock, 1.0, "http://9999.test")
-    assert gauge_value() == 3.9
+    assert smallest() == 3.9
 
 
 async def test_fetcher_reports_gaps_and_request_durations() -> None:
-    requests = gauge_value("gossamer_fetch_seconds_count")
+    requests = growth("gossamer_fetch_seconds_count")
     async with serving(a=page(), b=raw(b""), c=page()) as server:
         urls = [f"{server.root}/{name}" for name in "abc"]
         await run_order(given=order(*urls, pause=0.1))
         seen = [request.received_at for request in server.requests]
-    assert gauge_value("gossamer_fetch_seconds_count") == requests + 4
+    assert requests() == 4
     shortest = min(later - earlier for earlier, later in pairwise(seen))
-    assert 1.0 <= gauge_value() <= shortest / 0.1
+    assert 1.0 <= smallest() <= shortest / 0.1

@@ -8,7 +8,6 @@ from ipaddress import ip_network
 from typing import Any
 
 import pytest
-from prometheus_client import REGISTRY
 
 from gossamer.blocklist import Blocklist
 from gossamer.events import Outcome
@@ -17,6 +16,7 @@ from services.fetcher.http.resolver import MIN_TTL, PrivateAddress, Resolver, cl
 from tests.fetcher.nameserver import NameServer, naming
 from tests.fetcher.orders import HASTY, Emitted, fetcher, order, run_order, settings
 from tests.fetcher.servers import page, serving
+from tests.support.metrics import growth
 
 PUBLIC = "93.184.215.14"
 PUBLIC6 = "2606:2800:21f:cb07:6820:80da:af6b:8b2c"
@@ -170,17 +170,14 @@ async def test_answer_is_cached_for_its_ttl_and_at_least_a_minute(
 
 
 async def test_only_real_lookups_are_timed() -> None:
-    def count_lookups() -> float:
-        return REGISTRY.get_sample_value("gossamer_dns_seconds_count") or 0.0
-
     async with naming({"a.example": (PUBLIC,)}, ttl=3600) as dns, resolver(dns) as resolve:
-        before = count_lookups()
+        lookups = growth("gossamer_dns_seconds_count")
         for _ in range(3):
             await asyncio.gather(*(resolve.addresses("a.example") for _ in range(3)))
-        assert count_lookups() == before + 1, "cached and running lookups are not repeated"
+        assert lookups() == 1, "cached and running lookups are not repeated"
         with pytest.raises(DnsFailure):
             await resolve.addresses("nowhere.example")
-        assert count_lookups() == before + 2
+        assert lookups() == 2
 
 
 def test_answer_is_cached_for_at_most_a_day() -> None:

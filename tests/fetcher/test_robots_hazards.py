@@ -1,12 +1,12 @@
 """The hazards of robots.txt, each at a server that causes it."""
 
 import pytest
-from prometheus_client import REGISTRY
 
 from gossamer.events import Outcome, Purpose
 from gossamer.events.hazards import Hazard
 from tests.fetcher.orders import Emitted, order, run_order
 from tests.fetcher.servers import Server, page, serving
+from tests.support.metrics import hazards
 
 PRIVATE = b"User-agent: *\nDisallow: /private/\n"
 MALFORMED = {
@@ -20,10 +20,6 @@ MALFORMED = {
 }
 
 
-def hazard_count(hazard: Hazard) -> float:
-    return REGISTRY.get_sample_value("gossamer_hazards_total", {"hazard": hazard}) or 0.0
-
-
 async def crawl_pages(server: Server, *paths: str) -> tuple[Emitted, Emitted]:
     """Visit robots.txt, then the pages at *paths* with its rules."""
     robots = await run_order(
@@ -35,32 +31,32 @@ async def crawl_pages(server: Server, *paths: str) -> tuple[Emitted, Emitted]:
 
 @pytest.mark.parametrize("text", MALFORMED.values(), ids=MALFORMED)
 async def test_malformed_robots_txt_is_parsed_as_intended_and_counted(text: bytes) -> None:
-    before = hazard_count(Hazard.ROBOTS_MALFORMED)
+    counted = hazards(Hazard.ROBOTS_MALFORMED)
     async with serving(robots=page(text), open=page(b"hello")) as server:
         robots, pages = await crawl_pages(server, "/open", "/private/x")
         assert server.paths == ["/robots.txt", "/open"]
     assert robots.one.hazards == (Hazard.ROBOTS_MALFORMED,)
     assert pages.outcomes == [Outcome.PAGE, Outcome.ROBOTS_EXCLUDED]
-    assert hazard_count(Hazard.ROBOTS_MALFORMED) == before + 1
+    assert counted() == 1
 
 
 async def test_valid_robots_txt_is_not_counted() -> None:
-    before = hazard_count(Hazard.ROBOTS_MALFORMED)
+    counted = hazards(Hazard.ROBOTS_MALFORMED)
     async with serving(robots=page(PRIVATE)) as server:
         robots, _ = await crawl_pages(server, "/open")
     assert robots.one.hazards == ()
-    assert hazard_count(Hazard.ROBOTS_MALFORMED) == before
+    assert counted() == 0
 
 
 async def test_excluded_url_is_not_requested_and_counted() -> None:
-    before = hazard_count(Hazard.ROBOTS_EXCLUDED)
+    counted = hazards(Hazard.ROBOTS_EXCLUDED)
     async with serving(robots=page(PRIVATE), open=page(b"hello")) as server:
         _, pages = await crawl_pages(server, "/private/a", "/open", "/private/b")
         assert server.paths == ["/robots.txt", "/open"]
     assert pages.outcomes == [Outcome.ROBOTS_EXCLUDED, Outcome.PAGE, Outcome.ROBOTS_EXCLUDED]
     assert pages.ended[0].reason == "line 2: Disallow: /private/"
     assert [one.hazards for one in pages.ended] == [("robots_excluded",), (), ("robots_excluded",)]
-    assert hazard_count(Hazard.ROBOTS_EXCLUDED) == before + 2
+    assert counted() == 2
 
 
 async def test_sitemap_of_any_type_is_fetched() -> None:

@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from prometheus_client import REGISTRY
 
 from gossamer.errors import BadSettings
 from gossamer.events import (
@@ -31,6 +30,7 @@ from services.fetcher.service import EpochOf
 from services.fetcher.wiring import Coordination, claimed_epoch, fixed_epoch, serve
 from tests.fetcher.orders import order, pause_crawl, settings
 from tests.fetcher.servers import hanging, page, serving
+from tests.support.metrics import growth, metric
 
 ALONE = fixed_epoch(1)
 PAGES = {"outcome": "page", "crawl": "default", "shared": "false"}
@@ -80,14 +80,10 @@ def put(log: SqliteLog, *orders: HostCheckedOut) -> None:
     log.append(encode(one) for one in orders)
 
 
-def metric(name: str, **labels: str) -> float:
-    return REGISTRY.get_sample_value(name, labels) or 0.0
-
-
 async def test_orders_yield_outcomes_and_pages(log: SqliteLog, store: SqliteStore) -> None:
     log.append([Message(VISITS_ORDERED.name, "x", b"no order", "x")])
-    before = metric("gossamer_outcomes_total", **PAGES)
-    received = metric("gossamer_received_bytes_total", crawl="default")
+    outcomes = growth("gossamer_outcomes_total", **PAGES)
+    received = growth("gossamer_received_bytes_total", crawl="default")
     async with serving(a=page(b"one"), b=page(b"two")) as server:
         put(log, order(f"{server.root}/a", f"{server.root}/b"))
         out = Tail(log)
@@ -97,8 +93,7 @@ async def test_orders_yield_outcomes_and_pages(log: SqliteLog, store: SqliteStor
     assert [one.body for one in out.pages] == [b"one", b"two"]
     assert len(out.events) == 5, "the unreadable record is in the dead letters"
     assert log.lag("fetcher", VISITS_ORDERED.name) == 0
-    assert metric("gossamer_outcomes_total", **PAGES) == before + 2
-    assert metric("gossamer_received_bytes_total", crawl="default") == received + 6
+    assert (outcomes(), received()) == (2, 6)
     assert metric("gossamer_fetches_open") == 0
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from prometheus_client import REGISTRY
 
 from gossamer.events import (
     BlocklistChanged,
@@ -22,6 +21,7 @@ from gossamer.web.robots import RobotsRules
 from services.fetcher.outcome import count_visit
 from tests.fetcher.orders import Emitted, fetcher, order, work
 from tests.fetcher.servers import Server, page, serving
+from tests.support.metrics import metric
 
 BODY = b"<title>A page</title><p>of two crawls"
 PAUSE = 3600.0
@@ -72,8 +72,7 @@ async def test_capture_is_taken_without_a_request(crawler: Crawler) -> None:
     assert outcome.reason.startswith("taken from the capture of crawl default at 20")
     assert shared.visit == outcome.visit and shared.visit.shared
     count_visit(outcome)
-    labels = {"outcome": "page", "crawl": "b", "shared": "true"}
-    assert REGISTRY.get_sample_value("gossamer_outcomes_total", labels)
+    assert metric("gossamer_outcomes_total", outcome="page", crawl="b", shared="true")
 
 
 async def test_visits_after_a_shared_one_need_no_pause(crawler: Crawler) -> None:

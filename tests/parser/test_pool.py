@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from prometheus_client import REGISTRY
 
 from gossamer.errors import GossamerError, Poison
 from gossamer.events import PageFetched, PageParsed
@@ -17,6 +16,7 @@ from services.parser.pool import pool as pool_module
 from services.parser.pool.messages import Request
 from services.parser.pool.pool import Pool
 from tests.parser.pages import HOG, NOW, OPTIONS, QUADRATIC, page_response
+from tests.support.metrics import growth
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT = 60.0
@@ -55,20 +55,12 @@ async def wait_until_gone(pids: list[int]) -> None:
             await asyncio.sleep(0.05)
 
 
-def parse_count() -> float:
-    return REGISTRY.get_sample_value("gossamer_parse_seconds_count") or 0.0
-
-
-def replaced_count() -> float:
-    return REGISTRY.get_sample_value("gossamer_parser_replaced_total") or 0.0
-
-
 @pytest.mark.slow
 async def test_pages_are_read_by_all_children(pool: Pool) -> None:
-    before = parse_count()
+    parsed = growth("gossamer_parse_seconds_count")
     assert await read_titles(pool, 20) == [str(i) for i in range(20)]
     assert len(set(pool.pids)) == 2
-    assert parse_count() == before + 20
+    assert parsed() == 20
 
 
 @pytest.mark.slow
@@ -79,14 +71,14 @@ async def test_parsed_page_has_the_seconds_of_its_reading(pool: Pool) -> None:
 
 @pytest.mark.slow
 async def test_page_over_time_limit_is_poison_and_others_are_read() -> None:
-    before = replaced_count()
+    replaced = growth("gossamer_parser_replaced_total")
     async with Pool(2, page_limit=1.0, memory_limit=AMPLE_MEMORY) as pool:
         endless = asyncio.create_task(parse_page(pool, page_response(QUADRATIC)))
         assert await read_titles(pool, 10) == [str(i) for i in range(10)]
         with pytest.raises(Poison, match="longer than 1 s"):
             await endless
         assert await read_titles(pool, 4) == ["0", "1", "2", "3"]
-    assert replaced_count() == before + 1
+    assert replaced() == 1
 
 
 @pytest.mark.slow
@@ -118,7 +110,7 @@ async def test_page_over_memory_limit_is_poison() -> None:
 @pytest.mark.slow
 async def test_child_is_replaced_after_max_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool_module, "MAX_PAGES_PER_CHILD", 3)
-    before = replaced_count()
+    replaced = growth("gossamer_parser_replaced_total")
     async with Pool(1, TIMEOUT, AMPLE_MEMORY) as pool:
         assert await read_titles(pool, 2) == ["0", "1"]
         first = pool.pids
@@ -126,7 +118,7 @@ async def test_child_is_replaced_after_max_pages(monkeypatch: pytest.MonkeyPatch
         await wait_until_gone(first)
         assert await read_titles(pool, 4) == ["0", "1", "2", "3"]
         assert pool.pids and pool.pids != first
-    assert replaced_count() == before, "a planned replacement is not counted"
+    assert replaced() == 0, "a planned replacement is not counted"
 
 
 @pytest.mark.slow
@@ -155,13 +147,13 @@ async def test_idle_children_stop_and_restart_for_pages(monkeypatch: pytest.Monk
     monkeypatch.setattr(pool_module, "MAX_IDLE_SECONDS", 0.05)
     async with Pool(2, TIMEOUT, AMPLE_MEMORY) as pool:
         assert pool.pids == [], "children start with the first page"
-        before = replaced_count()
+        replaced = growth("gossamer_parser_replaced_total")
         for _ in range(2):
             assert await read_titles(pool, 4) == ["0", "1", "2", "3"]
             async with asyncio.timeout(TIMEOUT):
                 while pool.pids:
                     await asyncio.sleep(0.05)
-        assert replaced_count() == before
+        assert replaced() == 0
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from prometheus_client import REGISTRY
 
 from gossamer.events import DeadLetter, Event, PageFetched, PageParsed, Purpose, topics
 from gossamer.events.topics import DEAD_LETTERS, PAGES_FETCHED, PAGES_PARSED
@@ -18,6 +17,7 @@ from gossamer.settings import Settings, load_settings
 from gossamer.store.sqlite import SqliteStore
 from services.parser import wiring
 from tests.parser.pages import HOG, QUADRATIC, page_response
+from tests.support.metrics import hazards
 
 SETTINGS = load_settings(
     None, {"parser": {"workers": 2, "page_limit": 3.0, "memory_limit": 32 << 20}}
@@ -42,10 +42,6 @@ def large_records(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(codec, "MAX_RECORD_BYTES", 9 << 20)
 
 
-def hazard_count(name: str) -> float:
-    return REGISTRY.get_sample_value("gossamer_hazards_total", {"hazard": name}) or 0.0
-
-
 async def run_parser(
     log: SqliteLog, store: SqliteStore, max_lag: int, settings: Settings = SETTINGS
 ) -> list[Event]:
@@ -64,7 +60,7 @@ async def run_parser(
 async def test_every_page_is_parsed_and_unreadable_pages_are_dead_letters(
     log: SqliteLog, store: SqliteStore, large_records: None
 ) -> None:
-    before = hazard_count("parser_fault"), hazard_count("non_web_link")
+    faults, other_links = hazards("parser_fault"), hazards("non_web_link")
     bad = {5: QUADRATIC, 9: HOG}
     pages = [page(number, bad.get(number, b"")) for number in range(20)]
     robots = page(99, b"User-agent: *", Purpose.ROBOTS)
@@ -87,8 +83,7 @@ async def test_every_page_is_parsed_and_unreadable_pages_are_dead_letters(
     assert all(encode(pages[number]).value in values for number in bad)
     assert len(values) == 3 and b"no event" in values
     assert {dead_letter.service for dead_letter in dead_letters} == {"parser"}
-    assert hazard_count("parser_fault") == before[0] + 2
-    assert hazard_count("non_web_link") == before[1] + 1
+    assert (faults(), other_links()) == (2, 1)
 
 
 @pytest.mark.slow
@@ -98,21 +93,21 @@ async def test_page_with_too_large_result_is_reported_unreadable(
     small = replace(topics.PAGES_PARSED, limit=20_000)
     topic_by_event: dict[Any, Any] = {**topics.TOPIC_OF, PageParsed: small}
     monkeypatch.setattr(topics, "TOPIC_OF", topic_by_event)
-    before = hazard_count("parser_fault")
+    faults = hazards("parser_fault")
     log.append([encode(page(1, b"".join(b"<a href=/%d>x</a>" % n for n in range(2000))))])
     emitted = await run_parser(log, store, max_lag=0)
     (unreadable,) = (event for event in emitted if isinstance(event, PageParsed))
     (dead_letter,) = (event for event in emitted if isinstance(event, DeadLetter))
     assert unreadable.hazards == ("parser_fault",)
     assert "an event for pages.parsed is too large" in dead_letter.reason
-    assert hazard_count("parser_fault") == before + 1
+    assert faults() == 1
 
 
 @pytest.mark.slow
 async def test_dead_letters_are_limited_per_host(
     log: SqliteLog, store: SqliteStore, large_records: None
 ) -> None:
-    before = hazard_count("parser_fault")
+    faults = hazards("parser_fault")
     other = replace(page_response(b"<title>Another"), host="http://other.example.org")
     log.append(map(encode, [*(page(number, HOG) for number in range(4)), other]))
     given = {"workers": 1, "memory_limit": 32 << 20, "dead_letters_limit": 1}
@@ -123,7 +118,7 @@ async def test_dead_letters_are_limited_per_host(
     read = [event.host for event in parsed if not event.reason]
     assert (len(parsed), read) == (5, ["http://other.example.org"])
     assert len([event for event in emitted if isinstance(event, DeadLetter)]) == 1
-    assert hazard_count("parser_fault") == before + 4
+    assert faults() == 4
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ from itertools import groupby
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prometheus_client import REGISTRY
 
 from gossamer.events import CrawlDefined, Event
 from gossamer.log import Message, Record, partition_of
@@ -20,6 +19,7 @@ from gossamer.web.url import Site
 from tests.runtime.conftest import Start
 from tests.runtime.manual import Manual, ManualOnce, append_seeds, emitted_urls, seed_lag, until
 from tests.runtime.processors import make_discovery
+from tests.support.metrics import growth
 
 
 async def test_messages_are_appended_when_the_log_advances_past_their_record(
@@ -53,19 +53,15 @@ async def test_control_topic_is_read_before_the_first_record(
 async def test_steps_with_an_advance_are_timed(
     start: Start, manual: Manual, log: SqliteLog
 ) -> None:
-    def step_count() -> float:
-        sample = "gossamer_step_seconds_count"
-        return REGISTRY.get_sample_value(sample, {"service": "dedup"}) or 0.0
-
-    before = step_count()
+    steps = growth("gossamer_step_seconds_count", service="dedup")
     append_seeds(log, "a", "b", "c")
     async with start(manual):
         await until(lambda: len(manual.in_progress()) == 3)
-        assert step_count() == before, "no offset is committed yet"
+        assert steps() == 0, "no offset is committed yet"
         for count, url in enumerate("abc", 1):
             manual.finish(url)
             await until(lambda waiting=3 - count: seed_lag(log) == waiting)  # type: ignore[misc]
-    assert step_count() == before + 3
+    assert steps() == 3
 
 
 async def test_repeated_work_appends_messages_once(start: Start, log: SqliteLog) -> None:

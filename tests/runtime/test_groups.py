@@ -1,7 +1,8 @@
 """Records share advances under load, and a lone record is advanced at once."""
 
+from collections.abc import Callable
+
 import pytest
-from prometheus_client import REGISTRY
 
 from gossamer import clock
 from gossamer.log import MAX_POLL_RECORDS
@@ -14,13 +15,14 @@ from gossamer.store.sqlite import SqliteStore
 from tests.runtime.conftest import Start
 from tests.runtime.manual import Manual, ManualOnce, append_seeds, emitted_urls, seed_lag, until
 from tests.runtime.processors import Discoverer
+from tests.support.metrics import growth
 
 SEED_INTERVAL = 0.01
 
 
-def advance_count() -> float:
-    sample = "gossamer_step_seconds_count"
-    return REGISTRY.get_sample_value(sample, {"service": "dedup"}) or 0.0
+def count_advances() -> Callable[[], float]:
+    """Return a function that returns the number of advances since now."""
+    return growth("gossamer_step_seconds_count", service="dedup")
 
 
 class ArrivingSeeds:
@@ -44,14 +46,14 @@ class ArrivingSeeds:
 def test_busy_processor_advances_in_groups(
     log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stop, before = ArrivingSeeds(log, 1000), advance_count()
+    stop, advances = ArrivingSeeds(log, 1000), count_advances()
     monkeypatch.setattr(clock, "steady", lambda: stop.now)
     append_seeds(log, "the first")
     health = Health("dedup", "grouped")
     running = Process("dedup", Settings(), health, stop)  # type: ignore[arg-type]
     run_processor(Backends(running, ObservedLog(log, health), store, "a fleet"), Discoverer(store))
     assert len(emitted_urls(log)) == 1001
-    assert advance_count() - before == 1 + 1000 * SEED_INTERVAL / MIN_STEP_INTERVAL
+    assert advances() == 1 + 1000 * SEED_INTERVAL / MIN_STEP_INTERVAL
 
 
 def test_lagging_processor_does_not_pause(
@@ -86,7 +88,7 @@ async def test_records_that_finish_together_share_an_advance(
 ) -> None:
     now = [0.0]
     monkeypatch.setattr(clock, "steady", lambda: now[0])
-    before = advance_count()
+    advances = count_advances()
     append_seeds(log, "a", "b", "c")
     async with start(manual):
         await until(lambda: len(manual.in_progress()) == 3)
@@ -100,4 +102,4 @@ async def test_records_that_finish_together_share_an_advance(
         now[0] += concurrent.MIN_ADVANCE_INTERVAL  # Since the last advance, whenever it came.
         await until(lambda: seed_lag(log) == 1)
         manual.finish("d")
-    assert advance_count() == before + 3, "the last one at the stop"
+    assert advances() == 3, "the last one at the stop"

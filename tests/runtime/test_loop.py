@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prometheus_client import REGISTRY
 
 from gossamer import clock
 from gossamer.errors import NoSpace, Poison, Unavailable
@@ -27,6 +26,7 @@ from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import Site, canonicalize
 from tests.runtime.manual import append_seeds, dead_letters, emitted_urls
 from tests.runtime.processors import Discoverer, SeenRow, drain, make_discovery
+from tests.support.metrics import growth
 from tests.support.read_ahead import ReadAheadStore
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,14 +71,10 @@ def test_throttled_partition_is_not_polled(
 
 
 def test_steps_with_an_advance_are_timed(runner: Loop, log: SqliteLog) -> None:
-    def step_count() -> float:
-        sample = "gossamer_step_seconds_count"
-        return REGISTRY.get_sample_value(sample, {"service": "dedup"}) or 0.0
-
-    before = step_count()
+    steps = growth("gossamer_step_seconds_count", service="dedup")
     append_seeds(log, "a", "b")
     assert [runner.step() for _ in range(3)] == [True, False, False]
-    assert step_count() == before + 1
+    assert steps() == 1
 
 
 class Awaiting(Discoverer):
@@ -558,16 +554,12 @@ class Waking(Discoverer):
 
 
 def test_too_large_event_of_wake_is_dropped_and_counted(log: SqliteLog, store: SqliteStore) -> None:
-    def dead_letter_count() -> float:
-        sample = "gossamer_dead_letters_total"
-        return REGISTRY.get_sample_value(sample, {"service": "dedup"}) or 0.0
-
-    before = dead_letter_count()
+    dropped = growth("gossamer_dead_letters_total", service="dedup")
     runner = sequential_loop(Waking(store), log, store, lambda: 1.0)
     runner.step()
     runner.step()
     assert emitted_urls(log) == ["small"]
-    assert dead_letter_count() == before + 1
+    assert dropped() == 1
 
 
 @pytest.mark.parametrize("error", [ValueError("a bug"), Poison("whose record?")])
