@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from fastwarc.warc import WarcRecordType
 from msgspec.structs import replace
-from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.events import DEFAULT_CRAWL, Erasure, PageFetched, Purpose, VisitsErased
 from gossamer.store.sqlite import SqliteStore
@@ -20,7 +19,6 @@ from tests.archive.harness import (
     all_records,
     archive_pages,
     assert_readable,
-    files,
     page,
     record_at,
 )
@@ -67,18 +65,6 @@ def test_304_is_a_revisit_record_that_refers_to_the_body(tmp_path: Path) -> None
     assert (capture.record_type, revisit.record_type) == ("response", "revisit")
     assert (revisit.status, revisit.digest) == (304, capture.digest)
     assert b"WARC-Type: revisit\r\n" in record_at(tmp_path / "warc", revisit)
-
-
-def test_revisit_record_can_be_read_by_warcio(tmp_path: Path) -> None:
-    archive_pages(tmp_path, fetched_page(1), not_modified(2))
-    (file,) = files(tmp_path / "warc")
-    with file.open("rb") as stream:
-        found = [
-            (record.http_headers.get_statuscode(), record.content_stream().read())
-            for record in ArchiveIterator(stream, check_digests="raise")
-            if record.rec_type == "revisit"
-        ]
-    assert found == [("304", b"")]
 
 
 def test_revisit_record_refers_to_the_newest_body_before_errors_and_304s(tmp_path: Path) -> None:

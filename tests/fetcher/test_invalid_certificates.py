@@ -1,4 +1,4 @@
-"""`fetcher.certificates = record`: hosts with an invalid certificate are visited without secrets.
+"""Hosts with an invalid certificate: by `fetcher.certificates = record` visited without secrets.
 
 Heritrix, Nutch (`http.tls.certificates.check`) and Scrapy crawl such hosts by default.
 """
@@ -40,6 +40,19 @@ def faulty_context(fault: str, authority: trustme.CA, tmp_path: Path) -> ssl.SSL
     issuer = trustme.CA() if fault == "unknown issuer" else authority
     name = "elsewhere.example" if fault == "another name" else SITE
     return certified_context(issuer, name, expired=fault == "expired")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_invalid_certificate_is_a_tls_failure_by_default(
+    fault: str, authority: trustme.CA, tmp_path: Path
+) -> None:
+    context = faulty_context(fault, authority, tmp_path)
+    async with serving_over(context, a=page(), b=page()) as server:
+        emitted = await run_order(f"{server.root}/a", f"{server.root}/b")
+        assert server.requests == [] and server.connections <= 1
+    ended = emitted.one
+    assert (ended.outcome, ended.hazards, ended.last) == ("tls_failure", ("tls_failure",), True)
+    assert "the certificate is not trusted" in ended.reason and FAULTS[fault] in ended.reason
 
 
 @pytest.mark.parametrize("fault", FAULTS)

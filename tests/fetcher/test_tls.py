@@ -34,40 +34,12 @@ def certified_context(
     return context
 
 
-async def test_server_with_trusted_certificate_is_visited(authority: trustme.CA) -> None:
-    async with serving_over(certified_context(authority), a=page()) as server:
-        emitted = await run_order(f"{server.root}/a")
-    assert emitted.one.outcome is Outcome.PAGE
-
-
 def test_servers_without_secure_renegotiation_are_reached(authority: trustme.CA) -> None:
     """Reports scrapy #5491, brozzler #411. Python cannot make a server without RFC 5746."""
     for certificate in (f"sha256:{'0' * 64}", authority.cert_pem.bytes().decode()):
         options = context_for(certificate).options
         assert options & OP_LEGACY_SERVER_CONNECT
         assert options & ssl.OP_NO_RENEGOTIATION
-
-
-@pytest.mark.parametrize(
-    ("fault", "said"),
-    [
-        ("expired", "certificate has expired"),
-        ("another name", "IP address mismatch"),
-        ("nobody we trust", "unable to get local issuer certificate"),
-    ],
-)
-async def test_outcome_names_the_error_of_the_certificate(
-    fault: str, said: str, authority: trustme.CA
-) -> None:
-    issuer = trustme.CA() if fault == "nobody we trust" else authority
-    name = "elsewhere.example" if fault == "another name" else "127.0.0.1"
-    context = certified_context(issuer, name, expired=fault == "expired")
-    async with serving_over(context, a=page(), b=page()) as server:
-        emitted = await run_order(f"{server.root}/a", f"{server.root}/b")
-        assert server.requests == [] and server.connections <= 1
-    ended = emitted.one
-    assert (ended.outcome, ended.hazards, ended.last) == ("tls_failure", ("tls_failure",), True)
-    assert "the certificate is not trusted" in ended.reason and said in ended.reason
 
 
 async def test_plain_http_in_place_of_tls_is_a_tls_failure() -> None:
