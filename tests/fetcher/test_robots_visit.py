@@ -57,38 +57,43 @@ def cut(end: Callable[[bytes], Answer]) -> Answer:
     return end(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nUser-agent: *\nAllow: /")
 
 
-ALLOWS, FORBIDS, NO_RULES = True, False, None
-ANSWERS: dict[str, tuple[Answer, str, bool | None]] = {
-    # The answer, the outcome, and the rules that it gives for every path
-    **{f"{status}": (page(RULES, status), outcome, ALLOWS) for status, outcome in (
-        (400, "client_error"), (401, "client_error"), (403, "client_error"), (404, "gone"),
-        (410, "gone"), (418, "client_error"))},
-    **{f"{status}": (page(RULES, status), "server_error", FORBIDS) for status in (500, 503, 999)},
-    "busy, 429": (page(b"", 429, Retry_After="90"), "busy", NO_RULES),
-    "busy, 503": (page(b"", 503, Retry_After="90"), "busy", NO_RULES),
-    "silence": (hanging(), "silent_server", NO_RULES),
-    "cut": (cut(raw), "cut_body", FORBIDS),
-    "stalled": (cut(hanging), "cut_body", FORBIDS),
-    "no HTTP": (raw(b"what?"), "malformed_head", FORBIDS),
-    "a redirect without target": (page(b"", 301, Location="mailto:me"), "bad_redirect", ALLOWS),
-}  # fmt: skip
+ANSWERS: dict[str, tuple[Answer, str, str | None, str]] = {
+    # The answer; the outcome; None without rules, "" if all is allowed, or why nothing is; hazard
+    "400": (page(RULES, 400), "client_error", "", ""),
+    "401": (page(RULES, 401), "client_error", "", ""),
+    "403": (page(RULES, 403), "client_error", "", ""),
+    "404": (page(RULES, 404), "gone", "", ""),
+    "410": (page(RULES, 410), "gone", "", ""),
+    "418": (page(RULES, 418), "client_error", "", ""),
+    "500": (page(RULES, 500), "server_error", "500", ""),
+    "503": (page(RULES, 503), "server_error", "503", ""),
+    "999": (page(RULES, 999), "server_error", "999", ""),
+    "busy, 429": (page(b"", 429, Retry_After="90"), "busy", None, "retry_after"),
+    "busy, 503": (page(b"", 503, Retry_After="90"), "busy", None, "retry_after"),
+    "silence": (hanging(), "silent_server", None, "silent_server"),
+    "cut": (cut(raw), "cut_body", "was cut", "cut_short"),
+    "stalled": (cut(hanging), "cut_body", "was cut", "slow_transfer"),
+    "no HTTP": (raw(b"what?"), "malformed_head", "closed", "missing_headers"),
+    "no target": (page(b"", 301, Location="mailto:me"), "bad_redirect", "", "bad_redirect"),
+}
 
 
-@pytest.mark.parametrize(("answer", "outcome", "rules"), ANSWERS.values(), ids=ANSWERS)
-async def test_answer_in_place_of_robots_txt_gives_rules_for_every_path(
-    answer: Answer, outcome: str, rules: bool | None
+@pytest.mark.parametrize(
+    ("answer", "outcome", "forbidden", "hazard"), ANSWERS.values(), ids=ANSWERS
+)
+async def test_answer_in_place_of_robots_txt_allows_all_or_nothing_or_gives_no_rules(
+    answer: Answer, outcome: str, forbidden: str | None, hazard: str
 ) -> None:
     ended = await visit_robots(answer, **HASTY)
-    assert ended.outcome == outcome
-    if rules is NO_RULES:
+    assert (ended.outcome, ended.hazards) == (outcome, (hazard,) if hazard else ())
+    assert ended.retry_after == (90.0 if outcome == "busy" else 0.0)
+    if forbidden is None:
         assert ended.robots is None
-        assert ended.retry_after == (90.0 if outcome == "busy" else 0.0)
         return
-    assert [forbids(ended, path) for path in ("/private/x", "/open")] == [not rules] * 2
-    assert ended.robots and ended.robots.status == (ended.status if rules is ALLOWS else 0)
-    if outcome == "server_error":
-        assert str(ended.status) in ended.robots.forbidden
-    assert len(ended.hazards) == (outcome in ("cut_body", "malformed_head", "bad_redirect"))
+    assert ended.robots and forbidden in ended.robots.forbidden
+    assert ended.robots.status == (0 if forbidden else ended.status)
+    for path in ("/private/x", "/open"):
+        assert forbids(ended, path) is bool(forbidden)
 
 
 AGES = {
