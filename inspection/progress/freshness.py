@@ -11,12 +11,11 @@ from inspection.basics.figures import date_of
 from inspection.basics.views import view_of
 from inspection.crawls.crawl import OpenCrawl
 from services.frontier.tables.partitions import partition_keys
+from services.frontier.tables.totals import merge
 from services.frontier.totals.daily import (
     DAY,
     DailyTallyRow,
     FreshnessSums,
-    add_days,
-    add_freshness,
     scan_days,
 )
 from services.frontier.totals.tally import RevisitTotals
@@ -74,12 +73,7 @@ def make_days(partitions: Sequence[Sequence[DailyTallyRow]]) -> tuple[DayFreshne
             days[at].freshness if at in days else before
             for days, before in zip(by_day, latest, strict=True)
         ]
-        total, sums = rows[0], FreshnessSums()
-        for row in rows[1:]:
-            total = add_days(total, row)
-        for one in latest:
-            sums = add_freshness(sums, one)
-        found.append(_day(total, sums))
+        found.append(_day(merge(*rows), merge(*latest)))
     return tuple(found)
 
 

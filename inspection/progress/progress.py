@@ -2,8 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from gossamer.bounds import limit_state
 from gossamer.crawl import blocklist_of
@@ -21,11 +25,11 @@ from services.frontier.tables.harvest import (
     MIN_VISITS,
     HarvestPoint,
     late_points,
-    merge_curves,
     rates,
 )
 from services.frontier.tables.partitions import partition_keys
 from services.frontier.tables.plans import PartitionPlansRow
+from services.frontier.tables.totals import merge
 from services.frontier.totals.tally import PartitionTallyRow, RevisitTotals, TallyRow
 
 
@@ -68,7 +72,7 @@ class Progress:
     conditions: Counter[str] = field(default_factory=Counter)
     slowest: dict[str, float] = field(default_factory=dict)
     largest: dict[str, float] = field(default_factory=dict)
-    latest: list[tuple[str, str]] = field(default_factory=list)
+    latest: tuple[tuple[str, str], ...] = ()
     failed_urls: dict[str, str] = field(default_factory=dict)
     """Outcome → a URL that finished with this failure, after its retries."""
     next_due_at: float | None = None
@@ -139,24 +143,21 @@ def read_progress(opened: Viewed, crawls: Iterable[str]) -> Progress:
 def read_totals(log: Log, store: Store, *crawls: str) -> Progress:
     """Return the progress of *crawls*, together, on *log* and *store*, of a folder or of a
     fleet."""
-    progress, tallies = Progress(), list[TallyRow]()
+    tallies, revisits, totals = list[TallyRow](), list[RevisitTotals](), dict[str, CrawlTotals]()
     partitions = partition_keys(log.partitions)
     for crawl in crawls:
         keys = [((crawl, partition), "") for partition in partitions]
-        totals = progress.crawls[crawl] = CrawlTotals()
-        for row in store.table(TallyRow).get_all(keys):
-            tallies.append(row)
-            _add_tally(progress, row)
-            totals.admitted += row.admitted
-            totals.pages += row.pages
-            totals.queued += row.queued
-        for plans in store.table(PartitionPlansRow).get_all(keys):
-            totals.revisiting.add(plans)
-            progress.revisiting.add(plans)
-    progress.harvest = merge_curves(row.harvest for row in tallies)
-    shared = store.table(PartitionTallyRow)
-    for tally in shared.get_all([(partition, "") for partition in partitions]):
-        _add_partition_tally(progress, tally)
+        rows = store.table(TallyRow).get_all(keys)
+        tallies += rows
+        total = merge(TallyRow(crawl, ""), *rows)
+        plans = [RevisitTotals.of(row) for row in store.table(PartitionPlansRow).get_all(keys)]
+        revisits += plans
+        revisiting = merge(RevisitTotals(), *plans)
+        totals[crawl] = CrawlTotals(total.admitted, total.pages, total.queued, revisiting)
+    shared = store.table(PartitionTallyRow).get_all([(partition, "") for partition in partitions])
+    counts = merge(TallyRow("", ""), *tallies), merge(PartitionTallyRow(""), *shared)
+    progress = Progress(**_named_counts(*counts), crawls=totals)
+    progress.revisiting = merge(RevisitTotals(), *revisits)
     progress.lags = {
         group: {topic: log.lag(group, topic) for topic in topics}
         for group, topics in CONSUMED_TOPICS.items()
@@ -164,34 +165,14 @@ def read_totals(log: Log, store: Store, *crawls: str) -> Progress:
     # No group consumes dead letters. A broker may refuse to report the offsets of an unknown group,
     # so the query names the frontier's group.
     progress.dead_letters = log.lag("frontier", DEAD_LETTERS.name)
-    progress.latest = progress.latest[-10:]
     return progress
 
 
-def _add_tally(progress: Progress, row: TallyRow) -> None:
-    progress.admitted += row.admitted
-    progress.queued += row.queued
-    progress.pages += row.pages
-    progress.received += row.received
-    progress.outcomes.update(row.outcomes)
-    progress.refused.update(row.refused)
-    progress.verdicts.update(row.verdicts)
-    progress.hazards.update(row.hazards)
-    progress.parked.update(row.parked)
-    progress.latest += row.latest
-    progress.failed_urls.update(row.failed_urls)
-    for hour, (new, changed, unchanged) in row.hours.items():
-        before = progress.hours.get(hour, (0, 0, 0))
-        progress.hours[hour] = (before[0] + new, before[1] + changed, before[2] + unchanged)
-
-
-def _add_partition_tally(progress: Progress, row: PartitionTallyRow) -> None:
-    progress.conditions.update(row.conditions)
-    progress.slowest.update(row.slowest)
-    progress.largest.update(row.largest)
-    progress.due_count += row.due_count
-    if row.next_due_at is not None:
-        progress.next_due_at = min(row.next_due_at, progress.next_due_at or row.next_due_at)
+def _named_counts(*rows: Struct) -> dict[str, Any]:
+    """Return the counts in *rows* that a `Progress` has, by their names there."""
+    known = {one.name: one.default_factory for one in fields(Progress)}
+    found = {name: value for row in rows for name, value in asdict(row).items() if name in known}
+    return {name: Counter(one) if known[name] is Counter else one for name, one in found.items()}
 
 
 def has_parked_to_evaluate(opened: Opened, crawl: CrawlDefined) -> bool:

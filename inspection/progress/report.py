@@ -8,7 +8,6 @@ The examples and the advice belong to the whole crawl.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
-from functools import reduce
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -24,6 +23,7 @@ from inspection.basics.labels import HAZARD_LABELS
 from inspection.basics.views import view_of
 from inspection.crawls.crawl import OpenCrawl
 from services.frontier.tables.partitions import partition_keys
+from services.frontier.tables.totals import merge
 from services.frontier.totals.daily import (
     COPY_VERDICTS,
     DAY,
@@ -33,7 +33,6 @@ from services.frontier.totals.daily import (
     HazardCount,
     HazardExamplesRow,
     Stage,
-    add_days,
     scan_days,
 )
 
@@ -252,7 +251,7 @@ def _read_days(store: Store, crawl_id: str, partitions: list[str]) -> list[Daily
     days = dict[float, DailyTallyRow]()
     for partition in partitions:
         for row in scan_days(store, crawl_id, partition):
-            days[row.at] = add_days(days[row.at], row) if row.at in days else row
+            days[row.at] = merge(days[row.at], row) if row.at in days else row
     return [days[at] for at in sorted(days)]
 
 
@@ -273,7 +272,7 @@ def make_report(
     name: str, rows: list[DailyTallyRow], examples: Mapping[str, tuple[str, ...]]
 ) -> Report:
     """Return the report of the crawl *name* from the sums of each day, *rows*, oldest first."""
-    total = reduce(add_days, rows) if rows else DailyTallyRow("", "", 0.0)
+    total = merge(DailyTallyRow(name, "", 0.0), *rows)
     report = Report(
         crawl=name,
         first_day=date_of(rows[0].at) if rows else "",

@@ -27,8 +27,9 @@ are eight wings. Each uses only the wings after it; import-linter checks this.
 7. `totals/`: `tally.py` and `daily.py` count.
 8. `tables/`: rows, by subject. `conditions.py`: the five conditions of a host and the transitions
    between them. `ordering.py`: the strategies of a crawl, and the rank of a URL.
-   `bucketed_log.py`: rows in buckets. `harvest.py`: what visits have brought. Beside it,
-   `revisit/`: the policies of revisits, without rows or a clock.
+   `bucketed_log.py`: rows in buckets. `totals.py`: how counts of partitions become one.
+   `harvest.py`: what visits have brought. Beside it, `revisit/`: the policies of revisits, without
+   rows or a clock.
 
 `docs/host-conditions.md` is generated from `conditions.py` and `gates.py`.
 

@@ -687,7 +687,7 @@ class Frontier(Processor):
 
     def note(self) -> str:
         """Return the reason why no orders are made, if it is not a fault."""
-        queued = sum(share.tally.queued for share in self._partitions.shares())
+        queued = sum(share.tally.row.queued for share in self._partitions.shares())
         is_paused = self._pacing.is_paused
         reasons = {why_idle(crawl, queued, is_paused) for crawl in self._definitions.values()}
         return why_idle(None, queued) if not reasons else reasons.pop() if len(reasons) == 1 else ""

@@ -380,7 +380,7 @@ def test_failures_are_one_table_with_examples(transcript: Transcript) -> None:
         outcomes=Counter({"page": 3, "gone": 2, "host_down": 1}),
         hazards=Counter({"host_down": 1, "default_document": 9, "soft_404": 4}),
     )
-    of.latest = [(f"{HOST}/missing", "gone")]
+    of.latest = ((f"{HOST}/missing", "gone"),)
     failures = read_failures(None, DEFAULT_CRAWL, of, Waiting())
     ended = Ended(End.DONE, of, Waiting(), 2.0, {}, Folder(Path("data")), failures, {})
     shown = [line for line in report(ended) if line.style == RED]

@@ -181,7 +181,7 @@ def test_moves_lose_and_repeat_no_url(monkeypatch: pytest.MonkeyPatch, crashes: 
     assert {*sim.pages()} == {found.url for found in (*links(300, "x"), *links(100, "y"))}
     if not crashes:
         assert len(sim.pages()) == 400
-    assert (row(sim).queued, sim.share(Site("a.test")).tally.queued) == (0, 0)
+    assert (row(sim).queued, sim.share(Site("a.test")).tally.row.queued) == (0, 0)
 
 
 def test_new_strategy_ranks_queued_urls_anew() -> None:

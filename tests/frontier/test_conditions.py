@@ -275,7 +275,7 @@ def count_conditions(sim: Simulation) -> dict[str, int]:
 def assert_counted(sim: Simulation) -> None:
     """Assert that the totals match the store."""
     totals = [partition.tally.conditions for partition in sim.partitions]
-    assert +sum(totals, Counter[str]()) == count_conditions(sim)
+    assert +sum(map(Counter, totals), Counter[str]()) == count_conditions(sim)
 
 
 OUTCOMES = [outcome for outcome in Outcome if outcome is not Outcome.UNVISITED]

@@ -31,7 +31,7 @@ from services.frontier.tables.plans import PartitionPlansRow
 from services.frontier.tables.sites import SiteRow, SiteWorthRow
 from services.frontier.tables.urls import QueuedUrl, UrlRow
 from services.frontier.totals.daily import DailyTallyRow
-from services.frontier.totals.tally import Tally, TallyRow
+from services.frontier.totals.tally import TallyRow
 from tests.frontier.simulation import START, Simulation, page
 
 HOST = "http://a.test"
@@ -89,8 +89,8 @@ def verdict_on(ended: VisitEnded) -> PageDeduplicated:
     )
 
 
-def tally(sim: Simulation, crawl: str) -> Tally:
-    return sim.share(Site("a.test"), crawl).tally
+def tally(sim: Simulation, crawl: str) -> TallyRow:
+    return sim.share(Site("a.test"), crawl).tally.row
 
 
 @pytest.mark.parametrize("weight", [0.5, 1.0, 3.0])

@@ -20,6 +20,7 @@ from gossamer.events import (
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import HostKey, Site
+from services.frontier.tables.totals import merge
 from services.frontier.totals.daily import (
     DAY,
     MAX_EXAMPLES,
@@ -33,7 +34,6 @@ from services.frontier.totals.daily import (
     HazardExample,
     HazardExamplesRow,
     Stage,
-    add_days,
     is_productive,
     note_page,
     scan_days,
@@ -144,7 +144,7 @@ def test_each_day_has_a_row_and_the_sum_has_all(store: SqliteStore) -> None:
         HazardCount(1, 0, 1),
         HazardCount(1, 0, 1),
     ]
-    total = add_days(add_days(rows[0], rows[1]), rows[2])
+    total = merge(*rows)
     assert (total.admitted, total.new_texts) == (6, 3)
     assert total.hazards == {"redirect": HazardCount(3, 1, 2)}
     assert total.seconds == {Stage.PARSE: 4.5, Stage.DEDUP: 2.25, Stage.DELAY: 4.5}

@@ -1,6 +1,5 @@
 """The harvest curve of a crawl: bounded, complete, and merged over partitions."""
 
-from functools import reduce
 from operator import attrgetter
 
 import pytest
@@ -20,12 +19,13 @@ from services.frontier.tables.harvest import (
     merge_curves,
     rates,
 )
+from services.frontier.tables.totals import merge
 from services.frontier.totals.tally import Tally
 from tests.frontier.generated_web import count, verdict
 
 
 def total(points: tuple[HarvestPoint, ...]) -> HarvestPoint:
-    return reduce(HarvestPoint.plus, points, HarvestPoint())
+    return merge(HarvestPoint(), *points)
 
 
 def curve(visits: int) -> tuple[HarvestPoint, ...]:

@@ -94,7 +94,7 @@ def test_host_backs_off_exponentially_from_the_second_expired_lease() -> None:
     assert row.backoff_reason == (
         f"{len(expected) + 1} leases in a row expired: visits seem to stop the fetchers"
     )
-    tally = sim.share(SITE).tally
+    tally = sim.share(SITE).tally.row
     assert tally.hazards[Hazard.EXPIRED_LEASES] == len(expected)
 
 
@@ -109,7 +109,7 @@ def test_orders_of_one_url_isolate_the_url_and_the_others_are_visited() -> None:
     given_up = sim.last_outcome(killer)
     assert given_up and given_up.outcome == Outcome.INTERNAL_ERROR and not given_up.queued
     assert given_up.reason.startswith("3 leases in a row expired while the URL was visited")
-    assert sim.share(SITE).tally.failed_urls[Outcome.INTERNAL_ERROR] == killer
+    assert sim.share(SITE).tally.row.failed_urls[Outcome.INTERNAL_ERROR] == killer
     row = sim.row()
     assert row.condition is Condition.IDLE and LEASE_FAILURE not in row.politeness.failures
     assert row.suspect.url is None and row.totals.visits == len(others) + 1
@@ -126,7 +126,7 @@ def test_outage_of_all_fetchers_causes_no_backoff_and_loses_no_url() -> None:
     sim.is_down, ends = False, sim.now
     sim.run()
     assert {sim.outcome(url) for url in PAGES} == {Outcome.PAGE}
-    assert not sim.share(SITE).tally.hazards
+    assert not sim.share(SITE).tally.row.hazards
     assert max(at for at, _, url in sim.visits if url in PAGES) < ends + HOUR
 
 
@@ -146,7 +146,7 @@ def test_orders_that_no_fetcher_begins_blame_no_host() -> None:
     assert sim.row().backoff_reason in (NO_BEGIN, None)
     sim.run(until + HOUR)
     assert {sim.outcome(url) for url in PAGES} == {Outcome.PAGE}
-    assert not sim.share(SITE).tally.hazards
+    assert not sim.share(SITE).tally.row.hazards
 
 
 def test_answer_to_robots_txt_shows_that_the_fetchers_of_a_host_alone_work() -> None:

@@ -86,10 +86,10 @@ class TrapSite:
     def parked(self) -> dict[str, int]:
         """Return the parked parts and their URLs, which the totals of the crawl have, too."""
         row = self.sim.store.table(ParkedPartsRow).get((DEFAULT_CRAWL, SITE))
-        counted, by_rule = self.sim.share(SITE).tally.parked, Counter[str]()
+        counted, by_rule = self.sim.share(SITE).tally.row.parked, Counter[str]()
         for part in row.parts.values() if row else ():
             by_rule[part.rule] += part.urls
-        assert +counted == +by_rule
+        assert counted == +by_rule
         return {name: part.urls for name, part in (row.parts if row else {}).items() if part.urls}
 
     def outcome(self, path: str) -> str:

@@ -145,7 +145,7 @@ def test_rule_refuses_with_reason(rule: Hazard) -> None:
     row = sim.store.table(UrlRow).get((DEFAULT_CRAWL, host_key(refused)), refused)
     assert row and row.outcome == rule and sentence in row.reason
     assert passed in sim.pages() and refused not in sim.pages()
-    (tally,) = [one.tally for one in sim.shares() if one.tally.refused]
+    (tally,) = [one.tally.row for one in sim.shares() if one.tally.row.refused]
     assert tally.refused == {rule: 1}
 
 
@@ -194,7 +194,7 @@ def test_a_site_has_a_budget_of_requisites_a_day() -> None:
         sim.handle(UrlsAdmitted(at=sim.now, site=Site("a.test"), via="1@x", urls=tuple(found)))
         sim.run(until=sim.now + 86400.0)
         assert len([*visited.everything()]) == count
-    (tally,) = [one.tally for one in sim.shares() if one.tally.hazards]
+    (tally,) = [one.tally.row for one in sim.shares() if one.tally.row.hazards]
     assert tally.hazards["trap_requisites"] == 2 and not tally.refused and not tally.admitted
 
 
@@ -231,8 +231,8 @@ def test_trap_has_bounded_rows(rule: Hazard) -> None:
     assert site and site.of(DEFAULT_CRAWL).refused == {rule: len(found) + 1 - taken}
     assert count_rows(sim, "urls") == taken + MAX_REFUSED_ROWS
     assert count_rows(sim, "hosts") == site.hosts <= 2
-    tallies = [one.tally.refused for one in sim.shares()]
-    assert sum(refused[rule] for refused in tallies) == site.of(DEFAULT_CRAWL).refused[rule]
+    tallies = [one.tally.row.refused for one in sim.shares()]
+    assert sum(refused.get(rule, 0) for refused in tallies) == site.of(DEFAULT_CRAWL).refused[rule]
 
 
 def test_each_url_beyond_depth_has_a_row() -> None:

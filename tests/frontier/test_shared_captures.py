@@ -81,7 +81,7 @@ def test_shared_visits_cost_the_host_nothing_and_count_for_the_crawl() -> None:
     assert row and row.totals.visits == len(PAGES) + 2  # with robots.txt and /b
     assert row.totals.pages == 2 * len(PAGES) + 1
     assert row.of("b").used <= row.of(DEFAULT_CRAWL).used, "shares are not charged, either"
-    assert sim.share(Site("a.test"), "b").tally.pages == len(PAGES) + 1
+    assert sim.share(Site("a.test"), "b").tally.row.pages == len(PAGES) + 1
 
 
 def test_report_states_how_many_pages_were_taken_from_other_crawls() -> None:

@@ -46,7 +46,7 @@ def test_examples_come_from_visits_hosts_and_urls(opened: Opened) -> None:
     progress = Progress(
         outcomes=Counter(page=1, gone=2, server_error=1, host_down=1),
         hazards=Counter(trap_depth=4, non_web_link=2, soft_404=1),
-        latest=[(f"{HOST}/missing", "gone"), (f"{HOST}/", "page")],
+        latest=((f"{HOST}/missing", "gone"), (f"{HOST}/", "page")),
     )
     down = HostRow(
         Site("b.example"),

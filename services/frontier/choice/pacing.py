@@ -97,7 +97,7 @@ class Pacing:
         left = None
         if crawl.max_pages:
             partitions = [*self._partitions.read_crawl(crawl.crawl)]
-            pages = sum(share.tally.pages for _, share in partitions)
+            pages = sum(share.tally.row.pages for _, share in partitions)
             outstanding = sum(one.bench.outstanding[crawl.crawl] for one, _ in partitions)
             left = pages_left(crawl, pages, outstanding)
         return CrawlInputs(crawl, left, self._speed, self._refresh_at, self.is_paused)
@@ -155,8 +155,8 @@ class Pacing:
 
     def _count_visits(self) -> None:
         """Count the visits to the claimed partitions until now, by the totals of all crawls."""
-        tallies = [share.tally for share in self._partitions.shares()]
-        self._visits = sum(tally.outcomes.total() for tally in tallies)
+        tallies = [share.tally.row for share in self._partitions.shares()]
+        self._visits = sum(sum(tally.outcomes.values()) for tally in tallies)
         self._received = sum(tally.received for tally in tallies)
         self._counted = self._partitions.numbers
 

@@ -69,8 +69,9 @@ from services.frontier.tables.hosts import (
 )
 from services.frontier.tables.partitions import PartitionRow, partition_key
 from services.frontier.tables.plans import DueRow
+from services.frontier.tables.totals import Counted, count
 from services.frontier.tables.urls import QueuedUrl
-from services.frontier.totals.tally import SharedTally, Tally
+from services.frontier.totals.tally import PartitionTallyRow, Tally
 
 PARTS = "parts"
 """The key of a site's entry in the calendar, after its name."""
@@ -121,7 +122,8 @@ class Partition:
         self.overrides = overrides
         self.sites = Sites(store, overrides, self._caches.sites)
         self.calendar = Calendar(store.table(DueRow), HOSTS, stored.due, now)
-        self.tally = SharedTally(self.key, store)
+        self._totals = Counted(store.table(PartitionTallyRow), PartitionTallyRow(self.key))
+        self.tally = self._totals.row
         self._removed = removed
         self.dropped = set[str]()
         """Removed crawls without rows in this partition. Nothing is stored about them."""
@@ -221,7 +223,7 @@ class Partition:
         self.tally.next_due_at = self.calendar.next_entry()
         if self.calendar.due() is None:
             self.tally.due_count = 0  # After a crash between two writes, a wait may count twice.
-        self.tally.write()
+        self._totals.write()
 
     # Hosts, in memory or in the store.
 
@@ -387,7 +389,7 @@ class Partition:
             self.tally.record_condition(row, before if host.stored else None)
         for crawl, own in row.crawls.items():
             if own is not (before_update := host.row.of(crawl)):
-                self.share(crawl).tally.queued += own.queued_urls - before_update.queued_urls
+                self.share(crawl).tally.row.queued += own.queued_urls - before_update.queued_urls
         self._host_rows.put(row, last=row.host in self._hosts_without_queues)
         for crawl in row.crawls.keys() - (host.row.crawls.keys() if host.stored else ()):
             if self.share(crawl).sites.count_host(row.site, at_site):
@@ -576,7 +578,7 @@ class Partition:
         self._host_rows.erase(row.site, row.host)
         self._caches.hosts.remove(row.host)
         self._caches.robots.remove(row.host)
-        self.tally.conditions[row.condition] -= 1
+        count(self.tally.conditions, row.condition, -1)
         leaving = [*row.crawls]
         if (others := self.sites.hosts(row.site) - 1) < 1:
             # After a crash, the site may have counted this erasure before.

@@ -38,6 +38,7 @@ from services.frontier.tables.hosts import HostRow, ListedHost
 from services.frontier.tables.ordering import BREADTH, Strategy, request_number, strategy_row
 from services.frontier.tables.partitions import PartitionRow, partition_key
 from services.frontier.tables.plans import DueRow, PartitionPlansRow
+from services.frontier.tables.totals import merge
 from services.frontier.totals.daily import DailyTallyRow, HazardExamplesRow, day_of
 from services.frontier.totals.tally import PartitionTallyRow, RevisitTotals, TallyRow
 
@@ -295,10 +296,10 @@ class Gauges:
             self._numbers, changed = self._partitions.numbers, {*crawls}
         for crawl in changed.intersection(crawls):
             found = [*self._partitions.read_crawl(crawl)]
-            self._queued[crawl] = sum(share.tally.queued for _, share in found)
-            self._totals[crawl] = totals = RevisitTotals()
-            for _, share in found:
-                totals.add(share.plans.row, share.plans.crawl)
+            self._queued[crawl] = sum(share.tally.row.queued for _, share in found)
+            plans = [share.plans for _, share in found]
+            of_partitions = (RevisitTotals.of(one.row, one.crawl) for one in plans)
+            self._totals[crawl] = merge(RevisitTotals(), *of_partitions)
         shared = [partition.tally for partition in self._partitions]
         loaded = Counter[str]()
         for partition in self._partitions:
@@ -306,7 +307,7 @@ class Gauges:
         set_gauges("gossamer_hosts_loaded", {crawl: loaded[crawl] for crawl in crawls})
         set_gauges("gossamer_urls_queued", {crawl: self._queued[crawl] for crawl in crawls})
         for condition in Condition:
-            hosts = sum(tally.conditions[condition] for tally in shared)
+            hosts = sum(tally.conditions.get(condition, 0) for tally in shared)
             set_gauge("gossamer_hosts", hosts, condition=condition)
         set_age_gauge("gossamer_oldest_order_seconds", self._oldest_order_at())
         if changed:

@@ -16,13 +16,14 @@ between the two writes, the bucket must still be found.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 from msgspec.structs import replace
 
 from gossamer.log import key_group_of
 from gossamer.store import ColumnGroup, Partition, R, Row, Sort, Table
 from gossamer.web.url import Site
+from services.frontier.tables.totals import MAX, Portion, Rule
 
 PAGE_SIZE = 500
 """Rows of one read. The calendar's rows have two nulls each, and Cassandra warns at a read of more
@@ -40,11 +41,24 @@ class BucketEnds(ColumnGroup, frozen=True):
     """Rows that were appended to the tail bucket."""
 
 
+def _merge_numbers(numbers: Iterable[Iterable[int]]) -> tuple[int, ...]:
+    return tuple(sorted({one for some in numbers for one in some}))
+
+
+def _divide_groups(groups: Iterable[int], nothing: object, part: Portion) -> tuple[int, ...]:
+    return tuple(group for group in groups if group in part.groups)
+
+
+GROUPS = Rule(_merge_numbers, _divide_groups)
+"""The rule of the key groups of rows. The rows do not name a partition."""
+BUCKETS = Rule(_merge_numbers, MAX.divide)
+
+
 class BucketList(ColumnGroup, frozen=True):
     """The buckets that may have rows."""
 
-    buckets: tuple[int, ...] = ()
-    groups: tuple[int, ...] = ()
+    buckets: Annotated[tuple[int, ...], BUCKETS] = ()
+    groups: Annotated[tuple[int, ...], GROUPS] = ()
     """The key groups of the rows' sites."""
 
 
@@ -65,12 +79,19 @@ def merge_ranges(ranges: Iterable[BucketRange]) -> BucketRange:
     found = [one for one in ranges if one != NO_BUCKETS]
     if not found:
         return NO_BUCKETS
-    groups = {group for one in found for group in one.groups}
     return BucketRange(
         min(one.first or 0 for one in found),
         max(one.last or 0 for one in found),
-        tuple(sorted(groups)),
+        _merge_numbers(one.groups for one in found),
     )
+
+
+def _divide_range(found: BucketRange, nothing: BucketRange, part: Portion) -> BucketRange:
+    groups = _divide_groups(found.groups, (), part)
+    return replace(found, groups=groups) if groups else nothing
+
+
+RANGE = Rule(merge_ranges, _divide_range)
 
 
 E = TypeVar("E", bound=BucketEnds)

@@ -13,13 +13,14 @@ so a verdict may be one point later than its visit.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from msgspec import Struct
 
 from gossamer.events import PageDeduplicated, Verdict
 from gossamer.events.outcomes import GONE_VERDICTS
 from gossamer.policies import GOOD_SCORE
+from services.frontier.tables.totals import MAX, SUM, merge
 
 MAX_POINTS = 64
 MIN_VISITS = 100
@@ -39,7 +40,7 @@ def has_new_text(event: PageDeduplicated) -> bool:
 class HarvestPoint(Struct, frozen=True, array_like=True):
     """A part of the harvest curve. The numbers are of this part alone."""
 
-    until: float = 0.0
+    until: Annotated[float, MAX] = 0.0
     """Epoch seconds of the newest visit, verdict or admission in this part."""
     visits: int = 0
     """Visits that ended, of any purpose and outcome."""
@@ -51,17 +52,6 @@ class HarvestPoint(Struct, frozen=True, array_like=True):
     """Pages with a new text and a score of at least 0.5."""
     found: int = 0
     """Admitted URLs that were found as a link on a page."""
-
-    def plus(self, other: "HarvestPoint") -> "HarvestPoint":
-        """Return this part and the *other* one as one part."""
-        return HarvestPoint(
-            max(self.until, other.until),
-            self.visits + other.visits,
-            self.first_visits + other.first_visits,
-            self.new + other.new,
-            self.good + other.good,
-            self.found + other.found,
-        )
 
 
 class Harvest:
@@ -103,7 +93,7 @@ class Harvest:
         if not points:
             points.append(counted)
         elif not counted.visits or points[-1].visits < max(1, points[0].visits):
-            points[-1] = points[-1].plus(counted)
+            points[-1] = merge(points[-1], counted)
         else:
             if len(points) == MAX_POINTS:
                 points[:] = shorten(points, MAX_POINTS // 2)
@@ -116,13 +106,13 @@ def shorten(points: Sequence[HarvestPoint], limit: int) -> list[HarvestPoint]:
     merged = list[HarvestPoint]()
     for point in points:
         if merged and (merged[-1].visits + point.visits <= size or not point.visits):
-            merged[-1] = merged[-1].plus(point)
+            merged[-1] = merge(merged[-1], point)
         else:
             merged.append(point)
     # Points of unequal sizes may not fit.
     while len(merged) > limit:
         pairs = [merged[at : at + 2] for at in range(0, len(merged), 2)]
-        merged = [pair[0].plus(pair[1]) if len(pair) > 1 else pair[0] for pair in pairs]
+        merged = [merge(*pair) for pair in pairs]
     return merged
 
 
@@ -133,6 +123,9 @@ def merge_curves(curves: Iterable[Sequence[HarvestPoint]]) -> tuple[HarvestPoint
         return tuple(found[0])
     points = sorted((one for curve in found for one in curve), key=lambda point: point.until)
     return tuple(shorten(points, MAX_POINTS)) if points else ()
+
+
+CURVE = SUM._replace(merge=merge_curves)
 
 
 class HarvestRates(NamedTuple):

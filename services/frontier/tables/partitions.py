@@ -1,9 +1,12 @@
 """The row of a partition: where its directories, its calendar and its parked URLs begin and end."""
 
+from typing import Annotated
+
 from msgspec import field
 
 from gossamer.store import Row
-from services.frontier.tables.bucketed_log import BucketList, BucketRange
+from services.frontier.tables.bucketed_log import GROUPS, RANGE, BucketList, BucketRange
+from services.frontier.tables.totals import EACH
 
 
 def partition_key(number: int, partitions: int) -> str:
@@ -27,9 +30,9 @@ class PartitionRow(Row, frozen=True):
     partition_key = "partition"
 
     partition: str
-    directories: dict[str, BucketList] = field(default_factory=dict)
+    directories: Annotated[dict[str, BucketList], EACH] = field(default_factory=dict)
     """Crawl → the buckets of its directory."""
-    due: BucketRange = BucketRange()
+    due: Annotated[BucketRange, RANGE] = BucketRange()
     """The buckets of the calendar of retries and of hosts that back off."""
-    parked: tuple[int, ...] = ()
+    parked: Annotated[tuple[int, ...], GROUPS] = ()
     """The key groups with parked URLs."""

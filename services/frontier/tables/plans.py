@@ -1,11 +1,14 @@
 """The rows of planned visits, of the calendar, and of the plans that a crawl has in a partition."""
 
+from typing import Annotated
+
 from msgspec import field
 
 from gossamer.store import Row
 from gossamer.web.url import HostKey, Site
 from gossamer.web.validators import NO_VALIDATORS, Validators
-from services.frontier.tables.bucketed_log import BucketRange
+from services.frontier.tables.bucketed_log import RANGE, BucketRange
+from services.frontier.tables.totals import DIVIDED, MAX, MIN, OWN
 from services.frontier.tables.urls import BUCKETS, Origin, UrlRow
 
 
@@ -103,25 +106,25 @@ class PartitionPlansRow(Row, frozen=True):
 
     crawl: str
     partition: str
-    policy: str = "none"
+    policy: Annotated[str, OWN] = "none"
     """The policy of all plans, except those in the calendar `moving`."""
-    generation: int = 0
+    generation: Annotated[int, MAX] = 0
     """The number of policy changes. Each starts a new calendar of revisits."""
-    revisits: BucketRange = BucketRange()
+    revisits: Annotated[BucketRange, RANGE] = BucketRange()
     """The buckets of the calendar of revisits."""
-    moving: BucketRange = BucketRange()
+    moving: Annotated[BucketRange, RANGE] = BucketRange()
     """The buckets of the former policy's calendar, until all pages in it are planned again."""
-    first_visits: BucketRange = BucketRange()
+    first_visits: Annotated[BucketRange, RANGE] = BucketRange()
     """The buckets of the calendar of first visits that wait for the budget."""
-    waiting: int = 0
+    waiting: Annotated[int, DIVIDED] = 0
     """First visits that wait for the budget. A crash may count some twice."""
-    planned: int = 0
+    planned: Annotated[int, DIVIDED] = 0
     """URLs with a plan. A crash may count a few twice."""
-    next_at: float | None = None
+    next_at: Annotated[float | None, MIN] = None
     """When the next planned visit is due; null if not within the hour."""
     spent: dict[str, int] = field(default_factory=dict)
     """Basis of a revisit (`services.frontier.revisit.Basis`) → ordered visits."""
-    distrusted_hosts: int = 0
+    distrusted_hosts: Annotated[int, DIVIDED] = 0
     """Hosts whose validators are distrusted, and not sent back any more."""
-    statistics: bytes = b""
+    statistics: Annotated[bytes, OWN] = b""
     """The revisit policies' state of the crawl, as `services.frontier.revisit` packs it."""

@@ -6,13 +6,12 @@ meets, so that the sums count it once, too. A site is *productive* while most of
 new texts: URLs that a limit stops there were probably worth a visit.
 """
 
-from collections import Counter
 from collections.abc import Collection, Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
 from msgspec import field
-from msgspec.structs import astuple, replace
+from msgspec.structs import replace
 
 from gossamer.erasures import is_about
 from gossamer.events import (
@@ -28,6 +27,7 @@ from gossamer.store import ColumnGroup, Row, Store
 from gossamer.web.url import Site
 from services.frontier.revisit import CrawlState
 from services.frontier.tables.harvest import has_new_text
+from services.frontier.tables.totals import Counted, Totals, add, count, pick
 
 
 class Downloads(NamedTuple):
@@ -77,7 +77,7 @@ class FreshnessSums(ColumnGroup, frozen=True):
     """The sum of weights times expected age in days."""
 
 
-class DailyTallyRow(Row, frozen=True):
+class DailyTallyRow(Totals):  # type: ignore[misc]
     """Totals of a crawl in a partition on one day, for `gossamer report`."""
 
     table = "daily_tallies"
@@ -189,72 +189,57 @@ def day_of(now: float) -> float:
     return now // DAY * DAY
 
 
-class DailyTally:
+class DailyTally(Counted[DailyTallyRow]):
     """The totals of the present day, and the examples of hazards."""
 
     def __init__(self, crawl: str, partition: str, store: Store, now: float) -> None:
-        self._rows, self._example_rows = store.table(DailyTallyRow), store.table(HazardExamplesRow)
+        self._example_rows = store.table(HazardExamplesRow)
         self._keys = crawl, partition
         self._examples = {row.hazard: row for row in self._example_rows.scan(self._keys)}
         self._now, self.is_closed = now, False
         """`is_closed`: whether nothing is stored any more, because the crawl is removed."""
-        self._load(day_of(now))
-
-    def _load(self, at: float) -> None:
-        row = self._rows.get(self._keys, at) or DailyTallyRow(*self._keys, at)
-        self._row, self._is_changed = row, False
-        self.admitted, self.sites, self.visits = row.admitted, row.sites, row.visits
-        self.pages, self.shared, self.new_texts = row.pages, row.shared, row.new_texts
-        self.refused, self.verdicts = Counter(row.refused), Counter(row.verdicts)
-        self.statuses, self.types = dict(row.statuses), dict(row.types)
-        self.requisites = row.requisites
-        self.hazards, self.seconds = dict(row.hazards), dict(row.seconds)
-        self.freshness = row.freshness
+        super().__init__(store.table(DailyTallyRow), DailyTallyRow(*self._keys, day_of(now)))
 
     def open_day(self, now: float) -> None:
         """Count what follows on the day of *now*."""
         self._now = now
-        if not 0 <= now - self._row.at < DAY:
+        if not 0 <= now - self.row.at < DAY:
             self.write()
-            self._load(day_of(now))
+            super().__init__(self._table, DailyTallyRow(*self._keys, day_of(now)))
 
     def count_admitted(self, urls: int) -> None:
         """Count *urls* that were admitted."""
-        self.admitted += urls
-        self._is_changed = True
+        self.row.admitted += urls
 
     def count_refused(self, rule: Hazard) -> None:
         """Count a URL that *rule* refuses."""
-        self.refused[rule] += 1
-        self._is_changed = True
+        count(self.row.refused, rule, 1)
 
     def count_site(self) -> None:
         """Count a site with its first URL."""
-        self.sites += 1
-        self._is_changed = True
+        self.row.sites += 1
 
     def count_visit(self, event: VisitEnded) -> None:
         """Count a visit that ended: its response, and the time that it took. A shared visit is a
         page without a response."""
-        self._is_changed = True
         if event.visit.shared:
-            self.pages += 1
-            self.shared += 1
+            self.row.pages += 1
+            self.row.shared += 1
             return
         if event.visit.purpose is Purpose.REQUISITE:
             if event.started_at:
-                self.requisites = _sum_downloads(self.requisites, Downloads(1, event.received))
+                self.row.requisites = add(self.row.requisites, Downloads(1, event.received))
             return
         if event.started_at:
-            self.visits += 1
+            self.row.visits += 1
             self._add_seconds(Stage.VISIT, event.took)
         if event.status or event.started_at or OUTCOMES[event.outcome].health.is_failing:
             name = str(event.status or event.outcome)
-            _add_download(self.statuses, name, event.received, MAX_STATUSES)
-        self.pages += event.outcome is Outcome.PAGE and event.visit.purpose is Purpose.PAGE
+            _add_download(self.row.statuses, name, event.received, MAX_STATUSES)
+        self.row.pages += event.outcome is Outcome.PAGE and event.visit.purpose is Purpose.PAGE
         if event.content_type and event.visit.purpose.is_read:
             name = event.content_type if len(event.content_type) <= MAX_TYPE_LENGTH else OTHER
-            _add_download(self.types, name, event.received, MAX_TYPES)
+            _add_download(self.row.types, name, event.received, MAX_TYPES)
         timing = event.timing
         self._add_seconds(Stage.DNS, timing.dns)
         self._add_seconds(Stage.LIMITED, timing.limited)
@@ -264,16 +249,14 @@ class DailyTally:
 
     def count_verdict(self, event: PageDeduplicated) -> None:
         """Count a verdict, and the time that led to it."""
-        self._is_changed = True
-        self.verdicts[event.verdict] += 1
+        count(self.row.verdicts, event.verdict, 1)
         is_page = event.visit.purpose is Purpose.PAGE
-        self.new_texts += is_page and has_new_text(event)
+        self.row.new_texts += is_page and has_new_text(event)
         self._add_seconds(Stage.PARSE, event.parse_seconds)
         self._add_seconds(Stage.DEDUP, event.dedup_seconds)
 
     def count_delay(self, seconds: float) -> None:
         """Count the *seconds* that a host with more URLs waits for its courtesy delay."""
-        self._is_changed = True
         self._add_seconds(Stage.DELAY, seconds)
 
     def count_hazards(
@@ -287,13 +270,8 @@ class DailyTally:
         """Count the *hazards* that *url* met. The site meets the hazards *first* for the first
         time; *productive*: most of its last pages had new texts."""
         for name in hazards:
-            self._is_changed = True
-            before = self.hazards.get(name, HazardCount())
-            self.hazards[name] = before._replace(
-                urls=before.urls + 1,
-                sites=before.sites + (name in first),
-                productive_urls=before.productive_urls + productive,
-            )
+            met = HazardCount(urls=1, sites=int(name in first), productive_urls=int(productive))
+            count(self.row.hazards, name, met)
             self.add_example(name, HazardExample(url, site))
 
     def count_parked(self, hazard: Hazard, links: int, first: bool, productive: bool) -> None:
@@ -301,23 +279,17 @@ class DailyTally:
 
         *first* and *productive* are as in `count_hazards`.
         """
-        self._is_changed = True
-        before = self.hazards.get(hazard, HazardCount())
-        self.hazards[hazard] = before._replace(
-            sites=before.sites + first,
-            links=before.links + links,
-            productive_links=before.productive_links + links * productive,
-        )
+        met = HazardCount(sites=int(first), links=links, productive_links=links * productive)
+        count(self.row.hazards, hazard, met)
 
     def set_freshness(self, crawl: CrawlState, planned: int) -> None:
-        """Note the present state of the *crawl*, with *planned* URLs, for the next count."""
-        self.freshness = FreshnessSums(
-            planned, crawl.pages, crawl.unseen, crawl.weights, crawl.fresh, crawl.age
-        )
+        """Note the present state of the *crawl*, with *planned* URLs, if anything was counted."""
+        if self.has_changed:
+            self.row.freshness = pick(FreshnessSums, crawl, planned=planned)
 
     def _add_seconds(self, stage: Stage, seconds: float) -> None:
         if seconds:
-            self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
+            count(self.row.seconds, stage, seconds)
 
     def add_example(self, hazard: str, example: HazardExample) -> None:
         """Add *example* if there is space, or if it is of another site than the examples. Once a
@@ -351,33 +323,13 @@ class DailyTally:
 
     def drop(self) -> None:
         """Drop the rows of all days, and all examples."""
-        self._rows.drop(self._keys)
+        super().drop()
         self._example_rows.drop(self._keys)
 
     def write(self) -> None:
         """Put the totals of the day into the store if they have changed."""
-        if self._is_changed and not self.is_closed:
-            self._is_changed = False
-            self._rows.put(
-                DailyTallyRow(
-                    *self._keys,
-                    self._row.at,
-                    admitted=self.admitted,
-                    refused=dict(self.refused),
-                    sites=self.sites,
-                    visits=self.visits,
-                    pages=self.pages,
-                    shared=self.shared,
-                    statuses=dict(self.statuses),
-                    types=dict(self.types),
-                    requisites=self.requisites,
-                    verdicts=dict(self.verdicts),
-                    new_texts=self.new_texts,
-                    hazards=dict(self.hazards),
-                    seconds=dict(self.seconds),
-                    freshness=self.freshness,
-                )
-            )
+        if not self.is_closed:
+            super().write()
 
 
 def _add_download(
@@ -385,12 +337,7 @@ def _add_download(
 ) -> None:
     if name not in downloads and len(downloads) >= max_names:
         name = OTHER
-    before = downloads.get(name, Downloads())
-    downloads[name] = _sum_downloads(before, Downloads(1, received))
-
-
-def _sum_downloads(first: Downloads, second: Downloads) -> Downloads:
-    return Downloads(first.responses + second.responses, first.received + second.received)
+    count(downloads, name, Downloads(1, received))
 
 
 def scan_days(store: Store, crawl: str, partition: str, since: float = 0.0) -> list[DailyTallyRow]:
@@ -400,53 +347,3 @@ def scan_days(store: Store, crawl: str, partition: str, since: float = 0.0) -> l
         rows += more
         after = more[-1].at
     return [row for row in rows if row.at >= since]
-
-
-def add_days(first: DailyTallyRow, second: DailyTallyRow) -> DailyTallyRow:
-    """Return the sums of two rows, with the keys of *first*."""
-    return replace(
-        first,
-        admitted=first.admitted + second.admitted,
-        refused=dict(Counter(first.refused) + Counter(second.refused)),
-        sites=first.sites + second.sites,
-        visits=first.visits + second.visits,
-        pages=first.pages + second.pages,
-        shared=first.shared + second.shared,
-        statuses=_add_downloads(first.statuses, second.statuses),
-        types=_add_downloads(first.types, second.types),
-        requisites=_sum_downloads(first.requisites, second.requisites),
-        verdicts=dict(Counter(first.verdicts) + Counter(second.verdicts)),
-        new_texts=first.new_texts + second.new_texts,
-        hazards={
-            name: HazardCount(
-                *map(
-                    sum,
-                    zip(
-                        first.hazards.get(name, HazardCount()),
-                        second.hazards.get(name, HazardCount()),
-                        strict=True,
-                    ),
-                )
-            )
-            for name in {**first.hazards, **second.hazards}
-        },
-        seconds={
-            stage: first.seconds.get(stage, 0.0) + second.seconds.get(stage, 0.0)
-            for stage in {**first.seconds, **second.seconds}
-        },
-        freshness=add_freshness(first.freshness, second.freshness),
-    )
-
-
-def add_freshness(first: FreshnessSums, second: FreshnessSums) -> FreshnessSums:
-    """Return the sums of two partitions."""
-    return FreshnessSums(*map(sum, zip(astuple(first), astuple(second), strict=True)))
-
-
-def _add_downloads(
-    first: dict[str, Downloads], second: dict[str, Downloads]
-) -> dict[str, Downloads]:
-    return {
-        name: _sum_downloads(first.get(name, Downloads()), second.get(name, Downloads()))
-        for name in {**first, **second}
-    }

@@ -1,15 +1,14 @@
-"""The totals of a partition: of each crawl (`Tally`), of what the crawls share (`SharedTally`), and
-of plans (`RevisitTotals`).
+"""The totals of a partition: of each crawl (`Tally`), of what the crawls share
+(`PartitionTallyRow`), and of plans (`RevisitTotals`).
 
 Totals are written together with the hosts, so that no crash makes them wrong. People and metrics
 read them from the store, summed over all partitions.
 """
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from typing import Annotated
 
-import msgspec
+from msgspec import Struct, field
 
 from gossamer.erasures import is_about
 from gossamer.events import (
@@ -23,22 +22,36 @@ from gossamer.events import (
 from gossamer.events.hazards import Hazard, hazards_of
 from gossamer.events.outcomes import FAILURES, GONE_VERDICTS, OUTCOMES, Fate, Wait
 from gossamer.policies import NEVER
-from gossamer.store import Row, Store
+from gossamer.store import Store
 from gossamer.web.url import HostKey, Site
 from services.frontier import revisit
 from services.frontier.revisit import CrawlState
 from services.frontier.tables.conditions import Condition
-from services.frontier.tables.harvest import Harvest, HarvestPoint
+from services.frontier.tables.harvest import CURVE, Harvest, HarvestPoint
 from services.frontier.tables.hosts import (
     AppliedRecords,
     HostRow,
     OffsetAndTime,
 )
 from services.frontier.tables.plans import PartitionPlansRow
+from services.frontier.tables.totals import (
+    DIVIDED,
+    MAX,
+    MIN,
+    OWN,
+    Counted,
+    Totals,
+    count,
+    listed,
+    pick,
+)
 from services.frontier.totals.daily import DailyTally
 
+MAX_LISTED = 10
+"""The length of the lists of hosts and visits."""
 
-class TallyRow(Row, frozen=True):
+
+class TallyRow(Totals):  # type: ignore[misc]
     """Totals of a crawl in a partition since the crawl's beginning, for report and live view."""
 
     table = "tallies"
@@ -48,30 +61,38 @@ class TallyRow(Row, frozen=True):
     crawl: str
     partition: str
     admitted: int = 0
-    queued: int = 0
+    """URLs that were admitted."""
+    queued: Annotated[int, DIVIDED] = 0
+    """URLs in the queues of hosts."""
     pages: int = 0
+    """Visits that ended with a page."""
     received: int = 0
-    outcomes: dict[str, int] = msgspec.field(default_factory=dict)
-    refused: dict[str, int] = msgspec.field(default_factory=dict)
-    verdicts: dict[str, int] = msgspec.field(default_factory=dict)
-    hazards: dict[str, int] = msgspec.field(default_factory=dict)
-    parked: dict[str, int] = msgspec.field(default_factory=dict)
+    """Bytes of bodies, as received."""
+    outcomes: dict[str, int] = field(default_factory=dict)
+    """Outcome, or label of a purpose (`LABELS`) → visits."""
+    refused: dict[str, int] = field(default_factory=dict)
+    """Rule → URLs that it refused."""
+    verdicts: dict[str, int] = field(default_factory=dict)
+    """Verdict → pages."""
+    hazards: dict[str, int] = field(default_factory=dict)
+    """Hazard → URLs that met it."""
+    parked: dict[str, int] = field(default_factory=dict)
     """Rule → URLs that are parked now because of it, about: in a part of a site, or over a budget.
     In some partitions it may be below 0, after a change of their number."""
-    latest: tuple[tuple[str, str], ...] = ()
+    latest: Annotated[tuple[tuple[str, str], ...], listed(0, MAX_LISTED)] = ()
     """The last few visits: URL and outcome."""
-    failed_urls: dict[str, str] = msgspec.field(default_factory=dict)
+    failed_urls: Annotated[dict[str, str], listed(1)] = field(default_factory=dict)
     """Outcome → the last URL that finished with this failure, after its retries."""
-    hours: dict[str, tuple[int, int, int]] = msgspec.field(default_factory=dict)
+    hours: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     """Hour since 1970 → pages fetched in it that were new, changed, unchanged; the last 24 hours.
     """
-    harvest: tuple[HarvestPoint, ...] = ()
+    harvest: Annotated[tuple[HarvestPoint, ...], CURVE] = ()
     """The harvest curve: what the visits have brought, over time. At most 64 points."""
-    applied_verdicts: AppliedRecords = AppliedRecords()
+    applied_verdicts: Annotated[AppliedRecords, OWN] = AppliedRecords()
     """The records of `pages.deduplicated` that are in the totals: verdicts and parked links."""
 
 
-class PartitionTallyRow(Row, frozen=True):
+class PartitionTallyRow(Totals):  # type: ignore[misc]
     """Totals of a partition that its crawls share: its hosts, its orders, and its scheduled
     waits."""
 
@@ -80,65 +101,35 @@ class PartitionTallyRow(Row, frozen=True):
     decides = True
 
     partition: str
-    last_number: int = 0
+    last_number: Annotated[int, MAX] = 0
     """The largest request number that was given out. Request numbers grow, whatever the clock does.
     """
-    orders: int = 0
+    orders: Annotated[int, MAX] = 0
     """Orders that were made; the number of the last one is in its id."""
-    orders_before_claim: int = 0
+    orders_before_claim: Annotated[int, OWN] = 0
     """Orders that were made before the newest claim on the partition."""
-    conditions: dict[str, int] = msgspec.field(default_factory=dict)
+    conditions: Annotated[dict[str, int], DIVIDED] = field(default_factory=dict)
     """Condition → number of hosts."""
-    slowest: dict[str, float] = msgspec.field(default_factory=dict)
+    slowest: Annotated[dict[str, float], listed(0)] = field(default_factory=dict)
     """Host → its longest visit, in seconds; the slowest few hosts."""
-    largest: dict[str, float] = msgspec.field(default_factory=dict)
+    largest: Annotated[dict[str, float], listed(0)] = field(default_factory=dict)
     """Host → bytes received; the largest few hosts."""
-    next_due_at: float | None = None
+    next_due_at: Annotated[float | None, MIN] = None
     """When the next URL or host is due; null if not within the hour."""
-    due_count: int = 0
+    due_count: Annotated[int, DIVIDED] = 0
     """URLs and hosts that wait for a time."""
-    sent: dict[str, int] = msgspec.field(default_factory=dict)
+    sent: Annotated[dict[str, int], OWN] = field(default_factory=dict)
     """Partition of `visits.ordered` → unanswered orders of this partition's sites there; empty with
     one fetcher."""
-    checked_out: dict[HostKey, Site] = msgspec.field(default_factory=dict)
+    checked_out: Annotated[dict[HostKey, Site], listed(0)] = field(default_factory=dict)
     """Host → site, of all checked-out hosts. A frontier that takes the partition over loads these
     hosts before it makes orders."""
-
-
-MAX_LISTED = 10
-"""The length of the lists of hosts and visits."""
-LABELS = {
-    Purpose.ROBOTS: "robots.txt",
-    Purpose.PROBE: "probe",
-    Purpose.USAGE: "usage file",
-    Purpose.USUAL_SITEMAP: "usual sitemap",
-    Purpose.REQUISITE: "requisite",
-}
-"""Purpose → the label under which its visits are counted, unless their outcome is a failure."""
-HOURS = 24
-"""Hours for which pages are counted by the hour."""
-
-
-class SharedTally:
-    """The totals of a partition that its crawls share, written once per advance if they changed."""
-
-    def __init__(self, partition: str, store: Store) -> None:
-        self._rows = store.table(PartitionTallyRow)
-        self._row = row = self._rows.get(partition) or PartitionTallyRow(partition)
-        self.last_number, self.orders = row.last_number, row.orders
-        self.orders_before_claim = row.orders_before_claim
-        self.conditions = Counter(row.conditions)
-        self.slowest, self.largest = dict(row.slowest), dict(row.largest)
-        self.next_due_at, self.due_count = row.next_due_at, row.due_count
-        self.sent, self.checked_out = dict(row.sent), dict(row.checked_out)
-        """`sent`: partition → unanswered orders, from `Partition.report_orders`; `checked_out`:
-        host → site, of all checked-out hosts."""
 
     def record_condition(self, row: HostRow, before: Condition | None) -> None:
         """Count a change of condition; *before*: the former condition, or None for a new host."""
         if before is not None:
-            self.conditions[before] -= 1
-        self.conditions[row.condition] += 1
+            count(self.conditions, before, -1)
+        count(self.conditions, row.condition, 1)
         if row.condition is Condition.CHECKED_OUT:
             self.checked_out[row.host] = row.site
         else:
@@ -156,46 +147,30 @@ class SharedTally:
                 del values[host]
             values.pop(target, None)
 
-    def write(self) -> None:
-        """Put the totals into the store if they have changed."""
-        row = PartitionTallyRow(
-            partition=self._row.partition,
-            last_number=self.last_number,
-            orders=self.orders,
-            orders_before_claim=self.orders_before_claim,
-            conditions=dict(self.conditions),
-            slowest=dict(self.slowest),
-            largest=dict(self.largest),
-            next_due_at=self.next_due_at,
-            due_count=self.due_count,
-            sent=dict(self.sent),
-            checked_out=dict(self.checked_out),
-        )
-        if row != self._row:
-            self._row = row
-            self._rows.put(row)
+
+LABELS = {
+    Purpose.ROBOTS: "robots.txt",
+    Purpose.PROBE: "probe",
+    Purpose.USAGE: "usage file",
+    Purpose.USUAL_SITEMAP: "usual sitemap",
+    Purpose.REQUISITE: "requisite",
+}
+"""Purpose → the label under which its visits are counted, unless their outcome is a failure."""
+HOURS = 24
+"""Hours for which pages are counted by the hour."""
 
 
-class Tally:
-    """The totals of a crawl in a partition, written once per advance if they changed."""
+class Tally(Counted[TallyRow]):
+    """The totals of a crawl in a partition, of all days and of the present one."""
 
     def __init__(self, crawl: str, partition: str, store: Store, now: float) -> None:
+        super().__init__(store.table(TallyRow), TallyRow(crawl, partition))
         self.daily = DailyTally(crawl, partition, store, now)
-        self._rows = store.table(TallyRow)
-        keys = crawl, partition
-        self._row = row = self._rows.get(keys) or TallyRow(*keys)
-        self.admitted, self.queued, self.pages = row.admitted, row.queued, row.pages
-        self.received = row.received
-        self.outcomes, self.refused = Counter(row.outcomes), Counter(row.refused)
-        self.verdicts, self.hazards = Counter(row.verdicts), Counter(row.hazards)
-        self.parked = Counter(row.parked)
-        self.latest, self.hours = list(row.latest), dict(row.hours)
-        self.failed_urls = dict(row.failed_urls)
-        self.harvest, self.applied_verdicts = Harvest(row.harvest), row.applied_verdicts
+        self.harvest = Harvest(self.row.harvest)
 
     def count_admitted(self, urls: Sequence[Discovery], now: float) -> None:
         """Count *urls* that were admitted."""
-        self.admitted += len(urls)
+        self.row.admitted += len(urls)
         # The URLs of seeds and of sitemaps have no page with a score.
         self.harvest.count_found(sum(url.score is not None for url in urls), now)
 
@@ -208,7 +183,7 @@ class Tally:
         if event.visit.purpose is not Purpose.REQUISITE:
             self.harvest.count_visit(event.at)
         page = event.outcome is Outcome.PAGE and event.visit.purpose is Purpose.PAGE
-        self.pages += page
+        self.row.pages += page
         # A failed visit to a robots.txt is counted under its outcome, or nobody would see why the
         # host is not visited.
         failed = OUTCOMES[event.outcome].wait is not Wait.NONE
@@ -217,12 +192,12 @@ class Tally:
         name = str(event.outcome)
         if not failed:
             name = LABELS.get(event.visit.purpose, name)
-        self.outcomes[name] += 1
-        self.received += event.received
+        count(self.row.outcomes, name, 1)
+        self.row.received += event.received
         hazards = hazards_of("fetcher", event.hazards)
-        self.hazards.update(hazards)
+        self._add_hazards(hazards)
         self.daily.count_visit(event)
-        self.latest = [*self.latest[1 - MAX_LISTED :], (event.visit.url, name)]
+        self.row.latest = (*self.row.latest[1 - MAX_LISTED :], (event.visit.url, name))
         return hazards
 
     def record_finished(self, event: VisitEnded) -> None:
@@ -231,21 +206,24 @@ class Tally:
         url = event.visit.url
         if not event.visit.earlier:
             self.harvest.count_first_visit(event.at)
-        self.failed_urls = {name: one for name, one in self.failed_urls.items() if one != url}
+        failed = self.row.failed_urls
+        self.row.failed_urls = {name: one for name, one in failed.items() if one != url}
         if event.outcome in FAILURES and event.visit.purpose is not Purpose.USUAL_SITEMAP:
-            self.failed_urls[str(event.outcome)] = url
+            self.row.failed_urls[str(event.outcome)] = url
 
     def count_parked(self, rule: str, urls: int) -> None:
         """Count *urls* more that *rule* has parked; below 0 for URLs that were released."""
-        self.parked[rule] += urls
+        count(self.row.parked, rule, urls)
+        if not self.row.parked[rule]:
+            del self.row.parked[rule]
 
     def begin_parked(self, record: OffsetAndTime | None) -> bool:
         """Return whether the parked links of *record* are yet to be counted, and note that they
         are. It has the topic of the verdicts."""
-        if record and self.applied_verdicts.covers(record):
+        if record and self.row.applied_verdicts.covers(record):
             return False
         if record:
-            self.applied_verdicts = self.applied_verdicts.through(record)
+            self.row.applied_verdicts = self.row.applied_verdicts.through(record)
         return True
 
     def count_verdict(
@@ -253,84 +231,64 @@ class Tally:
     ) -> set[str] | None:
         """Count a verdict; return the hazards that were counted, or None if the verdict was counted
         before, from the same *record*."""
-        if record and self.applied_verdicts.covers(record):
+        if record and self.row.applied_verdicts.covers(record):
             return None
         if record:
-            self.applied_verdicts = self.applied_verdicts.through(record)
-        self.verdicts[event.verdict] += 1
+            self.row.applied_verdicts = self.row.applied_verdicts.through(record)
+        count(self.row.verdicts, event.verdict, 1)
         self.harvest.count_verdict(event)
         self.daily.count_verdict(event)
         hazards = {*hazards_of("parser", event.hazards), *hazards_of("dedup", event.hazards)}
-        self.hazards.update(hazards)
+        self._add_hazards(hazards)
         if event.verdict not in GONE_VERDICTS and event.verdict is not Verdict.UNREADABLE:
             self._count_change(event.change, event.fetched_at or event.at)
         return hazards
 
     def _count_change(self, change: float | None, at: float) -> None:
         """Count a page fetched *at* by how much of it had changed; None for a new page."""
-        hour = str(hour_of(at))
-        new, changed, unchanged = self.hours.get(hour, (0, 0, 0))
-        if change is None:
-            new += 1
-        elif change:
-            changed += 1
-        else:
-            unchanged += 1
-        self.hours[hour] = (new, changed, unchanged)
-        while len(self.hours) > HOURS:
-            del self.hours[min(self.hours, key=int)]
+        is_new, hours = change is None, self.row.hours
+        of_page = int(is_new), int(bool(change)), int(not is_new and not change)
+        count(hours, str(hour_of(at)), of_page)
+        while len(hours) > HOURS:
+            del hours[min(hours, key=int)]
 
     def erase(self, target: str) -> None:
         """Remove the URLs of the erased *target*."""
-        self.latest = [one for one in self.latest if not is_about(one[0], target)]
-        self.failed_urls = {
-            name: url for name, url in self.failed_urls.items() if not is_about(url, target)
+        row = self.row
+        row.latest = tuple(one for one in row.latest if not is_about(one[0], target))
+        row.failed_urls = {
+            name: url for name, url in row.failed_urls.items() if not is_about(url, target)
         }
         self.daily.erase(target)
 
     def drop(self) -> None:
         """Drop the rows of the crawl in the partition."""
-        self._rows.drop((self._row.crawl, self._row.partition))
+        super().drop()
         self.daily.drop()
 
     def count_refused(self, rule: Hazard) -> list[str]:
         """Count a URL that *rule* refuses; return the hazards that were counted."""
         hazards = hazards_of("frontier", [rule])
-        self.refused[rule] += 1
-        self.hazards.update(hazards)
+        count(self.row.refused, rule, 1)
+        self._add_hazards(hazards)
         self.daily.count_refused(rule)
         return hazards
 
     def count_hazard(self, hazard: Hazard) -> list[str]:
         """Count a hazard that the frontier counts, and that refuses no URL; return it."""
         hazards = hazards_of("frontier", [hazard])
-        self.hazards.update(hazards)
+        self._add_hazards(hazards)
         return hazards
+
+    def _add_hazards(self, hazards: Iterable[str]) -> None:
+        for name in hazards:
+            count(self.row.hazards, name, 1)
 
     def write(self) -> None:
         """Put the totals into the store if they have changed."""
         self.daily.write()
-        row = TallyRow(
-            crawl=self._row.crawl,
-            partition=self._row.partition,
-            admitted=self.admitted,
-            queued=self.queued,
-            pages=self.pages,
-            received=self.received,
-            outcomes=dict(self.outcomes),
-            refused=dict(self.refused),
-            verdicts=dict(self.verdicts),
-            hazards=dict(self.hazards),
-            parked={rule: urls for rule, urls in self.parked.items() if urls},
-            latest=tuple(self.latest),
-            failed_urls=dict(self.failed_urls),
-            hours=dict(self.hours),
-            harvest=self.harvest.points,
-            applied_verdicts=self.applied_verdicts,
-        )
-        if row != self._row:
-            self._row = row
-            self._rows.put(row)
+        self.row.harvest = self.harvest.points
+        super().write()
 
 
 def _keep_largest(values: dict[str, float], host: HostKey, value: float) -> None:
@@ -345,19 +303,23 @@ def hour_of(at: float) -> int:
     return int(at // 3600)
 
 
-@dataclass
-class RevisitTotals:
-    """Sums over partitions. Begin empty, and `add` each partition."""
+ACTIVE_POLICY = OWN._replace(
+    merge=lambda policies: next((one for one in reversed(policies) if one != NEVER), NEVER)
+)
 
-    policy: str = NEVER
+
+class RevisitTotals(Struct, frozen=True):
+    """The revisits of a crawl in a partition, or in several of them merged."""
+
+    policy: Annotated[str, ACTIVE_POLICY] = NEVER
     """The active policy. During a change, the policy of at least one partition."""
     budget: float = 0.0
     """The visits a day that the crawl may make; 0 for as many as politeness allows."""
     planned: int = 0
     """The planned visits; under the policy `none`, the pages with a state."""
-    next_at: float | None = None
+    next_at: Annotated[float | None, MIN] = None
     """The time of the next planned visit; None if none is due within the hour."""
-    spent: Counter[str] = field(default_factory=Counter)
+    spent: dict[str, int] = field(default_factory=dict)
     """Basis (`services.frontier.revisit.Basis`) → the number of ordered visits."""
     distrusted_hosts: int = 0
     """The number of hosts whose validators are distrusted."""
@@ -376,24 +338,11 @@ class RevisitTotals:
     waiting: int = 0
     """The number of first visits that wait for the budget."""
 
-    def add(self, row: PartitionPlansRow, crawl: CrawlState | None = None) -> None:
-        """Add a partition; *crawl* is its decoded statistics, if available."""
+    @classmethod
+    def of(cls, row: PartitionPlansRow, crawl: CrawlState | None = None) -> "RevisitTotals":
+        """Return the totals in *row*; *crawl* is its decoded statistics, if available."""
         crawl = crawl or revisit.unpack_crawl(row.statistics)
-        if row.policy != NEVER:
-            self.policy = row.policy
-        self.budget += crawl.budget
-        self.planned += row.planned
-        self.waiting += row.waiting
-        self.spent.update(row.spent)
-        self.distrusted_hosts += row.distrusted_hosts
-        self.weights += crawl.weights
-        self.fresh += crawl.fresh
-        self.age += crawl.age
-        self.price += crawl.price * crawl.weights
-        self.pages += crawl.pages
-        self.unseen += crawl.unseen
-        if row.next_at is not None:
-            self.next_at = min(row.next_at, self.next_at or row.next_at)
+        return pick(cls, crawl, row, price=crawl.price * crawl.weights)
 
     @property
     def active(self) -> bool:
