@@ -16,9 +16,8 @@ from services.frontier.totals.daily import (
     DAY,
     DailyTallyRow,
     FreshnessSums,
-    scan_days,
 )
-from services.frontier.totals.tally import RevisitTotals
+from services.frontier.totals.tally import RevisitTotals, TallyRow, scan_days
 
 WEEK = 7 * DAY
 DEFAULT_WEEKS = 12
@@ -50,7 +49,7 @@ def read_freshness(
     """Return the days of *crawl* in the last *weeks* until *now*, the oldest first. None: the
     present time. Days on which nothing was visited are missing."""
     since = (clock.now() if now is None else now) - weeks * WEEK
-    with crawl.view(DailyTallyRow) as store:
+    with crawl.view(TallyRow, DailyTallyRow) as store:
         rows = [
             scan_days(store, crawl.id, key, since) for key in partition_keys(crawl.log.partitions)
         ]

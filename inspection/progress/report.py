@@ -33,8 +33,8 @@ from services.frontier.totals.daily import (
     HazardCount,
     HazardExamplesRow,
     Stage,
-    scan_days,
 )
+from services.frontier.totals.tally import TallyRow, scan_days
 
 STAGE_LABELS: dict[Stage, str] = {
     Stage.DNS: "DNS lookups",
@@ -230,7 +230,7 @@ def read_period(crawl: OpenCrawl, first_day: str, last_day: str) -> Report:
 
 def _read(crawl: OpenCrawl) -> tuple[list[DailyTallyRow], dict[str, tuple[str, ...]]]:
     """Return the sums of each day, the oldest first, and the examples of hazards."""
-    with crawl.view(DailyTallyRow, HazardExamplesRow) as store:
+    with crawl.view(TallyRow, DailyTallyRow, HazardExamplesRow) as store:
         partitions = partition_keys(crawl.log.partitions)
         return (
             _read_days(store, crawl.id, partitions),

@@ -18,7 +18,7 @@ from services.archive.rows import CaptureRow
 from services.fetcher.outcome import Failure, Reply
 from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.urls import VerdictRow
-from services.frontier.totals.daily import DailyTallyRow
+from services.frontier.totals.tally import TallyRow, scan_days
 from tests.archive.harness import responses
 from tests.flow.virtual import START, VirtualCrawl
 
@@ -141,7 +141,8 @@ def test_walls_are_counted_at_their_hosts(crawl: VirtualCrawl) -> None:
 
 
 def test_walls_are_counted_by_kind_in_the_report(crawl: VirtualCrawl) -> None:
-    rows = crawl._store().table(DailyTallyRow).everything()
+    totals = crawl._store().table(TallyRow).everything()
+    rows = [day for row in totals for day in scan_days(crawl._store(), row.crawl, row.partition)]
     report = make_report("walls", sorted(rows, key=lambda row: row.at), {})
     found = {one.hazard: one for one in report.hazards}
     names = ("challenged", "payment_required", "license_required")

@@ -31,7 +31,7 @@ from services.frontier.tables.plans import PartitionPlansRow
 from services.frontier.tables.sites import SiteRow, SiteWorthRow
 from services.frontier.tables.urls import QueuedUrl, UrlRow
 from services.frontier.totals.daily import DailyTallyRow
-from services.frontier.totals.tally import TallyRow
+from services.frontier.totals.tally import TallyRow, scan_days
 from tests.frontier.simulation import START, Simulation, page
 
 HOST = "http://a.test"
@@ -359,7 +359,8 @@ def test_hosts_of_a_site_are_counted_for_each_crawl(fields: dict[str, object]) -
 
 
 def daily(sim: Simulation, crawl: str) -> list[DailyTallyRow]:
-    return [row for row in sim.store.table(DailyTallyRow).everything() if row.crawl == crawl]
+    keys = [partition.key for partition in sim.partitions]
+    return [row for key in keys for row in scan_days(sim.store, crawl, key)]
 
 
 def test_verdict_wakes_a_host_at_which_each_crawl_has_waited() -> None:

@@ -27,17 +27,17 @@ from services.frontier.totals.daily import (
     MAX_STATUSES,
     MAX_TYPES,
     OTHER,
-    DailyTally,
     DailyTallyRow,
     Downloads,
+    FreshnessSums,
     HazardCount,
     HazardExample,
     HazardExamplesRow,
     Stage,
     is_productive,
     note_page,
-    scan_days,
 )
+from services.frontier.totals.tally import Tally, TallyRow, scan_days
 
 PARTITION = "0/4"
 KEYS = DEFAULT_CRAWL, PARTITION
@@ -52,8 +52,8 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     database.close()
 
 
-def open_tally(store: SqliteStore, now: float = MORNING) -> DailyTally:
-    return DailyTally(DEFAULT_CRAWL, PARTITION, store, now)
+def open_tally(store: SqliteStore, now: float = MORNING) -> Tally:
+    return Tally(DEFAULT_CRAWL, PARTITION, store, now)
 
 
 def make_visit(status: int = 200, **fields: object) -> VisitEnded:
@@ -77,19 +77,20 @@ def make_verdict(verdict: Verdict, purpose: Purpose = Purpose.PAGE) -> PageDedup
 
 def read_day(store: SqliteStore, at: float) -> DailyTallyRow:
     store.flush()
-    row = store.table(DailyTallyRow).get(KEYS, at // DAY * DAY)
-    assert row
+    (row,) = scan_days(store, *KEYS, since=at // DAY * DAY)
     return row
 
 
 def test_visit_counts_its_response_and_its_seconds(store: SqliteStore) -> None:
     tally = open_tally(store)
     timing = Timing(dns=0.1, limited=0.2, connect=0.3, first_byte=0.4, body=0.5)
-    tally.count_visit(make_visit(content_type="text/html", timing=timing))
-    tally.count_visit(make_visit(404, outcome=Outcome.GONE, received=5))
-    tally.count_visit(make_visit(0, outcome=Outcome.HOST_DOWN, received=0))
-    tally.count_visit(make_visit(0, outcome=Outcome.DNS_FAILURE, received=0, started_at=0.0))
-    tally.count_visit(make_visit(0, outcome=Outcome.ROBOTS_EXCLUDED, received=0, started_at=0.0))
+    tally.daily.count_visit(make_visit(content_type="text/html", timing=timing))
+    tally.daily.count_visit(make_visit(404, outcome=Outcome.GONE, received=5))
+    tally.daily.count_visit(make_visit(0, outcome=Outcome.HOST_DOWN, received=0))
+    tally.daily.count_visit(make_visit(0, outcome=Outcome.DNS_FAILURE, received=0, started_at=0.0))
+    tally.daily.count_visit(
+        make_visit(0, outcome=Outcome.ROBOTS_EXCLUDED, received=0, started_at=0.0)
+    )
     tally.write()
     row = read_day(store, MORNING)
     assert (row.visits, row.pages) == (3, 1)
@@ -113,8 +114,8 @@ def test_visit_counts_its_response_and_its_seconds(store: SqliteStore) -> None:
 def test_rare_statuses_and_types_share_one_entry(store: SqliteStore) -> None:
     tally = open_tally(store)
     for n in range(100):
-        tally.count_visit(make_visit(200 + n, content_type=f"text/x-{n}"))
-    tally.count_visit(make_visit(200, content_type="x/" + "y" * 5000))
+        tally.daily.count_visit(make_visit(200 + n, content_type=f"text/x-{n}"))
+    tally.daily.count_visit(make_visit(200, content_type="x/" + "y" * 5000))
     tally.write()
     row = read_day(store, MORNING)
     assert len(row.statuses) == MAX_STATUSES + 1 and len(row.types) == MAX_TYPES + 1
@@ -125,15 +126,15 @@ def test_rare_statuses_and_types_share_one_entry(store: SqliteStore) -> None:
 def test_each_day_has_a_row_and_the_sum_has_all(store: SqliteStore) -> None:
     tally = open_tally(store)
     for day in range(3):
-        tally.open_day(MORNING + day * DAY)
-        tally.count_admitted(2)
-        tally.count_verdict(make_verdict(Verdict.FIRST))
-        tally.count_verdict(make_verdict(Verdict.DUPLICATE))
-        tally.count_verdict(make_verdict(Verdict.FIRST, Purpose.SITEMAP))
-        tally.count_hazards(
+        tally.daily.open_day(MORNING + day * DAY)
+        tally.daily.count_admitted(2)
+        tally.daily.count_verdict(make_verdict(Verdict.FIRST))
+        tally.daily.count_verdict(make_verdict(Verdict.DUPLICATE))
+        tally.daily.count_verdict(make_verdict(Verdict.FIRST, Purpose.SITEMAP))
+        tally.daily.count_hazards(
             "http://a.test/", Site("a.test"), ["redirect"], ["redirect"][day:], day > 0
         )
-        tally.count_delay(1.5)
+        tally.daily.count_delay(1.5)
     tally.write()
     store.flush()
     rows = scan_days(store, *KEYS)
@@ -153,27 +154,67 @@ def test_each_day_has_a_row_and_the_sum_has_all(store: SqliteStore) -> None:
 
 def test_reopened_day_continues_its_row(store: SqliteStore) -> None:
     first = open_tally(store)
-    first.count_admitted(1)
+    first.daily.count_admitted(1)
     first.write()
     store.flush()
     again = open_tally(store, MORNING + 60.0)
-    again.count_admitted(1)
+    again.daily.count_admitted(1)
     again.write()
     assert read_day(store, MORNING).admitted == 2
+
+
+def test_day_that_ended_while_the_frontier_was_down_gets_its_row(store: SqliteStore) -> None:
+    tally = open_tally(store)
+    tally.daily.count_admitted(1)
+    tally.daily.freshness = FreshnessSums(planned=3)
+    tally.write()
+    store.flush()
+    again = open_tally(store, MORNING + 2 * DAY)
+    again.daily.count_admitted(5)
+    again.write()
+    store.flush()
+    (ended,) = store.table(DailyTallyRow).everything()
+    assert (ended.at, ended.admitted, ended.freshness.planned) == (MORNING // DAY * DAY, 1, 3)
+    assert [row.admitted for row in scan_days(store, *KEYS)] == [1, 5]
+
+
+def test_day_is_counted_on_after_the_clock_was_set_back(store: SqliteStore) -> None:
+    tally = open_tally(store)
+    for at in (MORNING, MORNING + DAY, MORNING, MORNING + DAY):
+        tally.daily.open_day(at)
+        tally.daily.count_admitted(1)
+        tally.write()
+        store.flush()
+    assert [row.admitted for row in scan_days(store, *KEYS)] == [2, 2]
+
+
+def test_crash_before_the_totals_are_stored_repeats_the_end_of_a_day(store: SqliteStore) -> None:
+    """The row of the day is stored first. The events after the last flush come again."""
+    tally = open_tally(store)
+    tally.daily.count_admitted(1)
+    tally.write()
+    store.flush()
+    store.write([replace(tally.daily.row, admitted=2)], 0)
+    again = open_tally(store)
+    assert [row.admitted for row in scan_days(store, *KEYS)] == [1]
+    again.daily.count_admitted(1)
+    again.daily.open_day(MORNING + DAY)
+    again.write()
+    assert [row.admitted for row in scan_days(store, *KEYS)] == [2]
 
 
 def test_unchanged_day_is_not_written(store: SqliteStore) -> None:
     tally = open_tally(store)
     tally.write()
     store.flush()
-    assert scan_days(store, *KEYS) == []
+    assert not [*store.table(TallyRow).everything()] and scan_days(store, *KEYS) == []
 
 
-def add_examples(tally: DailyTally, *urls: str) -> tuple[str, ...]:
+def add_examples(tally: Tally, *urls: str) -> tuple[str, ...]:
     """Add examples, whose site is their first letter; return all examples."""
     for url in urls:
-        tally.add_example("redirect", HazardExample(url, Site(url[0])))
-    row = tally._example_rows.get(KEYS, "redirect")
+        tally.daily.add_example("redirect", HazardExample(url, Site(url[0])))
+    row = tally.daily._example_rows.get(KEYS, "redirect")
     assert row and len(row.urls) <= MAX_EXAMPLES
     return tuple(one.url for one in row.urls)
 
@@ -188,14 +229,14 @@ def test_examples_are_of_different_sites_if_possible(store: SqliteStore) -> None
 def test_newest_example_replaces_the_oldest_once_a_day(store: SqliteStore) -> None:
     tally = open_tally(store)
     add_examples(tally, "a1", "b1", "c1")
-    tally.open_day(MORNING + DAY)
+    tally.daily.open_day(MORNING + DAY)
     assert add_examples(tally, "d1", "e1") == ("d1", "c1", "b1")
 
 
 def test_erased_site_has_no_example(store: SqliteStore) -> None:
     tally = open_tally(store)
-    tally.add_example("redirect", HazardExample("http://a.test/", Site("a.test")))
-    tally.add_example("redirect", HazardExample("http://b.test/", Site("b.test")))
+    tally.daily.add_example("redirect", HazardExample("http://a.test/", Site("a.test")))
+    tally.daily.add_example("redirect", HazardExample("http://b.test/", Site("b.test")))
     tally.erase("a.test")
     store.flush()
     (row,) = store.table(HazardExamplesRow).everything()

@@ -22,7 +22,7 @@ from inspection.progress.report import read_report
 from services.frontier.features.shared import SharedCaptureRow
 from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.urls import HistoryRow, UrlRow
-from services.frontier.totals.daily import DailyTallyRow
+from services.frontier.totals.tally import scan_days
 from tests.frontier.simulation import Simulation, page
 from tests.inspection.simulated import opened
 
@@ -230,6 +230,7 @@ def _orders(sim: Simulation) -> list[HostCheckedOut]:
 def test_report_counts_shared_pages_and_no_responses() -> None:
     sim = two_crawls()
     crawl_then(sim)
-    rows = [row for row in sim.store.table(DailyTallyRow).everything() if row.crawl == "b"]
+    keys = [partition.key for partition in sim.partitions]
+    rows = [row for key in keys for row in scan_days(sim.store, "b", key)]
     assert sum(row.pages for row in rows) == len(PAGES) + 1
     assert sum(row.visits for row in rows) == 2, "to robots.txt and to its own page"

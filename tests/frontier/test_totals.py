@@ -35,6 +35,7 @@ ROWS: dict[Any, st.SearchStrategy[Any]] = {
         latest=st.lists(st.tuples(hosts, names), max_size=10).map(tuple),
         hours=by_name(st.tuples(counts, counts, counts)),
         harvest=st.lists(st.builds(HarvestPoint, amounts, counts), max_size=3).map(tuple),
+        today=st.none() | st.builds(DailyTallyRow, st.just("c"), st.just("0/4"), amounts, counts),
     ),
     PartitionTallyRow: st.builds(
         PartitionTallyRow, st.just("0/4"), counts, counts, conditions=by_name(counts),

@@ -21,8 +21,9 @@ from services.frontier.partition.queue import HostQueues
 from services.frontier.partition.sites import CrawlSites
 from services.frontier.tables.hosts import OffsetAndTime
 from services.frontier.tables.ordering import Prospect, Strategy, rank_of
+from services.frontier.tables.totals import pick
 from services.frontier.tables.urls import Origin
-from services.frontier.totals.daily import HazardExample
+from services.frontier.totals.daily import FreshnessSums, HazardExample
 from services.frontier.totals.tally import Tally
 
 
@@ -137,7 +138,8 @@ class CrawlShare:
         changed, whose next row may be without buckets that were dropped."""
         has_changed = self.plans.write()
         self.parked.write()
-        self.tally.daily.set_freshness(self.plans.crawl, self.plans.planned)
+        freshness = pick(FreshnessSums, self.plans.crawl, planned=self.plans.planned)
+        self.tally.daily.freshness = freshness
         self.tally.write()
         return has_changed
 

@@ -28,9 +28,8 @@ from services.frontier.totals.daily import (
     DailyTallyRow,
     HazardExample,
     HazardExamplesRow,
-    scan_days,
 )
-from services.frontier.totals.tally import PartitionTallyRow, TallyRow
+from services.frontier.totals.tally import PartitionTallyRow, TallyRow, scan_days
 
 SUMS = ("tokens", "pages", "unseen", "rates", "log_rates", "demand", "weights", "fresh", "age")
 """Fields of a crawl's state that are sums over its pages."""

@@ -21,7 +21,7 @@ from typing import (
 )
 
 from msgspec import Struct
-from msgspec.structs import asdict, astuple, fields, replace
+from msgspec.structs import asdict, astuple, fields
 
 from gossamer.log import key_group_of
 from gossamer.store import Row, Table, keys_of, partition_fields
@@ -172,6 +172,17 @@ class Totals(Row, frozen=False):  # type: ignore[misc]  # The rows of all other 
 T = TypeVar("T", bound=Totals)
 
 
+def copy(row: T) -> T:
+    """Return *row* with containers of its own, in which others may count."""
+    return type(row)(*map(_copy_value, astuple(row)))
+
+
+def _copy_value(value: Any) -> Any:
+    if isinstance(value, dict):
+        return value.copy()
+    return copy(value) if isinstance(value, Totals) else value
+
+
 class Counted(Generic[T]):
     """Totals in memory, which are put into the store once per step if they changed."""
 
@@ -179,7 +190,7 @@ class Counted(Generic[T]):
         """*empty*: the row with its keys, before anything is counted."""
         self._table = table
         self._written = table.get(*keys_of(empty)) or empty
-        self.row = _copy(self._written)
+        self.row = copy(self._written)
 
     @property
     def has_changed(self) -> bool:
@@ -189,15 +200,9 @@ class Counted(Generic[T]):
     def write(self) -> None:
         """Put the row into the store if it has changed."""
         if self.has_changed:
-            self._written = _copy(self.row)
+            self._written = copy(self.row)
             self._table.put(self._written)
 
     def drop(self) -> None:
         """Drop all rows of the partition."""
         self._table.drop(keys_of(self.row)[0])
-
-
-def _copy(row: T) -> T:
-    """Return *row* with dicts of its own. All other values are immutable."""
-    found = zip(row.__struct_fields__, astuple(row), strict=True)
-    return replace(row, **{name: {**one} for name, one in found if isinstance(one, dict)})

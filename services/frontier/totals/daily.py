@@ -1,6 +1,8 @@
 """The totals of each day in a partition, from which `gossamer report` is made.
 
-A day has one row of bounded size, which is written together with the hosts and the other totals.
+The counts of the present day, of bounded size, are in the row of all totals of the crawl in the
+partition (`tally.py`), which is written together with the hosts. At the end of the day they get a
+row of their own, also if the frontier was down then.
 Totals of a longer time are sums over days. A site is counted at the first hazard of a kind that it
 meets, so that the sums count it once, too. A site is *productive* while most of its last pages had
 new texts: URLs that a limit stops there were probably worth a visit.
@@ -25,9 +27,8 @@ from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import OUTCOMES
 from gossamer.store import ColumnGroup, Row, Store
 from gossamer.web.url import Site
-from services.frontier.revisit import CrawlState
 from services.frontier.tables.harvest import has_new_text
-from services.frontier.tables.totals import Counted, Totals, add, count, pick
+from services.frontier.tables.totals import Totals, add, copy, count
 
 
 class Downloads(NamedTuple):
@@ -77,12 +78,11 @@ class FreshnessSums(ColumnGroup, frozen=True):
     """The sum of weights times expected age in days."""
 
 
-class DailyTallyRow(Totals):  # type: ignore[misc]
-    """Totals of a crawl in a partition on one day, for `gossamer report`."""
+class DailyTallyRow(Totals, omit_defaults=True):  # type: ignore[misc]
+    """Totals of a crawl in a partition on a day that is over, for `gossamer report`."""
 
     table = "daily_tallies"
     partition_key, sort_key = ("crawl", "partition"), "at"
-    decides = True
     kept_for, aged_by = "frontier.report_age", "at"
 
     crawl: str
@@ -189,23 +189,39 @@ def day_of(now: float) -> float:
     return now // DAY * DAY
 
 
-class DailyTally(Counted[DailyTallyRow]):
+class DailyTally:
     """The totals of the present day, and the examples of hazards."""
 
-    def __init__(self, crawl: str, partition: str, store: Store, now: float) -> None:
+    def __init__(
+        self, crawl: str, partition: str, store: Store, now: float, last: DailyTallyRow | None
+    ) -> None:
+        """*last*: the day that was counted last, which may be over."""
         self._example_rows = store.table(HazardExamplesRow)
         self._keys = crawl, partition
         self._examples = {row.hazard: row for row in self._example_rows.scan(self._keys)}
         self._now, self.is_closed = now, False
         """`is_closed`: whether nothing is stored any more, because the crawl is removed."""
-        super().__init__(store.table(DailyTallyRow), DailyTallyRow(*self._keys, day_of(now)))
+        self._rows, self.freshness = store.table(DailyTallyRow), FreshnessSums()
+        """`freshness`: the present sums, which the row gets when counts are written."""
+        self.row = last or self._read_day(day_of(now))
+        self.open_day(now)
+
+    def _read_day(self, at: float) -> DailyTallyRow:
+        found = self._rows.get(self._keys, at)
+        return copy(found) if found else DailyTallyRow(*self._keys, at)
+
+    @property
+    def counted(self) -> DailyTallyRow | None:
+        """The row of the day; None if nothing was counted yet."""
+        return self.row if self.row != DailyTallyRow(*self._keys, self.row.at) else None
 
     def open_day(self, now: float) -> None:
-        """Count what follows on the day of *now*."""
+        """Count what follows on the day of *now*. Put the day before into the store."""
         self._now = now
         if not 0 <= now - self.row.at < DAY:
-            self.write()
-            super().__init__(self._table, DailyTallyRow(*self._keys, day_of(now)))
+            if self.counted and not self.is_closed:
+                self._rows.put(self.row)
+            self.row = self._read_day(day_of(now))
 
     def count_admitted(self, urls: int) -> None:
         """Count *urls* that were admitted."""
@@ -282,11 +298,6 @@ class DailyTally(Counted[DailyTallyRow]):
         met = HazardCount(sites=int(first), links=links, productive_links=links * productive)
         count(self.row.hazards, hazard, met)
 
-    def set_freshness(self, crawl: CrawlState, planned: int) -> None:
-        """Note the present state of the *crawl*, with *planned* URLs, if anything was counted."""
-        if self.has_changed:
-            self.row.freshness = pick(FreshnessSums, crawl, planned=planned)
-
     def _add_seconds(self, stage: Stage, seconds: float) -> None:
         if seconds:
             count(self.row.seconds, stage, seconds)
@@ -323,13 +334,8 @@ class DailyTally(Counted[DailyTallyRow]):
 
     def drop(self) -> None:
         """Drop the rows of all days, and all examples."""
-        super().drop()
+        self._rows.drop(self._keys)
         self._example_rows.drop(self._keys)
-
-    def write(self) -> None:
-        """Put the totals of the day into the store if they have changed."""
-        if not self.is_closed:
-            super().write()
 
 
 def _add_download(
@@ -338,12 +344,3 @@ def _add_download(
     if name not in downloads and len(downloads) >= max_names:
         name = OTHER
     count(downloads, name, Downloads(1, received))
-
-
-def scan_days(store: Store, crawl: str, partition: str, since: float = 0.0) -> list[DailyTallyRow]:
-    """Return the days of a partition that begin at or after *since*, the oldest first."""
-    rows, after = list[DailyTallyRow](), since - DAY
-    while more := store.table(DailyTallyRow).scan((crawl, partition), after):
-        rows += more
-        after = more[-1].at
-    return [row for row in rows if row.at >= since]

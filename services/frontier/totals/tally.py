@@ -45,7 +45,7 @@ from services.frontier.tables.totals import (
     listed,
     pick,
 )
-from services.frontier.totals.daily import DailyTally
+from services.frontier.totals.daily import DAY, DailyTally, DailyTallyRow
 
 MAX_LISTED = 10
 """The length of the lists of hosts and visits."""
@@ -90,6 +90,9 @@ class TallyRow(Totals):  # type: ignore[misc]
     """The harvest curve: what the visits have brought, over time. At most 64 points."""
     applied_verdicts: Annotated[AppliedRecords, OWN] = AppliedRecords()
     """The records of `pages.deduplicated` that are in the totals: verdicts and parked links."""
+    today: Annotated[DailyTallyRow | None, OWN] = None
+    """The counts of the last day on which anything was counted. They are in no other row before
+    the end of the day."""
 
 
 class PartitionTallyRow(Totals):  # type: ignore[misc]
@@ -165,7 +168,7 @@ class Tally(Counted[TallyRow]):
 
     def __init__(self, crawl: str, partition: str, store: Store, now: float) -> None:
         super().__init__(store.table(TallyRow), TallyRow(crawl, partition))
-        self.daily = DailyTally(crawl, partition, store, now)
+        self.daily = DailyTally(crawl, partition, store, now, self.row.today)
         self.harvest = Harvest(self.row.harvest)
 
     def count_admitted(self, urls: Sequence[Discovery], now: float) -> None:
@@ -286,9 +289,22 @@ class Tally(Counted[TallyRow]):
 
     def write(self) -> None:
         """Put the totals into the store if they have changed."""
-        self.daily.write()
-        self.row.harvest = self.harvest.points
+        self.row.harvest, self.row.today = self.harvest.points, self.daily.counted
+        if self.row.today and self.has_changed:
+            self.row.today.freshness = self.daily.freshness
         super().write()
+
+
+def scan_days(store: Store, crawl: str, partition: str, since: float = 0.0) -> list[DailyTallyRow]:
+    """Return the days of a partition that begin at or after *since*, the oldest first."""
+    rows, after = list[DailyTallyRow](), since - DAY
+    while more := store.table(DailyTallyRow).scan((crawl, partition), after):
+        rows += more
+        after = more[-1].at
+    days = {row.at: row for row in rows}
+    if (totals := store.table(TallyRow).get((crawl, partition))) and totals.today:
+        days[totals.today.at] = totals.today
+    return [days[at] for at in sorted(days) if at >= since]
 
 
 def _keep_largest(values: dict[str, float], host: HostKey, value: float) -> None:
