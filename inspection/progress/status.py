@@ -139,7 +139,7 @@ class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     """Host → its longest visit in seconds; the slowest few hosts of each partition."""
     largest: dict[str, float]
     """Host → bytes received; the largest few hosts of each partition."""
-    latest: list[tuple[str, str]]
+    latest: tuple[tuple[str, str], ...]
     """The last few visits: URL and outcome."""
     hours: dict[str, tuple[int, int, int]]
     """Hours since 1970 → new, changed and unchanged pages; at least the last 24 hours."""
