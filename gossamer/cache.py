@@ -1,8 +1,9 @@
-"""A cache with a limit in bytes, for data that strangers control."""
+"""Caches of the values that were used last, for data that strangers control: with a limit in bytes,
+or with a number of values."""
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 ENTRY_BYTES = 200
 """Bytes of a value besides its texts."""
@@ -11,6 +12,37 @@ KEY_BYTES, OWNER_BYTES = 450, 450
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+D = TypeVar("D")
+
+
+class RecentlyUsed(OrderedDict[K, V]):
+    """The *limit* values that were used last. Reads and writes by key are uses; `in` and iteration
+    are not."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self._limit = limit
+
+    def __getitem__(self, key: K) -> V:
+        value = super().__getitem__(key)
+        self.move_to_end(key)
+        return value
+
+    def __setitem__(self, key: K, value: V) -> None:
+        super().__setitem__(key, value)
+        self.move_to_end(key)
+        if len(self) > self._limit:
+            del self[next(iter(self))]
+
+    @overload
+    def get(self, key: K, default: None = None, /) -> V | None: ...
+    @overload
+    def get(self, key: K, default: V | D, /) -> V | D: ...
+    def get(self, key: K, default: Any = None, /) -> Any:
+        """Return the value of *key*, or *default*."""
+        if key not in self:
+            return default
+        return self[key]
 
 
 class ByteCache(Generic[K, V]):

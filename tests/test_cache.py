@@ -1,11 +1,11 @@
-"""The cache that is bounded by bytes."""
+"""The cache that is bounded by bytes, and the one that is bounded by a number of values."""
 
 from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.cache import KEY_BYTES, OWNER_BYTES, ByteCache
+from gossamer.cache import KEY_BYTES, OWNER_BYTES, ByteCache, RecentlyUsed
 
 SIZE = 1000 + KEY_BYTES
 """The bytes of a value of 1,000 bytes, with its key."""
@@ -53,3 +53,22 @@ def test_value_used_last_is_evicted_last() -> None:
     assert cache.get("a") == 1000 and cache.get("b") is None
     cache.clear()
     assert (len(cache), cache.bytes, cache.get("a")) == (0, 0, None)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["set", "read", "pop", "default"]), st.integers(0, 9))))
+def test_values_used_last_are_kept_up_to_the_limit(uses: list[tuple[str, int]]) -> None:
+    cache, last = RecentlyUsed[int, int](4), list[int]()
+    for use, key in uses:
+        is_cached = key in last
+        if use == "read":
+            assert cache.get(key, -1) == (key if is_cached else -1)
+        elif use == "pop":
+            assert cache.pop(key, -1) == (key if is_cached else -1)
+        elif use == "default":
+            assert cache.setdefault(key, key) == key
+        else:
+            cache[key] = key
+        last = [one for one in last if one != key]
+        if use in ("set", "default") or (use == "read" and is_cached):
+            last = [*last, key][-4:]
+        assert [*cache] == last

@@ -1,7 +1,8 @@
 """Rate limits for the requests of a user, a token or an address. Logic is told the time."""
 
-from collections import OrderedDict
 from typing import NamedTuple
+
+from gossamer.cache import RecentlyUsed
 
 MAX_BUCKETS = 10_000
 """Users and addresses that are remembered. The one used least recently is forgotten, and may make
@@ -20,7 +21,7 @@ class RateLimit:
 
     def __init__(self, rate: Rate) -> None:
         self._rate = rate
-        self._buckets = OrderedDict[str, tuple[float, float]]()
+        self._buckets = RecentlyUsed[str, tuple[float, float]](MAX_BUCKETS)
         """Key → permits that are left, and the time of that number."""
 
     def wait(self, key: str, now: float) -> float:
@@ -32,9 +33,6 @@ class RateLimit:
         if left < 1.0:
             return (1.0 - left) / self._rate.per_second
         self._buckets[key] = (left - 1.0, now)
-        self._buckets.move_to_end(key)
-        if len(self._buckets) > MAX_BUCKETS:
-            self._buckets.popitem(last=False)
         return 0.0
 
     def _tokens_left(self, key: str, now: float) -> float:

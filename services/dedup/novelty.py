@@ -18,7 +18,7 @@ pages then seem new, as on a new site.
 from collections.abc import Iterable
 from zlib import crc32
 
-from gossamer.cache import ENTRY_BYTES, ByteCache
+from gossamer.cache import ENTRY_BYTES, ByteCache, RecentlyUsed
 from gossamer.events import PageParsed
 
 RUN_WORDS = 4
@@ -125,7 +125,7 @@ class Novelty:
         )
         """Crawl and site → the runs of its last pages."""
         self._common = SeenRuns(COMMON_BYTES, COMMON_BYTES)
-        self._measured = dict[str, float | None]()
+        self._measured = RecentlyUsed[str, float | None](REMEMBERED_VISITS)
         """Visit → the novelty of its page, for the last visits."""
 
     def measure(self, page: PageParsed) -> float | None:
@@ -137,8 +137,6 @@ class Novelty:
         if page.visit.id in self._measured:
             return self._measured[page.visit.id]
         self._measured[page.visit.id] = novelty = self._measure(page)
-        if len(self._measured) > REMEMBERED_VISITS:
-            del self._measured[next(iter(self._measured))]
         return novelty
 
     def _measure(self, page: PageParsed) -> float | None:

@@ -26,6 +26,7 @@ from math import inf
 
 import structlog
 
+from gossamer.cache import RecentlyUsed
 from gossamer.errors import retry_waits
 from gossamer.telemetry import set_gauge
 from gossamer.web.url import Site
@@ -181,7 +182,7 @@ class ClockSkew:
     def __init__(self, large: float, limitations: Limitations) -> None:
         self._large, self._limitations = large, limitations
         self._ages: deque[float] = deque(maxlen=AGE_SAMPLE_SIZE)
-        self._leads: dict[int, tuple[float, float]] = {}
+        self._leads = RecentlyUsed[int, tuple[float, float]](EPOCH_CACHE_SIZE)
         """Epoch → seconds by which its frontier's clock is ahead, and the time of the measurement.
         An epoch belongs to one frontier, and so to one clock."""
 
@@ -191,14 +192,12 @@ class ClockSkew:
         The frontier made an order at *made_at*. An order that has waited proves less than an order
         that came at once, so the largest lead counts.
         """
-        lead, seen_at = self._leads.pop(epoch, (0.0, now))
+        lead, seen_at = self._leads.get(epoch, (0.0, now))
         if not 0.0 <= now - seen_at < SKEW_TTL_SECONDS:
             lead = 0.0
         if made_at - now >= lead:
             lead, seen_at = max(0.0, made_at - now), now
         self._leads[epoch] = lead, seen_at
-        if len(self._leads) > EPOCH_CACHE_SIZE:
-            del self._leads[next(iter(self._leads))]
         return lead
 
     def record_order(self, made_at: float, now: float) -> None:

@@ -33,6 +33,7 @@ from math import inf
 from typing import Protocol
 from zlib import crc32
 
+from gossamer.cache import RecentlyUsed
 from gossamer.clock import Clock
 from gossamer.store import Row, Store
 from gossamer.web.url import Site
@@ -63,8 +64,8 @@ class SiteRateLimit:
     """Spaces the starts of visits to each site, and the requests that are sent to it."""
 
     def __init__(self) -> None:
-        self._next_start = OrderedDict[str, float]()
-        self._next_send = OrderedDict[str, float]()
+        self._next_start = RecentlyUsed[Site, float](CACHE_SIZE)
+        self._next_send = RecentlyUsed[Site, float](CACHE_SIZE)
 
     def reserve_start(self, site: Site, gap: float, now: float, left: float = inf) -> float:
         """Reserve the next start at *site*; return the seconds until then.
@@ -75,7 +76,7 @@ class SiteRateLimit:
         start = max(now, self._next_start.get(site, now))
         if start - now > left:
             raise TooLate
-        _cache_time(self._next_start, site, start + gap)
+        self._next_start[site] = start + gap
         return start - now
 
     def reserve_send(self, site: Site, gap: float, now: float, left: float = inf) -> float:
@@ -89,17 +90,10 @@ class SiteRateLimit:
             raise TooLate
         if wait:
             return wait
-        _cache_time(self._next_send, site, now + gap)
+        self._next_send[site] = now + gap
         # A request that was sent late delays the starts after it.
-        _cache_time(self._next_start, site, max(now + gap, self._next_start.get(site, now)))
+        self._next_start[site] = max(now + gap, self._next_start.get(site, now))
         return 0.0
-
-
-def _cache_time(times: OrderedDict[str, float], site: Site, at: float) -> None:
-    times[site] = at
-    times.move_to_end(site)
-    if len(times) > CACHE_SIZE:
-        times.popitem(last=False)
 
 
 @dataclass

@@ -1,10 +1,10 @@
 """The parser on the log: one PageParsed for each PageFetched."""
 
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 
 import structlog
 
+from gossamer.cache import RecentlyUsed
 from gossamer.clock import Clock
 from gossamer.errors import Poison
 from gossamer.events import Event, PageFetched, PageParsed, Purpose
@@ -49,14 +49,11 @@ class DeadLetterLimiter:
     """
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._counts = OrderedDict[str, int]()
+        self._limit, self._counts = limit, RecentlyUsed[str, int](MAX_HOSTS)
 
     def allow(self, host: str) -> bool:
         """Count an unreadable page of *host*; return whether to store it as a dead letter."""
-        self._counts[host] = count = self._counts.pop(host, 0) + 1
-        if len(self._counts) > MAX_HOSTS:
-            self._counts.popitem(last=False)
+        self._counts[host] = count = self._counts.get(host, 0) + 1
         return count <= self._limit
 
 

@@ -11,7 +11,6 @@ apart (the frontier, `steps.py`), so that it shows a mistake in that code.
 
 import asyncio
 import errno
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from msgspec.structs import replace
 from yarl import URL
 
 from gossamer.blocklist import Blocklist
+from gossamer.cache import RecentlyUsed
 from gossamer.clock import Clock
 from gossamer.events import Outcome, Timing
 from gossamer.events.hazards import Hazard
@@ -401,19 +401,13 @@ class GapMeter:
     """
 
     def __init__(self, clock: Callable[[], float], cache_size: int = HOST_CACHE_SIZE) -> None:
-        self._clock, self._cache_size = clock, cache_size
-        self._hosts: OrderedDict[str, LastRequest] = OrderedDict()
+        self._clock, self._hosts = clock, RecentlyUsed[str, LastRequest](cache_size)
         self._smallest = float("inf")
 
     @contextmanager
     def request(self, host: str, delay: float) -> Iterator[None]:
         """Measure the gap before a request to *host*, which lasts as long as the block."""
-        last = self._hosts.get(host)
-        if last is None:
-            last = self._hosts[host] = LastRequest()
-        self._hosts.move_to_end(host)
-        if len(self._hosts) > self._cache_size:
-            self._hosts.popitem(last=False)
+        last = self._hosts.setdefault(host, LastRequest())
         self._measure(host, delay, 0.0 if last.in_flight else self._clock() - last.ended_at)
         last.in_flight += 1
         try:

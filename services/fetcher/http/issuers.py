@@ -15,10 +15,9 @@ blocklist, and a host that does not answer with a certificate is left alone for 
 import asyncio
 import ssl
 import warnings
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
 from contextvars import Context as Variables
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import structlog
 from cryptography import x509
@@ -26,6 +25,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, pkcs7
 from cryptography.x509.oid import AuthorityInformationAccessOID
 
+from gossamer.cache import RecentlyUsed
 from gossamer.web.url import BadUrl, canonicalize, host_key
 from services.fetcher.http.tls import Context, new_context
 
@@ -53,8 +53,6 @@ EXTENSION_ERRORS = (
 Fetch = Callable[[str], Awaitable[bytes]]
 """Takes a canonical URL; returns the body of its response, or b"" without one."""
 Certificates = tuple[x509.Certificate, ...]
-K = TypeVar("K")
-V = TypeVar("V")
 
 logger = structlog.get_logger()
 
@@ -70,15 +68,15 @@ class Issuers:
 
     def __init__(self, fetch: Fetch, time: Callable[[], float]) -> None:
         self._fetch, self._time = fetch, time
-        self._responses: OrderedDict[str, _Response] = OrderedDict()
-        self._failing: OrderedDict[str, float] = OrderedDict()
+        self._responses = RecentlyUsed[str, _Response](CACHE_SIZE)
+        self._failing = RecentlyUsed[str, float](HOST_CACHE_SIZE)
         """Host key → when it may be requested again."""
         self._running: dict[str, asyncio.Task[Certificates]] = {}
         """Host key → its last request, which the next one waits for."""
         self._context: Context | None = None
         """Trusts the system's authorities, and knows the certificates of `_known`."""
-        self._known: OrderedDict[bytes, None] = OrderedDict()
-        self._hosts: OrderedDict[str, None] = OrderedDict()
+        self._known = RecentlyUsed[bytes, None](CACHE_SIZE)
+        self._hosts = RecentlyUsed[str, None](HOST_CACHE_SIZE)
 
     def context_for(self, host: str) -> Context | None:
         """Return the context for *host* if its chain was completed before."""
@@ -94,8 +92,8 @@ class Issuers:
         for certificate in chain:
             if certificate not in self._known:
                 self._context.load_verify_locations(cadata=certificate)
-                _store(self._known, certificate, None, CACHE_SIZE)
-        _store(self._hosts, host, None, HOST_CACHE_SIZE)
+                self._known[certificate] = None
+        self._hosts[host] = None
         logger.info("chain of certificates completed", host=host, certificates=len(chain))
 
     async def context_with(self, chain: tuple[bytes, ...]) -> Context | None:
@@ -136,8 +134,7 @@ class Issuers:
             host = host_key(url)
             request = self._request(url, self._running.get(host))
             task = self._running[host] = asyncio.create_task(request, context=Variables())
-            response = _Response(self._time() + CACHE_SECONDS, task)
-            _store(self._responses, url, response, CACHE_SIZE)
+            response = self._responses[url] = _Response(self._time() + CACHE_SECONDS, task)
         return await asyncio.shield(response.task)
 
     async def _request(self, url: str, before: asyncio.Task[Certificates] | None) -> Certificates:
@@ -157,19 +154,12 @@ class Issuers:
         if not found:
             self._responses.pop(url, None)
             if not self._is_failing(host):
-                _store(self._failing, host, self._time() + FAILURE_SECONDS, HOST_CACHE_SIZE)
+                self._failing[host] = self._time() + FAILURE_SECONDS
                 logger.info("issuer's certificate not found", url=url, retried_in=FAILURE_SECONDS)
         return found
 
     def _is_failing(self, host: str) -> bool:
         return self._failing.get(host, 0.0) > self._time()
-
-
-def _store(cache: OrderedDict[K, V], key: K, value: V, size: int) -> None:
-    cache[key] = value
-    cache.move_to_end(key)
-    if len(cache) > size:
-        cache.popitem(last=False)
 
 
 def _parse(data: bytes) -> Certificates:

@@ -11,7 +11,6 @@ connected address. aiohttp does not pass literal addresses through a resolver, s
 
 import asyncio
 import socket
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from contextlib import asynccontextmanager
 from ipaddress import IPv6Network
@@ -21,6 +20,7 @@ from uuid import uuid4
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from gossamer.blocklist import Blocklist, forbidden_by
+from gossamer.cache import RecentlyUsed
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.settings import FetcherSettings
 from gossamer.web.suffixes import registrable_domain
@@ -75,8 +75,7 @@ class Wildcards:
     """
 
     def __init__(self, size: int) -> None:
-        self._size = size
-        self._first_names: OrderedDict[str, str] = OrderedDict()
+        self._first_names = RecentlyUsed[str, str](size)
         """Domain or suffix → the first name in it that was seen, or PROBED."""
 
     def record_host(self, name: str) -> list[str]:
@@ -90,9 +89,6 @@ class Wildcards:
 
     def _record(self, zone: str, name: str) -> bool:
         first = self._first_names.setdefault(zone, name)
-        self._first_names.move_to_end(zone)
-        if len(self._first_names) > self._size:
-            self._first_names.popitem(last=False)
         if first in (name, PROBED):
             return False
         self._first_names[zone] = PROBED
@@ -110,13 +106,13 @@ class Resolver(AbstractResolver):
         cache_size: int = CACHE_SIZE,
     ) -> None:
         self._blocklist = blocklist
-        self._clock, self._cache_size = clock, cache_size
+        self._clock = clock
         self._allowed: Collection[Network] = settings.allow_networks
         self._servers = NameServers(settings.nameserver, self._record_malformed)
         self._limiters = lookup_limiters(settings.lookups_limit)
-        self._slow_names: OrderedDict[str, None] = OrderedDict()
+        self._slow_names = RecentlyUsed[str, None](cache_size)
         self._timeout = settings.visit_limit
-        self._cache: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
+        self._cache = RecentlyUsed[str, tuple[float, tuple[str, ...]]](cache_size)
         self._lookups: dict[str, asyncio.Task[tuple[str, ...]]] = {}
         self._prefixes: tuple[float, tuple[IPv6Network, ...]] = (0.0, ())
         """When the NAT64 prefixes expire, and the prefixes."""
@@ -125,7 +121,7 @@ class Resolver(AbstractResolver):
         self._checked_at = 0.0
         self._wildcard_probes = set[asyncio.Task[None]]()
         self._wildcard_suffixes = set[str]()
-        self._hazards: OrderedDict[str, set[Hazard]] = OrderedDict()
+        self._hazards = RecentlyUsed[str, set[Hazard]](cache_size)
         """Name or domain → hazards that its next visit reports."""
 
     async def addresses(self, host: str) -> tuple[str, ...]:
@@ -178,7 +174,6 @@ class Resolver(AbstractResolver):
     async def _look_up_cached(self, name: str) -> tuple[str, ...]:
         until, found = self._cache.get(name, (0.0, ()))
         if found and self._clock() < until:
-            self._cache.move_to_end(name)
             return found
         task = self._lookups.get(name)
         if task is None:
@@ -209,7 +204,8 @@ class Resolver(AbstractResolver):
         if not found:
             raise DnsFailure(f"{name} has no address")
         self._check_for_wildcard(name)
-        self._put(name, found, min(ttl for _address, ttl in answer))
+        ttl = min(ttl for _address, ttl in answer)
+        self._cache[name] = self._clock() + clamp_ttl(ttl), found
         return found
 
     async def _is_outage(self, name: str) -> bool:
@@ -259,8 +255,6 @@ class Resolver(AbstractResolver):
 
     def _add_hazard(self, name: str, hazard: Hazard) -> None:
         self._hazards.setdefault(name, set()).add(hazard)
-        if len(self._hazards) > self._cache_size:
-            self._hazards.popitem(last=False)
 
     def pop_hazards(self, *names: str) -> tuple[Hazard, ...]:
         """Return and forget the hazards of *names* and domains. That of a wildcard suffix is not
@@ -292,19 +286,11 @@ class Resolver(AbstractResolver):
                 answer = await self._servers.resolve(name, self._timeout)
             except (TimeoutError, DnsUnanswered) as error:
                 self._slow_names[name] = None
-                if len(self._slow_names) > self._cache_size:
-                    self._slow_names.popitem(last=False)
                 if isinstance(error, DnsUnanswered):
                     raise
                 raise DnsUnanswered(f"{name} does not resolve in time") from error
         self._slow_names.pop(name, None)
         return answer
-
-    def _put(self, name: str, found: tuple[str, ...], ttl: float) -> None:
-        self._cache[name] = (self._clock() + clamp_ttl(ttl), found)
-        self._cache.move_to_end(name)
-        if len(self._cache) > self._cache_size:
-            self._cache.popitem(last=False)
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC

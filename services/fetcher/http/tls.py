@@ -6,11 +6,11 @@ a handshake, so the context adds it when asyncio calls `wrap_bio`.
 
 import re
 import ssl
-from collections import OrderedDict
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
+from gossamer.cache import RecentlyUsed
 from gossamer.errors import Poison
 from gossamer.web.url import Site, host_name, site_of
 from services.fetcher.outcome import Tls
@@ -32,7 +32,7 @@ SESSION_CACHE_SIZE = 2000
 class Context(ssl.SSLContext):
     """Verifies certificates and names, and caches the last session of each host."""
 
-    _sessions: OrderedDict[str, ssl.SSLSession]
+    _sessions: RecentlyUsed[str, ssl.SSLSession]
     pinned = ""
     """The SHA-256 of the only certificate that is accepted, valid or not; "": no pin."""
     has_system_trust = False
@@ -64,12 +64,8 @@ class Context(ssl.SSLContext):
 
     def store_session(self, connection: ssl.SSLObject) -> None:
         """Cache the session of *connection*; data was received, so a session ticket was, too."""
-        session, host = connection.session, str(connection.server_hostname)
-        if session is not None:
-            self._sessions[host] = session
-            self._sessions.move_to_end(host)
-        if len(self._sessions) > SESSION_CACHE_SIZE:
-            self._sessions.popitem(last=False)
+        if connection.session is not None:
+            self._sessions[str(connection.server_hostname)] = connection.session
 
 
 def new_context() -> Context:
@@ -85,7 +81,7 @@ def new_context() -> Context:
 
 def _new_empty_context() -> Context:
     context = Context(ssl.PROTOCOL_TLS_CLIENT)
-    context._sessions = OrderedDict()
+    context._sessions = RecentlyUsed(SESSION_CACHE_SIZE)
     context.options |= OP_LEGACY_SERVER_CONNECT | ssl.OP_NO_RENEGOTIATION
     context.set_alpn_protocols(["http/1.1"])
     return context
