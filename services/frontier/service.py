@@ -63,7 +63,7 @@ from services.frontier.partition.partitions import Gauges, Partitions
 from services.frontier.partition.parts import may_be_repeated
 from services.frontier.partition.politeness import Overrides
 from services.frontier.partition.share import CrawlShare
-from services.frontier.partition.shares import Shares
+from services.frontier.partition.shares import Shares, shares_at
 from services.frontier.partition.workbench import Host, servable_crawls
 from services.frontier.procedures.erasing import ErasureHandler
 from services.frontier.procedures.removal import CrawlRemoval
@@ -84,7 +84,7 @@ from services.frontier.steps.robots import (
 )
 from services.frontier.steps.urgent import UrgentRequests
 from services.frontier.steps.verdicts import Verdicts
-from services.frontier.tables.hosts import NO_HOST, HostCrawl, OffsetAndTime
+from services.frontier.tables.hosts import NO_HOST, OffsetAndTime
 from services.frontier.tables.ordering import is_urgent
 from services.frontier.tables.plans import DueRow, PlanRow
 from services.frontier.tables.urls import RequisiteRow, UrlRow, VerdictRow
@@ -713,12 +713,8 @@ def _choose_crawl(host: Host, crawls: Iterable[str], now: float) -> str:
     servable = [crawl for crawl in crawls if crawl in of_row]
     # Another crawl, which is not open, may have stopped waiting for verdicts since.
     servable = servable or [crawl for crawl in crawls if crawl in row.crawls]
-    return min(servable, key=lambda crawl: _turn(row.of(crawl)))
-
-
-def _turn(own: HostCrawl) -> tuple[bool, float, int]:
-    """Return a key by which the crawls at a host are served: the least one first."""
-    return not is_urgent(own.number), own.used, own.number
+    servable = [crawl for crawl in servable if is_urgent(row.of(crawl).number)] or servable
+    return shares_at(row).choose(sorted(servable, key=lambda crawl: row.of(crawl).number))
 
 
 def hosts_of_events(events: Iterable[Event]) -> Iterator[Place]:

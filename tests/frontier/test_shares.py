@@ -155,9 +155,9 @@ def test_all_crawls_are_equal_after_nobody_waited() -> None:
 
 
 def test_stored_virtual_time_is_kept_if_it_is_later() -> None:
-    shares = Shares({"a": 10.0})
-    assert shares.wake("b", used=12.0) == 12.0
-    assert shares.wake("c", used=3.0) == 10.0
+    shares = Shares({"a": 10.0}, idle={"b": 12.0, "c": 3.0})
+    assert [shares.wake(crawl) for crawl in "bc"] == [12.0, 10.0]
+    assert Shares(idle={"b": 12.0, "c": 3.0}).wake("c") == 12.0
 
 
 def test_choice_among_some_crawls_leaves_the_claim_of_the_others() -> None:
@@ -177,10 +177,9 @@ def test_equal_crawls_are_chosen_in_the_given_order() -> None:
 
 def test_removed_crawl_does_not_lower_the_level() -> None:
     shares = Shares({"a": 5.0, "b": 9.0})
-    shares.forget("a")
-    assert "a" not in shares
+    shares.keep("b")
     assert shares.level == 9.0
-    shares.forget("b")
+    shares.keep("")
     assert shares.wake("c") == 9.0
 
 

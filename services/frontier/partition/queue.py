@@ -28,6 +28,7 @@ from gossamer.store import Partition, Table
 from gossamer.web.url import Site
 from gossamer.web.validators import NO_VALIDATORS
 from services.frontier.partition.parked import PARKING_RULES
+from services.frontier.partition.shares import shares_at
 from services.frontier.partition.workbench import CachePart, FrontierCaches
 from services.frontier.tables.bucketed_log import BucketedLog
 from services.frontier.tables.conditions import Condition
@@ -136,7 +137,7 @@ class HostQueues:
         again = is_revisit(urls[0])
         first = urls[0] if again else min(urls, key=_number)
         if not self.of(host).queued:
-            used = begin_of_share(host, self.crawl)
+            used = shares_at(host).used(self.crawl)
             host = self._replace(host, number=first.number, is_again_next=again, used=used)
         elif self._has_better_rank(first, host) and not again:
             host = self._replace(host, number=first.number)
@@ -464,14 +465,6 @@ class HostQueues:
         after = ends.cursor - 1 if first <= ends.head else None
         first = max(first, ends.head)
         return self._log(host, rank).rows(first, ends.tail, after, ends.tail_size)
-
-
-def begin_of_share(host: HostRow, crawl: str) -> float:
-    """Return the value of `used` with which *crawl*, which had no URLs at the host, begins to share
-    it: that of the crawls with URLs, so that no crawl saves up visits while it has none."""
-    waiting = [own.used for own in host.crawls.values() if own.queued]
-    level = min(waiting) if waiting else max((one.used for one in host.crawls.values()), default=0)
-    return max(host.of(crawl).used, level)
 
 
 def is_revisit(url: QueuedUrl) -> bool:

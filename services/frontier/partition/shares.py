@@ -16,10 +16,12 @@ which two crawls wait, their visits divided by their weights differ by one order
 and none starves.
 
 A `Shares` is one clock. Each place at which crawls compete (the total speed, a site, a host) has a
-clock of its own.
+clock of its own. That of a host is stored in its row, the others begin with the process.
 """
 
 from collections.abc import Iterable, Mapping
+
+from services.frontier.tables.hosts import HostRow
 
 VirtualTime = float
 """Visits divided by the weight of their crawl, since the clock began."""
@@ -28,17 +30,16 @@ VirtualTime = float
 class Shares:
     """The clock of one place at which crawls compete."""
 
-    def __init__(self, waiting: Mapping[str, VirtualTime] | None = None) -> None:
-        """*waiting*: the virtual times of the crawls that wait, as stored, by their ids."""
-        self._waiting = dict(waiting or {})
-        self._idle = dict[str, VirtualTime]()
-        """Idle crawls with a virtual time beyond the level, so that a break does not reset it."""
-        self._level: VirtualTime = 0.0
+    def __init__(
+        self, waiting: Mapping[str, VirtualTime] = {}, idle: Mapping[str, VirtualTime] = {}
+    ) -> None:
+        """*waiting*, *idle*: the virtual times of the crawls that wait, and of the idle ones, as
+        stored, by their ids."""
+        self._waiting = dict(waiting)
+        self._idle = dict(idle)
+        """Idle crawls keep a virtual time beyond the level, so that a break does not reset it."""
+        self._level: VirtualTime = max(self._idle.values(), default=0.0)
         """The virtual time of the clock while nobody waits."""
-
-    def __contains__(self, crawl: str) -> bool:
-        """Return whether *crawl* waits."""
-        return crawl in self._waiting
 
     @property
     def level(self) -> VirtualTime:
@@ -51,13 +52,11 @@ class Shares:
             return used
         return max(self.level, self._idle.get(crawl, 0.0))
 
-    def wake(self, crawl: str, used: VirtualTime = 0.0) -> VirtualTime:
-        """Let *crawl* wait, and return its virtual time. A crawl that waits already is unchanged.
-
-        *used*: the virtual time that was stored when the crawl last had work.
-        """
+    def wake(self, crawl: str) -> VirtualTime:
+        """Let *crawl* wait, and return its virtual time. A crawl that waits already is
+        unchanged."""
         if crawl not in self._waiting:
-            self._waiting[crawl] = max(used, self.used(crawl))
+            self._waiting[crawl] = self.used(crawl)
             self._idle.pop(crawl, None)
         return self._waiting[crawl]
 
@@ -102,13 +101,15 @@ class Shares:
             self._level = used
         return used
 
-    def forget(self, crawl: str) -> None:
-        """Drop *crawl*, which is removed."""
-        self.sleep(crawl)
-        self._idle.pop(crawl, None)
-
     def __repr__(self) -> str:
         """Show the virtual times of the waiting crawls, and those of the idle ones in brackets."""
         waiting = [f"{crawl} {used:.6g}" for crawl, used in sorted(self._waiting.items())]
         idle = [f"({crawl} {used:.6g})" for crawl, used in sorted(self._idle.items())]
         return f"<Shares {', '.join([*waiting, *idle]) or 'nobody waits'}>"
+
+
+def shares_at(host: HostRow) -> Shares:
+    """Return the clock of *host*, as its row has it: the crawls with URLs at the host wait."""
+    waiting = {crawl: own.used for crawl, own in host.crawls.items() if own.queued}
+    idle = {crawl: own.used for crawl, own in host.crawls.items() if not own.queued}
+    return Shares(waiting, idle)

@@ -48,6 +48,7 @@ from services.frontier.partition.politeness import (
 )
 from services.frontier.partition.queue import BUCKET_URLS, is_requisite
 from services.frontier.partition.share import CrawlShare
+from services.frontier.partition.shares import shares_at
 from services.frontier.partition.workbench import Host, servable_crawls
 from services.frontier.steps.queue_fates import Fate, QueueHead, QueueWalk
 from services.frontier.steps.refusals import Refusals
@@ -575,12 +576,13 @@ def _charge(
     Crawls that are not open, such as paused ones, lend their shares: when they are open again, they
     have not saved up the visits of the meantime.
     """
-    own = row.of(order.crawl)
-    for crawl, other in row.crawls.items():
-        if crawl not in open_crawls and other.queued and other.used < own.used:
-            row = row.with_crawl(crawl, replace(other, used=own.used))
-    used = own.used + order.requests / weight
-    return row.with_crawl(order.crawl, replace(own, used=used, waits_until=0.0))
+    shares = shares_at(row)
+    for crawl in row.crawls.keys() - {order.crawl, *open_crawls}:
+        shares.sleep(crawl)
+    shares.charge(order.crawl, order.requests, weight)
+    used = {crawl: replace(own, used=shares.used(crawl)) for crawl, own in row.crawls.items()}
+    row = replace(row, crawls=used)
+    return row.with_crawl(order.crawl, replace(row.of(order.crawl), waits_until=0.0))
 
 
 def _with_lease(
