@@ -19,9 +19,10 @@ are eight wings. Each uses only the wings after it; import-linter checks this.
 5. `partition/`: a claimed partition. `partition.py` alone changes its hosts and its totals. Its
    parts: `share.py` (what one crawl has in it), `workbench.py` (hosts in memory), `queue.py` (URLs
    of a host), `directory.py` (hosts that wait), `plans.py` (later visits), `parts.py` (worth and
-   parked URLs of sites), `parked.py` (excluded URLs), `awaited_visits.py` (visits that await their
-   verdicts), `sites.py`. `gates.py`: the reasons not to visit a host now. `politeness.py`: settings
-   of sites, delays and backoffs. `partitions.py` claims partitions under epochs.
+   parked URLs of sites), `parked.py` (parked URLs in buckets, and by limits of the crawl),
+   `awaited_visits.py` (visits that await their verdicts), `sites.py`. `gates.py`: the reasons not
+   to visit a host now. `politeness.py`: settings of sites, delays and backoffs. `partitions.py`
+   claims partitions under epochs.
 6. `worth/`: what parts of a site bring, the budgets of a site, and what suffixes and addresses are
    worth (`zones.py`).
 7. `totals/`: `tally.py` and `daily.py` count.

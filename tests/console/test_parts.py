@@ -33,8 +33,8 @@ def store_site(command: Gossamer) -> None:
         record_visit(worth, f"{CALENDAR}{n}", 0, "", 1, 0.0)
         record_links(worth, f"{HOST}/news/{n}", 0, [(f"{HOST}/news/{20 + n}", 0)] * (n % 2))
     worth.totals.admitted = 61
-    parked = {CALENDAR: ParkedPart("low_worth", 1.0, urls=7)}
-    parked["trap_urls"] = ParkedPart("trap_urls", 1.0, urls=3)
+    parked = {CALENDAR: ParkedPart(rule="low_worth", since=1.0, urls=7)}
+    parked["trap_urls"] = ParkedPart(rule="trap_urls", since=1.0, urls=3)
     command.store_rows(
         SiteRow(SITE, 1, {DEFAULT_CRAWL: SiteCrawl(hosts=1)}),
         HostRow(

@@ -361,7 +361,7 @@ def test_hosts_that_mirror_another_are_named(transcript: Transcript) -> None:
 
 def test_urls_that_were_parked_and_released_are_no_failure() -> None:
     store = SqliteStore(Database(":memory:"))
-    parts = {"http://a.example/cal/": ParkedPart(Hazard.LOW_WORTH, 0.0, urls=3)}
+    parts = {"http://a.example/cal/": ParkedPart(rule=Hazard.LOW_WORTH, since=0.0, urls=3)}
     store.table(ParkedPartsRow).put(ParkedPartsRow(DEFAULT_CRAWL, Site("a.example"), parts))
     store.flush()
     of = progress(

@@ -204,18 +204,6 @@ def test_operator_releases_a_part() -> None:
     assert not site.parked()
 
 
-def test_each_url_is_visited_once_whatever_is_released_and_when_the_frontier_crashes() -> None:
-    site = parked_calendar()
-    for _ in range(5):
-        site.sim.handle(ReleaseRequested(at=site.sim.now, site=SITE))
-        site.run(3.0)
-        site.sim.start()
-        site.run(20.0)
-    site.run(1200.0)
-    assert sorted(site.visited("/cal/")) == sorted({*site.visited("/cal/")})
-    assert len(site.visited("/cal/")) + sum(site.parked().values()) == 48
-
-
 def test_counters_and_parked_urls_survive_a_restart() -> None:
     site = parked_calendar()
     parked = site.parked()

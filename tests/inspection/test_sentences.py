@@ -183,7 +183,9 @@ class State:
 
 PAUSED = FleetPaused(at=START, paused=True)
 PARKED = (
-    ParkedPartsRow("default", SITE, {"http://a.example/x/": ParkedPart("low_worth", 1.0, urls=29)}),
+    ParkedPartsRow(
+        "default", SITE, {"http://a.example/x/": ParkedPart(rule="low_worth", since=1.0, urls=29)}
+    ),
 )
 VISITED = UrlRow("default", HOST, DEEP, Outcome.PAGE, START, 200, earlier=1)
 PUBLISHED = DocumentRow("default", DEEP, START, "d", published_at=START)

@@ -232,7 +232,7 @@ def test_parked_part_is_not_awaited_unless_it_is_being_released(opened: Opened) 
     run = begin(opened, NEWS)
     store_wait(opened, "parts", "news", NOW)
     assert run.update(NOW) is None
-    parked = {"/trap/": ParkedPart("low_worth", NOW, probe_at=NOW)}
+    parked = {"/trap/": ParkedPart(rule="low_worth", since=NOW, probe_at=NOW)}
     opened.store.table(ParkedPartsRow).put(ParkedPartsRow("news", SITE, parked))
     opened.store.flush()
     assert run.update(NOW) is End.DONE
@@ -248,7 +248,7 @@ def store_wait(opened: Opened, kind: str, crawl: str, until: float) -> None:
             opened.store.table(PlanRow).put(PlanRow(crawl, HOST, url, until))
             store_due(opened, DueRow("", url, until, SITE, HOST, crawl, url))
         case _:
-            parts = {"/trap/": ParkedPart("low_worth", NOW, releasing=True)}
+            parts = {"/trap/": ParkedPart(rule="low_worth", since=NOW, releasing=True)}
             opened.store.table(ParkedPartsRow).put(ParkedPartsRow(crawl, SITE, parts))
             store_due(opened, DueRow("", SITE, until, SITE, NO_HOST))
 

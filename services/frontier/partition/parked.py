@@ -1,19 +1,20 @@
-"""Parked URLs: URLs that the crawl excludes are stored until its scope becomes wider.
+"""Parked URLs: URLs that something withholds are stored until it admits them.
 
-Links out of the crawl are parked when their page gets its verdict, admitted URLs when they are
-refused. So no page is fetched again to find its links when the crawl becomes wider.
+**Buckets.** A limit of the crawl, and a part or a budget of a site (`parts.py`), has its URLs in
+buckets of its own (`ParkedLog`). They are taken a bucket at a time: the URLs that stay parked are
+appended again, and the others are sent or admitted. The bucket is dropped in the next step, when
+the log or the rows of the hosts have its URLs. After a crash it is taken again, and its URLs count
+as repeated: the frontier queues those that are not visited, planned or queued.
 
-URLs are parked under the limit that excludes them: the depth, the scope, a rule of the blocklist,
-or their host, if it is a replica (`replicas`). When a limit changes, only its URLs are evaluated
-again, a bucket at a time. URLs that fit go to the URL-seen test like new links, because another
-page may have led to a URL in the meantime. They have the visit that discovered them as their
-finder. So a URL that was admitted before it was parked passes the test again: it comes from its
-first finder. URLs that another limit excludes are parked under that limit.
-
-A bucket is dropped one step after its fitting URLs were sent, when the log has them. Its other URLs
-were appended to other buckets before. After a crash a limit is evaluated from its beginning. A URL
-that was sent before passes the URL-seen test again, marked as repeated, and the frontier queues it
-only if it was not visited, planned or queued.
+**Limits.** Links out of the crawl are parked when their page gets its verdict, admitted URLs when
+they are refused. So no page is fetched again to find its links when the crawl becomes wider. They
+are parked under the limit that excludes them: the depth, the scope, a rule of the blocklist, or
+their host, if it is a replica (`replicas`). When a limit changes, only its URLs are evaluated
+again. URLs that fit go to the URL-seen test like new links, because another page may have led to a
+URL in the meantime. They have the visit that discovered them as their finder. So a URL that was
+admitted before it was parked passes the test again: it comes from its first finder. URLs that
+another limit excludes are parked under that limit. After a crash a limit is evaluated from its
+beginning.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,9 +28,9 @@ from gossamer.events import CrawlDefined, Discovery, UrlsDiscovered
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import group_by_site
 from gossamer.log import KEY_GROUPS, key_group_of
-from gossamer.store import Row, Store
+from gossamer.store import Row, Store, Table
 from gossamer.web.url import Site, host_key, site_of
-from services.frontier.tables.bucketed_log import BucketedLog, BucketEnds, next_bucket
+from services.frontier.tables.bucketed_log import BucketedLog, BucketEnds, E, next_bucket
 from services.frontier.tables.urls import UrlRow
 from services.frontier.worth.budgets import BUDGETS
 
@@ -106,7 +107,7 @@ def find_parked(
     for group in (own, *(one for one in range(KEY_GROUPS) if one != own)):
         if (found := table.get((crawl, str(group)), str(limit))) is None:
             continue
-        log = BucketedLog(store.table(ParkedRow), f"{limit}/{group}", crawl)
+        log = ParkedLog(store.table(ParkedRow), f"{limit}/{group}", crawl)
         for row in log.rows(found.ends.head, found.ends.tail):
             for one in row.urls:
                 if one.url == url:
@@ -116,18 +117,57 @@ def find_parked(
     return None
 
 
+class ParkedLog(BucketedLog[ParkedRow]):
+    """The parked URLs of one name: of a limit, a part or a budget. Callers store the ends."""
+
+    def __init__(self, rows: Table[ParkedRow], name: str, crawl: str) -> None:
+        super().__init__(rows, name, crawl)
+        self._taken: tuple[int, int] | None = None
+        """The bucket that the last step took, and the number of its URLs."""
+
+    def add(self, ends: E, via: str, urls: tuple[Discovery, ...]) -> E:
+        """Append *urls*, which the visit *via* discovered; return the new ends."""
+        return self.append(ends, ParkedRow(self._crawl, "", 0, via, urls), BUCKET_ROWS)[1]
+
+    def take(self, ends: E, bucket: int, rows: Iterable[ParkedRow]) -> E:
+        """Take a bucket, which has *rows*; return the new ends. Those of its URLs that stay parked
+        are appended afterwards, and the next step calls `drop_taken`."""
+        self._taken = bucket, sum(len(row.urls) for row in rows)
+        return next_bucket(ends) if bucket == ends.tail else ends
+
+    def drop_taken(self, ends: E) -> tuple[E, int]:
+        """Drop the bucket that the last step took, if any; return the new ends, and the number of
+        URLs in the bucket."""
+        if self._taken is None:
+            return ends, 0
+        (bucket, urls), self._taken = self._taken, None
+        self.drop(bucket)
+        return replace(ends, head=ends.head + (bucket == ends.head)), urls
+
+    def erase(self, ends: BucketEnds, target: str) -> int:
+        """Erase the URLs of *target*, a URL, a host or a site; return how many were parked."""
+        erased = 0
+        for number in range(ends.head, ends.tail + 1):
+            for row in self.page(number):
+                left = without(row, target)
+                if left is not row:
+                    self._table.put(left)
+                if self._taken is None or number != self._taken[0]:
+                    erased += len(row.urls) - len(left.urls)
+        return erased
+
+
 class _LimitProgress:
     """The URLs that one limit excludes, and the progress of their evaluation."""
 
-    def __init__(self, row: ParkedLimitRow) -> None:
+    def __init__(self, row: ParkedLimitRow, rows: Table[ParkedRow]) -> None:
         self.row, self.name = row, row.name
+        self.log = ParkedLog(rows, f"{row.name}/{row.key_group}", row.crawl)
         self.written: ParkedLimitRow | None = None
         self.evaluating_by: str | None = None
         """The state of the limit by which its URLs are being evaluated; None between evaluations.
         The buckets from `next_bucket` to before `end_bucket` are left."""
         self.next_bucket = self.end_bucket = 0
-        self.emptied: int | None = None
-        """The bucket whose links were sent in the last step. The next step drops it."""
 
 
 class ParkedUrls:
@@ -146,7 +186,7 @@ class ParkedUrls:
             after: str | None = None
             while rows := self._limit_rows.scan((crawl, group), after):
                 after = rows[-1].name
-                self._limits |= {(group, row.name): _LimitProgress(row) for row in rows}
+                self._limits |= {(group, row.name): _LimitProgress(row, self._rows) for row in rows}
         self._evaluated_by: str | None = None
         """The limits of the crawl and the blocklist at the last complete evaluation; None if
         it is outdated."""
@@ -155,9 +195,6 @@ class ParkedUrls:
     def groups(self) -> tuple[int, ...]:
         """The key groups with parked URLs."""
         return tuple(sorted(self._groups))
-
-    def _log(self, limit: _LimitProgress) -> BucketedLog[ParkedRow]:
-        return BucketedLog(self._rows, f"{limit.name}/{limit.row.key_group}", self._crawl)
 
     def add(
         self, site: Site, via: str, urls: Iterable[Discovery], limit: str, state: str | None
@@ -177,16 +214,14 @@ class ParkedUrls:
         progress = self._limits.get((group, limit))
         if progress is None:
             row = ParkedLimitRow(self._crawl, group, limit, evaluated_by=state)
-            progress = self._limits[group, limit] = _LimitProgress(row)
+            progress = self._limits[group, limit] = _LimitProgress(row, self._rows)
             self._groups.add(int(group))
             self._evaluated_by = None
         elif state is None:
             progress.row, self._evaluated_by = replace(progress.row, evaluated_by=None), None
-        parked = ParkedRow(self._crawl, "", 0, via, urls)
-        log = self._log(progress)
-        _, ends = log.append(progress.row.ends, parked, BUCKET_ROWS)
+        ends = progress.log.add(progress.row.ends, via, urls)
         while self._max_rows and ends.head < ends.tail and _count_rows(ends) > self._max_rows:
-            log.drop(ends.head)
+            progress.log.drop(ends.head)
             ends = replace(ends, head=ends.head + 1)
         progress.row = replace(progress.row, ends=ends)
 
@@ -215,15 +250,11 @@ class ParkedUrls:
         limit = self._first_outdated(crawl, blocklist)
         if limit is None:
             return
-        ends = limit.row.ends
+        ends, _ = limit.log.drop_taken(limit.row.ends)
+        limit.row = replace(limit.row, ends=ends)
         if limit.evaluating_by != (state := limit_state(limit.name, crawl, blocklist)):
             limit.evaluating_by = state
             limit.next_bucket, limit.end_bucket = ends.head, ends.tail + 1
-        if limit.emptied is not None:
-            self._log(limit).drop(limit.emptied)
-            ends = replace(ends, head=ends.head + (limit.emptied == ends.head))
-            limit.row = replace(limit.row, ends=ends)
-            limit.emptied = None
         if limit.next_bucket < limit.end_bucket:
             yield from self._evaluate_bucket(limit, crawl, blocklist, now)
             limit.next_bucket += 1
@@ -233,13 +264,12 @@ class ParkedUrls:
     def _evaluate_bucket(
         self, limit: _LimitProgress, crawl: CrawlDefined, blocklist: Blocklist, now: float
     ) -> Iterator[UrlsDiscovered]:
-        rows = self._log(limit).page(limit.next_bucket)
+        rows = limit.log.page(limit.next_bucket)
         evaluated = [(row, *split_by_limit(row.urls, crawl, blocklist)) for row in rows]
         if all([*excluded] == [limit.name] and not fitting for _, fitting, excluded in evaluated):
             return
-        limit.emptied = limit.next_bucket
-        if limit.next_bucket == limit.row.ends.tail:
-            limit.row = replace(limit.row, ends=next_bucket(limit.row.ends))
+        ends = limit.log.take(limit.row.ends, limit.next_bucket, rows)
+        limit.row = replace(limit.row, ends=ends)
         for row, fitting, excluded in evaluated:
             for name, urls in excluded.items():
                 state = limit_state(name, crawl, blocklist)
@@ -274,14 +304,13 @@ class ParkedUrls:
         """Yield all parked URLs, those of a bucket at a time."""
         for limit in self._limits.values():
             for bucket in range(limit.row.ends.head, limit.row.ends.tail + 1):
-                rows = self._log(limit).page(bucket)
-                yield [found.url for row in rows for found in row.urls]
+                yield [found.url for row in limit.log.page(bucket) for found in row.urls]
 
     def drop_buckets(self) -> None:
         """Drop all parked URLs. The rows of the limits stay until `drop_limits`."""
         for limit in self._limits.values():
             for bucket in range(limit.row.ends.head, limit.row.ends.tail + 1):
-                self._log(limit).drop(bucket)
+                limit.log.drop(bucket)
 
     def drop_limits(self) -> None:
         """Drop the rows of all limits."""

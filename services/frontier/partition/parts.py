@@ -3,9 +3,9 @@
 `worth.py` estimates which parts of a site bring new texts, and `budgets.py` limits how much of a
 site is crawled. This module stores their counters, and the URLs that they refuse.
 
-**Parking.** Each parked part, and each budget, has its URLs in buckets of its own, and their ends
-in one row of the site. So the memory of a frontier does not grow with the number of parked parts:
-rows of sites are cached, and read with the site.
+**Parking.** Each parked part, and each budget, has its URLs in buckets of its own (`parked.py`).
+Their ends are in one row of the site. So the memory of a frontier does not grow with the number of
+parked parts: rows of sites are cached, and read with the site.
 
 **Release.** A part is released when a visit to it brings a new text, when its budget grows, or when
 an operator asks for it. Its URLs are then admitted again, a bucket in each step: they pass the
@@ -15,11 +15,8 @@ is admitted.
 **Probes.** Now and then one URL of a parked part is visited nevertheless. The first probe is due an
 hour after the part was parked, or when the site has had `PROBE_VISITS` visits more, and each
 further one after twice as long, so a trap costs a few visits in a year. URLs over a budget wait for
-the time alone, and ten of them are visited.
-
-**Crashes.** A bucket is dropped in the step after its URLs were admitted, when the rows of their
-hosts are stored. After a crash it is admitted again, as `repeated`: URLs that are queued, planned
-or visited are left out. An entry of the calendar wakes a site that has a part to release.
+the time alone, and ten of them are visited. An entry of the calendar wakes a site that has a part
+to probe or to release.
 """
 
 from collections import Counter
@@ -38,9 +35,8 @@ from gossamer.store import Store
 from gossamer.web.links import Sketch
 from gossamer.web.url import HostKey, Site, host_key, suffix_of
 from services.frontier.partition.awaited_visits import PartKey
-from services.frontier.partition.parked import BUCKET_ROWS, ParkedRow, without
+from services.frontier.partition.parked import ParkedLog, ParkedRow
 from services.frontier.partition.workbench import PartitionCaches
-from services.frontier.tables.bucketed_log import BucketedLog
 from services.frontier.tables.sites import ParkedPart, ParkedPartsRow, SiteWorthRow
 from services.frontier.tables.urls import Origin
 from services.frontier.worth.budgets import BUDGETS, Usage, limit_of
@@ -122,11 +118,11 @@ class Parts:
         self._zones = caches.zones
         self._worth_rows, self._rows = store.table(SiteWorthRow), store.table(ParkedPartsRow)
         self._parked = store.table(ParkedRow)
+        self._taken = dict[tuple[str, str], ParkedLog]()
+        """Site and part → its parked URLs, of which the last step took a bucket."""
         self._worth, self._parts = caches.worth, caches.parts
         self.is_closed = False
         """Whether nothing is stored any more, because the crawl is removed."""
-        self._read = dict[tuple[str, str], int]()
-        """Site and part → the bucket whose URLs were admitted in the last step."""
 
     def reads_of(self, sites: Iterable[str]) -> list[Key]:
         """Return the keys of the rows of *sites* that are not cached."""
@@ -306,13 +302,10 @@ class Parts:
         name, parts = self._parked_name(site, name), self.parked(site)
         if (part := parts.get(name)) is None:
             visits = self.worth(site).totals.visits
-            part = _with_next_probe(ParkedPart(rule, now), visits, now)
+            part = _with_next_probe(ParkedPart(rule=rule, since=now), visits, now)
             self._schedule(site, part.probe_at)
-        log, size = self._log(site, name), part.tail_size
-        if size >= BUCKET_ROWS:
-            part, size = part._replace(tail=part.tail + 1), 0
-        log.put(part.tail, ParkedRow(self._crawl, "", size, via, (found,)))
-        self._put(site, name, part._replace(tail_size=size + 1, urls=part.urls + 1))
+        part = self._log(site, name).add(part, via, (found,))
+        self._put(site, name, replace(part, urls=part.urls + 1))
 
     def _parked_name(self, site: Site, name: str) -> str:
         """Return the name of the part under which URLs of the part *name* are parked: `*` if too
@@ -329,7 +322,7 @@ class Parts:
         parts = self.parked(site)
         for other in (self._parked_name(site, name), *parts):
             if (part := parts.get(other)) and part.to_admit > 0:
-                self._put(site, other, part._replace(to_admit=part.to_admit - 1))
+                self._put(site, other, replace(part, to_admit=part.to_admit - 1))
                 return True
         return False
 
@@ -353,7 +346,7 @@ class Parts:
             name = self.find_order_grant(site, part_name(low_part, copies), Counter())
             if name is not None:
                 part = self.parked(site)[name]
-                self._put(site, name, part._replace(to_order=part.to_order - 1))
+                self._put(site, name, replace(part, to_order=part.to_order - 1))
 
     def release(self, site: Site, name: str, now: float, urls: int = 0) -> bool:
         """Begin to release the part *name*; return whether it has parked URLs.
@@ -363,7 +356,8 @@ class Parts:
         part = self.parked(site).get(name)
         if part is None:
             return False
-        part = part._replace(
+        part = replace(
+            part,
             releasing=True,
             is_limited=urls > 0,
             to_admit=urls,
@@ -382,7 +376,7 @@ class Parts:
             if _is_empty(part):
                 self._remove(site, name)
             else:
-                part = _with_next_probe(part._replace(probes=part.probes + 1), visits, now)
+                part = _with_next_probe(replace(part, probes=part.probes + 1), visits, now)
                 self._put(site, name, part)
                 self._schedule(site, part.probe_at)
                 self.release(site, name, now, urls=PROBE_URLS if _is_budget(name) else 1)
@@ -408,7 +402,7 @@ class Parts:
             # The depth of parked URLs is not known: they are tried again when the budget grows.
             has_grown = room >= per_url * urls if per_url else limit != part.released_at
             if has_grown:
-                part = part._replace(released_at=limit, is_limited=True, releasing=True)
+                part = replace(part, released_at=limit, is_limited=True, releasing=True)
                 self._put(site, name, part)
                 self._schedule(site, now)
 
@@ -417,20 +411,22 @@ class Parts:
         released, with the rows of one bucket of it, whose URLs are to be admitted."""
         self._start_probes(site, self.worth(site), now)
         for name, part in [*self.parked(site).items()]:
-            part = self._drop_read(site, name, part)
+            if log := self._taken.pop((site, name), None):
+                part, urls = log.drop_taken(part)
+                part = replace(part, urls=max(0, part.urls - urls))
+                self._put(site, name, part)
             if not part.releasing:
                 continue
             if _is_empty(part):
                 if part.to_order:  # Its released URLs are not visited yet.
-                    self._put(site, name, part._replace(releasing=False))
+                    self._put(site, name, replace(part, releasing=False))
                 else:
                     self._remove(site, name)
                 continue
-            if part.head == part.tail:
-                part = part._replace(tail=part.tail + 1, tail_size=0)
-            self._put(site, name, part)
-            self._read[site, name] = part.head
-            yield name, self._log(site, name).page(part.head)
+            log = self._taken[site, name] = self._log(site, name)
+            rows = log.page(part.head)
+            self._put(site, name, log.take(part, part.head, rows))
+            yield name, rows
             self._schedule(site, now)
 
     def end_bucket(self, site: Site, name: str, queued: int) -> None:
@@ -438,18 +434,7 @@ class Parts:
         was *queued*, or all that were to be queued are."""
         part = self.parked(site).get(name)
         if part and (not queued or (part.to_admit == 0 and part.is_limited)):
-            self._put(site, name, part._replace(releasing=False, is_limited=False, to_admit=0))
-
-    def _drop_read(self, site: Site, name: str, part: ParkedPart) -> ParkedPart:
-        """Drop the bucket whose URLs were admitted in the last step."""
-        if (bucket := self._read.pop((site, name), None)) is None or bucket != part.head:
-            return part
-        log = self._log(site, name)
-        urls = sum(len(row.urls) for row in log.page(bucket))
-        log.drop(bucket)
-        part = part._replace(head=bucket + 1, urls=max(0, part.urls - urls))
-        self._put(site, name, part)
-        return part
+            self._put(site, name, replace(part, releasing=False, is_limited=False, to_admit=0))
 
     def restart_host(self, site: Site, host: HostKey, now: float) -> None:
         """Treat the parts of *host* as new, and release its parked URLs. The links on its pages
@@ -487,21 +472,16 @@ class Parts:
         for name, part in [*self.parked(site).items()]:
             if not _may_contain(name, site, target):
                 continue
-            log, before = self._log(site, name), erased
-            is_whole = _belongs_to(name.removeprefix(OF_COPIES), site, target)
-            for row in log.rows(part.head, part.tail):
-                left = without(row, target)
-                erased += len(row.urls) - len(left.urls)
-                if left is not row and not is_whole:
-                    self._parked.put(left)
-            if is_whole:
+            log = self._log(site, name)
+            if _belongs_to(name.removeprefix(OF_COPIES), site, target):
+                urls = part.urls
                 for bucket in range(part.head, part.tail + 1):
                     log.drop(bucket)
-                self._read.pop((site, name), None)
+                self._taken.pop((site, name), None)
                 self._remove(site, name)
-            elif erased > before:
-                left_urls = max(0, part.urls - (erased - before))
-                self._put(site, name, part._replace(urls=left_urls))
+            elif urls := log.erase(part, target):
+                self._put(site, name, replace(part, urls=max(0, part.urls - urls)))
+            erased += urls
         if target == site:
             # Drops are flushed before the erasure of the row of the last host, as in `Sites`.
             for rows, cache in ((self._worth_rows, self._worth), (self._rows, self._parts)):
@@ -520,8 +500,9 @@ class Parts:
         if erased:
             self._worth_rows.put(SiteWorthRow(self._crawl, site, pack_worth(worth)))
 
-    def _log(self, site: Site, name: str) -> BucketedLog[ParkedRow]:
-        return BucketedLog(self._parked, f"{site} {name}", self._crawl)
+    def _log(self, site: Site, name: str) -> ParkedLog:
+        taken = self._taken.get((site, name))
+        return taken or ParkedLog(self._parked, f"{site} {name}", self._crawl)
 
     def _row(self, site: Site) -> ParkedPartsRow:
         if (row := self._parts.get(site)) is None:
@@ -592,4 +573,4 @@ def _with_next_probe(part: ParkedPart, visits: int, now: float) -> ParkedPart:
     """Return *part* with the time, and the number of the site's *visits*, of its next probe."""
     factor = 1 << min(part.probes, MAX_DOUBLINGS)
     wait = min(PROBE_WAIT * factor, MAX_PROBE_WAIT)
-    return part._replace(probe_at=now + wait, probe_visits=visits + PROBE_VISITS * factor)
+    return replace(part, probe_at=now + wait, probe_visits=visits + PROBE_VISITS * factor)

@@ -9,9 +9,8 @@ from gossamer.store import Row
 from gossamer.web.cookies import Cookie
 from gossamer.web.url import Site
 from gossamer.web.validators import Trust
-from services.frontier.tables.hosts import (
-    AppliedRecords,
-)
+from services.frontier.tables.bucketed_log import BucketEnds
+from services.frontier.tables.hosts import AppliedRecords
 
 
 class UnreadablePages(NamedTuple):
@@ -100,18 +99,12 @@ class SiteWorthRow(Row, frozen=True):
     """As `services.frontier.worth.worth` packs them."""
 
 
-class ParkedPart(NamedTuple):
-    """The parked URLs of a part of a site, or of one of its budgets."""
+class ParkedPart(BucketEnds, frozen=True, array_like=True, kw_only=True):
+    """The buckets of the parked URLs of a part of a site, or of one of its budgets."""
 
     rule: str
     """The hazard that the URLs were refused by."""
     since: float
-    head: int = 0
-    """The first bucket of `parked` with URLs of the part."""
-    tail: int = 0
-    """The bucket that URLs are appended to."""
-    tail_size: int = 0
-    """Rows of the tail bucket."""
     urls: int = 0
     """URLs of the part, about."""
     probes: int = 0
