@@ -3,7 +3,7 @@ or with a number of values."""
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable
-from typing import Any, Generic, TypeVar, overload
+from typing import Generic, TypeVar
 
 ENTRY_BYTES = 200
 """Bytes of a value besides its texts."""
@@ -12,12 +12,11 @@ KEY_BYTES, OWNER_BYTES = 450, 450
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
-D = TypeVar("D")
 
 
 class RecentlyUsed(OrderedDict[K, V]):
-    """The *limit* values that were used last. Reads and writes by key are uses; `in` and iteration
-    are not."""
+    """The *limit* values that were used last: written, or read by `[]` or `setdefault`. `get` and
+    `in` are not uses."""
 
     def __init__(self, limit: int) -> None:
         super().__init__()
@@ -33,16 +32,6 @@ class RecentlyUsed(OrderedDict[K, V]):
         self.move_to_end(key)
         if len(self) > self._limit:
             del self[next(iter(self))]
-
-    @overload
-    def get(self, key: K, default: None = None, /) -> V | None: ...
-    @overload
-    def get(self, key: K, default: V | D, /) -> V | D: ...
-    def get(self, key: K, default: Any = None, /) -> Any:
-        """Return the value of *key*, or *default*."""
-        if key not in self:
-            return default
-        return self[key]
 
 
 class ByteCache(Generic[K, V]):

