@@ -5,14 +5,18 @@ that store data about the pages. The orders of a partition are numbered, and the
 contains the number of its order. Each service that has erased its part stores the number of the
 last order before the erasure, and drops results of that order and of earlier ones. No clock is
 involved.
+
+Each class of rows says which of its fields name what the row is about (`Row.about`). A service
+finds the rows that an erasure may concern, and `erase_rows` writes them without what is erased.
 """
 
-from collections.abc import Container, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
 from gossamer.events import FLEET, Erasure, ErasureBegun, Tombstone, Visit, VisitsErased
 from gossamer.events.public import Gone
 from gossamer.log import KEY_GROUPS
-from gossamer.store import Row, Store
+from gossamer.store import Row, Store, keys_of
 from gossamer.web.url import fingerprint, host_key, site_of
 
 
@@ -22,6 +26,7 @@ class ErasureRow(Row, frozen=True):
     table = "erasures"
     partition_key, sort_key = "crawl", "key"
     kept_for, aged_by = "frontier.erasures_age", "at"
+    about = ()
     # One store partition has all rows: there are few, and a new owner reads all of them.
 
     crawl: str
@@ -144,14 +149,41 @@ def order_number(visit_id: str) -> int:
     return int(number[0]) if number and number[0].isdecimal() else 0
 
 
-def is_about(url: str, target: str) -> bool:
-    """Return whether *url* is *target* or belongs to the host or site *target*."""
-    return target in targets_of(url)
+def is_about(name: str, target: str) -> bool:
+    """Return whether *name* is *target* or belongs to it. Both are a URL, a host key or a site."""
+    if "://" not in name or name == target:
+        return name == target
+    is_url = "/" in name[8:]
+    return target in targets_of(name if is_url else f"{name}/")[1:]
 
 
 def targets_of(url: str) -> tuple[str, str, str]:
     """Return all targets that include *url*."""
     return url, host_key(url), site_of(url)
+
+
+def erase_rows(
+    store: Store, rows: Iterable[Row], is_erased: Callable[[str], bool], led: Iterable[Row] = ()
+) -> Counter[str]:
+    """Write each of *rows* without its erased entries, or erase it; return the number of changed
+    rows by table.
+
+    *led*: rows without a sort key that are found through other *rows*. They are dropped, and drops
+    are flushed before erasures. So after a crash the other rows still lead to them.
+    """
+    counts = Counter[str]()
+    for row, is_led in [*((row, True) for row in led), *((row, False) for row in rows)]:
+        table, left = store.table(type(row)), row.without(is_erased)
+        if left is row:
+            continue
+        counts[row.table] += 1
+        if left is not None:
+            table.put(left)
+        elif is_led:
+            table.drop(keys_of(row)[0])
+        else:
+            table.erase(*keys_of(row))
+    return counts
 
 
 def tombstones_of(event: ErasureBegun | VisitsErased, topic: str) -> Iterator[Tombstone]:

@@ -11,7 +11,6 @@ again.
 """
 
 import re
-from collections.abc import Callable
 from functools import partial
 
 from msgspec.structs import replace
@@ -33,10 +32,12 @@ from inspection.basics.figures import plural
 from inspection.crawls.crawl import OpenCrawl
 from procedures.copying import Copy, RecordChange, Side
 from services.dedup.content import DigestRow, NearRow
-from services.frontier.partition.parked import ParkedRow, without
+from services.frontier.partition.parked import ParkedRow
 from services.frontier.tables.hosts import HostRow, ListedHost
 from services.frontier.tables.plans import DueRow
 
+SWEPT: tuple[type[Row], ...] = (DigestRow, NearRow, ParkedRow, DueRow, ListedHost)
+"""The tables that are read whole. No name leads to a row of them."""
 _url = re.compile(rb"https?://[^\s\"'<>\\]+")
 
 
@@ -78,11 +79,15 @@ def erase(
 def _copy_without(crawl: OpenCrawl, target: str) -> Copy:
     """Return the copy of *crawl* onto itself that leaves *target* out."""
     log = crawl.log
+
+    def remove(row: Row) -> Row | None:
+        return row.without(partial(is_about, target=target))
+
     here = Side(crawl.name, log, crawl.store(), not crawl.fleet, log.partitions)
     return Copy(
         here,
         here,
-        rows={kind: partial(change, target=target) for kind, change in SWEPT.items()},
+        rows=dict.fromkeys(SWEPT, remove),
         records={DEAD_LETTERS.name: _letter_eraser(target)},
     )
 
@@ -148,30 +153,3 @@ def _contains(text: bytes, target: str) -> bool:
         except (BadUrl, UnicodeError):
             continue
     return False
-
-
-def _without_url(row: DigestRow, target: str) -> DigestRow | None:
-    return None if is_about(row.url, target) else row
-
-
-def _without_host(row: ListedHost | DueRow, target: str) -> Row | None:
-    if isinstance(row, DueRow) and row.url:
-        return None if is_about(row.url, target) else row
-    return None if target in (row.host, row.site) else row
-
-
-def _without_pages(row: NearRow, target: str) -> NearRow | None:
-    pages = tuple(page for page in row.pages if not is_about(page.url, target))
-    if len(pages) == len(row.pages):
-        return row
-    return replace(row, pages=pages) if pages else None
-
-
-SWEPT: dict[type[Row], Callable[..., Row | None]] = {
-    DigestRow: _without_url,
-    NearRow: _without_pages,
-    ParkedRow: without,
-    DueRow: _without_host,
-    ListedHost: _without_host,
-}
-"""Table → returns a row without a target: None if nothing is left, the same row if unchanged."""

@@ -83,6 +83,7 @@ class ControlRow(Row, frozen=True):
 
     table = "control"
     partition_key, sort_key = "crawl", "key"
+    about = ()
 
     crawl: str
     key: str

@@ -28,6 +28,7 @@ class CheckpointRow(Row, frozen=True):
 
     table = "checkpoints"
     partition_key = "group", "partition"
+    about = ()
 
     group: str
     partition: str

@@ -33,6 +33,7 @@ class IdentityRow(Row, frozen=True):
 
     table = "identity"
     partition_key = "part"
+    about = ()
 
     part: str
     """`store`, or `topics` once the event `fleet_begun` is on `control`."""

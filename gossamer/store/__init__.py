@@ -29,9 +29,10 @@ version. A value that it cannot read, such as an unknown member of an enumeratio
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     # Commands that only read a folder start without loading pydantic.
@@ -73,6 +74,32 @@ class Row(Struct, frozen=True, gc=False):
     Cassandra counts from the write, SQLite from the time in the field `aged_by`."""
     aged_by: ClassVar[str] = ""
     """The field with the epoch seconds from which SQLite counts the retention."""
+    about: ClassVar[tuple[str, ...]]
+    """The fields that name the URL, host or site which the row is about, or each entry of a list or
+    a mapping. An erasure removes the row, or these entries. Other fields may name the page that
+    links to a URL, for example, and stay."""
+
+    def without(self, is_erased: Callable[[str], bool]) -> Self | None:
+        """Return the row without its erased entries: the same row if it has none, None if the row
+        itself is about an erased URL, host or site."""
+        left = dict[str, Any]()
+        for name in self.about:
+            value = getattr(self, name)
+            if isinstance(value, str):
+                if is_erased(value):
+                    return None
+            elif value:
+                entries = value.items() if isinstance(value, dict) else value
+                kept = [one for one in entries if not any(map(is_erased, _names_in(one)))]
+                if len(kept) < len(value):
+                    left[name] = type(value)(kept)
+        return replace(self, **left) if left else self
+
+
+def _names_in(entry: Any) -> list[str]:
+    """Return the texts that an entry of a list or a mapping may be about."""
+    names = entry if isinstance(entry, tuple) else (getattr(entry, "url", entry),)
+    return [name for name in names if isinstance(name, str)]
 
 
 def holder_of(row: Row) -> tuple[object, ...]:
@@ -175,9 +202,9 @@ class Table(Protocol[R]):
     def erase(self, partition: Partition, sort: Sort = "") -> None:
         """Remove one row, if it exists.
 
-        It is flushed after the drops. On Cassandra it slows down later reads of the
-        partition. It is therefore for erasures on request and not for rows that are no longer
-        needed.
+        It is flushed after the drops, and before rows that are put last. On Cassandra it slows down
+        later reads of the partition. It is therefore for erasures on request and not for rows that
+        are no longer needed.
         """
 
     def everything(self) -> Iterator[R]:
@@ -199,9 +226,9 @@ class Store(Protocol):
         """Write all buffered rows, drops and erasures.
 
         They are written in one transaction, or else in this order: rows of classes that do not
-        decide, rows of classes that do, drops, then rows put *last* and erasures. After a crash
-        before the rows that decide are written, the old decision holds. After a crash before a
-        drop, a row that names the partition still names it, if it is put last.
+        decide, rows of classes that do, drops, erasures, rows put *last*. After a crash before the
+        rows that decide are written, the old decision holds. After a crash before a drop, a row
+        that names the partition still names it, if it is erased or put last.
         """
 
     def discard(self) -> None:

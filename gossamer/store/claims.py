@@ -43,6 +43,7 @@ class ClaimRow(Row, frozen=True):
 
     table = "claims"
     partition_key = "partition"
+    about = ()
 
     partition: str
     """The partition's number, preceded by the kind of claim except for the frontier's: "archive
@@ -58,6 +59,7 @@ class WindowRow(Row, frozen=True):
 
     table = "claim_windows"
     partition_key = "partition"
+    about = ()
 
     partition: str
     """The partition, as in ClaimRow."""

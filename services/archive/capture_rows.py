@@ -3,10 +3,12 @@
 They are written after the length of their segment, so repair never truncates the record of a row.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
+from gossamer.erasures import erase_rows
 from gossamer.events import Event, PageArchived, PageFetched
 from gossamer.runtime.processor import Key
 from gossamer.store import Store
@@ -22,6 +24,7 @@ class CaptureRows:
     """Finds, records and erases captures by URL, and payloads by digest."""
 
     def __init__(self, store: Store) -> None:
+        self._store = store
         self._captures, self._payloads = store.table(CaptureRow), store.table(PayloadRow)
 
     def reads_of(self, events: Sequence[Event]) -> Iterator[Iterable[Key]]:
@@ -70,28 +73,18 @@ class CaptureRows:
         if row and row.record_id == body.record_id and row.shared_at < page.started_at:
             self._payloads.put(replace(row, shared_at=page.started_at))
 
-    def erase(self, crawl: str, urls: Iterable[str]) -> dict[str, int]:
+    def erase(self, crawl: str, urls: Iterable[str]) -> Counter[str]:
         """Erase all rows of *urls*; return the number of erased rows by table."""
-        captures_erased = payloads_erased = 0
+        counts = Counter[str]()
         for url in urls:
-            key, after = (crawl, url), None
-            while rows := self._captures.scan(key, after):
-                after, captures_erased = rows[-1].fetched_at, captures_erased + len(rows)
-                payloads_erased += self._drop_payloads(rows)
-            if after is not None:
-                self._captures.drop(key)
-        return {CaptureRow.table: captures_erased, PayloadRow.table: payloads_erased}
-
-    def _drop_payloads(self, captures: Iterable[CaptureRow]) -> int:
-        """Drop the rows of payloads whose first response is one of *captures*; return how many."""
-        dropped = 0
-        for capture_row in captures:
-            key = capture_row.crawl, capture_row.digest
-            payload = self._payloads.get(key) if capture_row.record_type == "response" else None
-            if payload and payload.record_id == capture_row.record_id:
-                self._payloads.drop(key)
-                dropped += 1
-        return dropped
+            captures, after = list[CaptureRow](), None
+            while rows := self._captures.scan((crawl, url), after):
+                after = rows[-1].fetched_at
+                captures += rows
+            keys = {(crawl, row.digest) for row in captures}
+            payloads = self._payloads.get_all([(key, "") for key in keys])
+            counts += erase_rows(self._store, captures, url.__eq__, payloads)
+        return counts
 
 
 def _body_of(row: CaptureRow) -> Body | None:

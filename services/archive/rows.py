@@ -14,6 +14,7 @@ class SegmentRow(Row, frozen=True, kw_only=True):
 
     table = "archive_segments"
     partition_key = "writer"
+    about = ()
 
     writer: str
     serial: int = 0
@@ -37,6 +38,7 @@ class UnpublishedRow(Row, frozen=True):
 
     table = "archive_unpublished"
     partition_key, sort_key = "file", "offset"
+    about = ()
 
     file: str
     """The file as in `CaptureRow.file`."""
@@ -53,6 +55,7 @@ class CaptureRow(Row, frozen=True):
     newest_first = True
     decides = True
     kept_for, aged_by = "archive.captures_age", "fetched_at"
+    about = ("url",)
     # Written after the segment's length, so repair never truncates the capture of a row.
 
     crawl: str
@@ -88,6 +91,7 @@ class PayloadRow(Row, frozen=True):
     partition_key = "crawl", "digest"
     decides = True
     kept_for, aged_by = "archive.captures_age", "fetched_at"
+    about = ("url",)
     # Written after the segment's length, as the row of the capture.
 
     crawl: str

@@ -18,7 +18,7 @@ there. A page is in the rows of its present text alone, so that its erasure find
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -52,6 +52,7 @@ class DigestRow(Row, frozen=True):
     partition_key = "crawl", "digest"
     holder = ("url",)
     kept_for, aged_by = "dedup.documents_age", "at"
+    about = ("url",)
 
     crawl: str
     digest: str
@@ -362,6 +363,7 @@ class NearRow(Row, frozen=True):
     table = "near"
     partition_key = "crawl", "band"
     kept_for, aged_by = "dedup.documents_age", "at"
+    about = ("pages",)
 
     crawl: str
     band: str
@@ -369,6 +371,11 @@ class NearRow(Row, frozen=True):
     pages: tuple[NearCandidate, ...] = ()
     at: float = 0.0
     """Time of the visit to the page that was added last."""
+
+    def without(self, is_erased: Callable[[str], bool]) -> Self | None:
+        """See `Row`. A row without pages is erased, because its key names the site."""
+        left = super().without(is_erased)
+        return left if left and left.pages else None
 
 
 def distance(one: str, other: str) -> int:

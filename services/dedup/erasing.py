@@ -10,16 +10,13 @@ whole site is dropped from the URL-seen set of the crawl.
 """
 
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Iterator
-from itertools import groupby
+from collections.abc import Iterator, Sequence
 
-from msgspec.structs import replace
-
-from gossamer.erasures import Erasures, tombstones_of
+from gossamer.erasures import Erasures, erase_rows, tombstones_of
 from gossamer.events import ErasureBegun, Event, Tombstone, UrlsErased
 from gossamer.events.topics import PAGES
-from gossamer.store import Partition, Row, Store
-from gossamer.web.url import HostKey, fingerprint, host_key, site_of
+from gossamer.store import Partition, R, Row, Store
+from gossamer.web.url import fingerprint, host_key, site_of
 from services.dedup.content import DigestRow, NearRow, bands
 from services.dedup.guesses import GuessesRow
 from services.dedup.listings import ListingRow
@@ -72,83 +69,40 @@ class Erasing:
         """Erase rows from the store; return whether there was an erasure."""
         begun, self._begun = self._begun, []
         for event, seen in begun:
-            rows = Counter({"seen_urls": seen})
-            rows.update(self._erase_urls(event))
+            rows = self._erase_rows(event)
             if not event.removal:
-                rows.update(self._erase_copies(event.urls))
-                for host in event.hosts:
-                    rows.update(self._erase_host(host))
-                self.erasures.add(event.erasure, rows, event.part)
+                self.erasures.add(event.erasure, rows + Counter(seen_urls=seen), event.part)
         return bool(begun)
 
-    def _erase_urls(self, event: ErasureBegun) -> Iterator[str]:
-        """Erase the rows about the URLs of *event*; yield the table of each row."""
-        crawl, urls = event.crawl, frozenset(event.urls)
-        keys = [((crawl, url), "") for url in event.urls]
-        documents = self._store.table(DocumentRow).get_all(keys)
+    def _erase_rows(self, event: ErasureBegun) -> Counter[str]:
+        """Erase the rows about the URLs and hosts of *event*; return their number by table."""
+        of_urls = [(event.crawl, url) for url in event.urls]
+        documents = self._get_all(DocumentRow, of_urls)
         digests = {*event.digests, *(row.digest for row in documents)} - {""}
-        yield from self._erase_digests(crawl, urls, digests)
-        yield from self._erase_bands(crawl, urls, documents)
-        for document in documents:
-            self._store.table(DocumentRow).erase((crawl, document.url))
-            yield DocumentRow.table
-        for listing in self._store.table(ListingRow).get_all(keys):
-            self._store.table(ListingRow).erase((crawl, listing.url))
-            yield ListingRow.table
-
-    def _erase_digests(
-        self, crawl: str, urls: Container[str], digests: Collection[str]
-    ) -> Iterator[str]:
-        table = self._store.table(DigestRow)
-        texts = table.get_all([((crawl, digest), "") for digest in digests])
-        links = table.get_all([((crawl, row.links), "") for row in texts if row.links])
-        for row in {row.digest: row for row in (*texts, *links)}.values():
-            if row.url in urls:
-                table.erase((crawl, row.digest))
-                yield DigestRow.table
-
-    def _erase_bands(
-        self, crawl: str, urls: Container[str], documents: Iterable[DocumentRow]
-    ) -> Iterator[str]:
-        table = self._store.table(NearRow)
+        texts = self._get_all(DigestRow, [(event.crawl, digest) for digest in digests])
+        with_links = {row.links for row in texts} - digests - {""}
         found = {
             band
             for row in documents
             if row.simhash
             for band in bands(site_of(row.url), row.simhash)
         }
-        for row in table.get_all([((crawl, band), "") for band in sorted(found)]):
-            remaining = tuple(page for page in row.pages if page.url not in urls)
-            if len(remaining) < len(row.pages):
-                if remaining:
-                    table.put(replace(row, pages=remaining))
-                else:
-                    table.erase((crawl, row.band))
-                yield NearRow.table
+        led = [
+            *self._get_all(DigestRow, [(event.crawl, digest) for digest in with_links]),
+            *self._get_all(NearRow, [(event.crawl, band) for band in found]),
+        ]
+        rows = [*texts, *documents, *self._get_all(ListingRow, of_urls)]
+        if not event.removal:
+            rows += self._find_rows_of_hosts(event)
+        is_erased = frozenset((*event.urls, *event.hosts)).__contains__
+        return erase_rows(self._store, rows, is_erased, led)
 
-    def _erase_copies(self, urls: Iterable[str]) -> Iterator[str]:
-        table = self._store.table(HostStepsRow)
-        for host, of_host in groupby(sorted(urls, key=host_key), key=host_key):
-            erased, row = frozenset(of_host), table.get(host)
-            if row and not erased.isdisjoint((*row.copies, *row.default_documents)):
-                copies = tuple(one for one in row.copies if one not in erased)
-                documents = tuple(one for one in row.default_documents if one not in erased)
-                table.put(replace(row, copies=copies, default_documents=documents))
-                yield HostStepsRow.table
+    def _find_rows_of_hosts(self, event: ErasureBegun) -> Iterator[Row]:
+        hosts = dict.fromkeys((*map(host_key, event.urls), *event.hosts))
+        yield from self._get_all(HostStepsRow, [*hosts])
+        yield from self._get_all(GuessesRow, event.hosts)
+        for site in {site_of(f"{host}/") for host in event.hosts}:
+            yield from self._store.table(HostNameRow).scan(site)
 
-    def _erase_host(self, host: HostKey) -> Iterator[str]:
-        yield from self._erase_row(HostStepsRow, host)
-        yield from self._erase_row(GuessesRow, host)
-        site = site_of(f"{host}/")
-        table = self._store.table(HostNameRow)
-        for row in table.scan(site):
-            if host in (row.host, row.counterpart):
-                table.erase(site, row.host)
-                yield HostNameRow.table
-
-    def _erase_row(self, kind: type[Row], key: Partition) -> Iterable[str]:
-        table = self._store.table(kind)
-        if table.get(key) is None:
-            return ()
-        table.erase(key)
-        return (kind.table,)
+    def _get_all(self, kind: type[R], keys: Sequence[Partition]) -> list[R]:
+        return self._store.table(kind).get_all([(key, "") for key in keys])

@@ -33,6 +33,7 @@ class GuessesRow(Row, frozen=True):
 
     table = "guesses"
     partition_key = "host"
+    about = ("host",)
 
     host: HostKey
     limit: int = INITIAL_GUESSES

@@ -47,6 +47,7 @@ class ListingRow(Row, frozen=True):
 
     table = "listings"
     partition_key = "crawl", "url"
+    about = ("url",)
 
     crawl: str
     url: str

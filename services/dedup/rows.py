@@ -23,6 +23,7 @@ class DocumentRow(Row, frozen=True):
     table = "documents"
     partition_key = "crawl", "url"
     kept_for, aged_by = "dedup.documents_age", "at"
+    about = ("url",)
 
     crawl: str
     url: str
@@ -64,6 +65,7 @@ class HostNameRow(Row, frozen=True):
 
     table = "host_names"
     partition_key, sort_key = "site", "host"
+    about = "host", "counterpart"
 
     site: Site
     host: HostKey
@@ -112,6 +114,7 @@ class HostStepsRow(Row, frozen=True):
 
     table = "host_steps"
     partition_key = "host"
+    about = "host", "copies", "default_documents"
 
     host: HostKey
     proofs: dict[str, tuple[str, ...]] = field(default_factory=dict)

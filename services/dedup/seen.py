@@ -127,6 +127,7 @@ class SeenRow(Row, frozen=True):
 
     table = "seen_urls"
     partition_key, sort_key = ("crawl", "site"), "fingerprint"
+    about = ()
 
     crawl: str
     site: Site

@@ -217,6 +217,7 @@ class AddressSlot(Row, frozen=True):
     table = "address_slots"
     partition_key, sort_key = "address", "slot"
     holder = ("fetcher", "expires_at")
+    about = ()
 
     address: str
     """An IPv4 address, or an IPv6 /64 network."""

@@ -185,28 +185,6 @@ def test_crawl_that_begins_beside_a_paused_one_shares_with_the_others(tmp_path: 
     assert abs((after["c"] - before["c"]) - (after[A] - before[A])) <= 8
 
 
-def test_forgotten_host_is_erased_in_all_crawls(tmp_path: Path) -> None:
-    crawl = two_crawls(tmp_path, 8)
-    assert crawl.run()
-    crawl.log.append(
-        [
-            encode(
-                ErasureRequested(
-                    at=crawl.now, site=Site("shared.test"), host=SHARED, requested_by="me"
-                )
-            )
-        ]
-    )
-    assert crawl.run()
-    left = expected(8)
-    assert visited(crawl) == {
-        name: {url for url in urls if not url.startswith(SHARED)} for name, urls in left.items()
-    }
-    values = {split_key(one.key): one.value for one in crawl.log.tail([PAGES.name]).poll(0)}
-    assert not values[A, f"{SHARED}/0"] and not values[B, f"{SHARED}/0"]
-    assert values[A, f"{OF_A}/0"] and values[B, f"{OF_B}/0"]
-
-
 @settings(deadline=None, max_examples=8)
 @given(
     st.lists(st.integers(1, 400), max_size=4),

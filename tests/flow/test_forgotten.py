@@ -1,53 +1,48 @@
 """Data that is erased on demand is deleted everywhere, and its URLs can be crawled again
 afterwards."""
 
+import re
+from collections import Counter
 from contextlib import suppress
+from functools import partial
+from itertools import count
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
-from gossamer.erasures import ErasureRow
-from gossamer.events import Discovery, ErasureRequested, UrlsAdmitted
+from gossamer.erasures import ErasureRow, is_about
+from gossamer.events import DEFAULT_CRAWL, Discovery, ErasureRequested, UrlsAdmitted
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import encode, split_key
-from gossamer.web.url import HostKey, Site, host_key
-from procedures.tables import TABLES as ALL_TABLES
-from services.archive.rows import CaptureRow
-from services.dedup.content import DigestRow, NearRow
-from services.dedup.rows import DocumentRow, HostNameRow, HostStepsRow
+from gossamer.log.control import ControlRow
+from gossamer.settings import ArchiveSettings
+from gossamer.store import Row, keys_of
+from gossamer.web.url import HostKey, Site, site_of
+from schemas.tables import ROWS
+from services.dedup.guesses import GuessesRow
+from services.fetcher.outcome import Failure, Reply
 from services.frontier.partition.parked import ParkedRow
-from services.frontier.tables.hosts import HostRow, ListedHost, RobotsRow
-from services.frontier.tables.plans import DueRow, PlanRow
-from services.frontier.tables.sites import ParkedPartsRow, SiteRow, SiteWorthRow
-from services.frontier.tables.urls import HistoryRow, QueuedUrl, UrlRow, VerdictRow
+from services.frontier.tables.hosts import HostRow, ListedHost
+from services.frontier.tables.plans import DueRow
+from services.frontier.tables.sites import ParkedPartsRow, SiteRow
+from services.frontier.tables.urls import QueuedUrl
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import VirtualCrawl
 
 from .test_blocklist import WEB, A, B
 from .test_flow import virtual_crawl
 
-TABLES: tuple[Any, ...] = (
-    UrlRow,
-    VerdictRow,
-    HistoryRow,
-    PlanRow,
-    HostRow,
-    RobotsRow,
-    SiteRow,
-    QueuedUrl,
-    DocumentRow,
-    DigestRow,
-    NearRow,
-    HostNameRow,
-    HostStepsRow,
-    CaptureRow,
-)
 SITE, DAY = Site("a.test"), 86400.0
 WHOLE_SITE = HostKey("")
+SHOP = HostKey("http://shop.a.test")
+SWEPT = {DueRow, ListedHost}
+"""Tables that may name what was erased until their buckets are dropped, or the command sweeps them.
+"""
+MAY_NAME = {*SWEPT, ErasureRow, ControlRow}
+"""The other two have the record of the erasure, and what operators wrote."""
+LINK = re.compile(r"(via|duplicate_of|copy_of|evaluated_by)=('[^']*'|\"[^\"]*\")")
+"""Links to what was erased, which stay in rows of other pages, and the scope of a crawl."""
 
 
 def forget(
@@ -56,16 +51,26 @@ def forget(
     crawl.log.append([encode(ErasureRequested(at=crawl.now, site=site, host=host, url=url))])
 
 
-def rows_about(crawl: VirtualCrawl, start: str) -> list[str]:
-    """Return table and text of each row whose URL, host or site begins with *start*."""
-    found = []
-    for kind in TABLES:
-        for row in crawl._store().table(kind).everything():
-            names = [getattr(row, name, "") for name in ("url", "host", "site", "original")]
-            names += [kept.url for kept in getattr(row, "pages", ()) if kind is NearRow]
-            if any(str(name).startswith(start) for name in names):
-                found.append(f"{kind.table}: {row}")
+def rows_about(crawl: VirtualCrawl, target: str) -> dict[type[Row], set[Any]]:
+    """Return table → the keys of its rows that are about *target*, or have entries about it."""
+    is_erased = partial(is_about, target=target)
+    found: dict[type[Row], set[Any]] = {}
+    for kind in ROWS:
+        rows = crawl._store().table(kind).everything()
+        if keys := {keys_of(row) for row in rows if row.without(is_erased) is not row}:
+            found[kind] = keys
     return found
+
+
+def names_left(crawl: VirtualCrawl, target: str) -> list[str]:
+    """Return table and text of each row, of any table, that names *target*."""
+    name = target if target in (SITE, A, SHOP) else f"'{target}'"
+    return [
+        f"{kind.table}: {text}"
+        for kind in {*ROWS} - MAY_NAME
+        for row in crawl._store().table(kind).everything()
+        if name in (text := LINK.sub("", str(row)))
+    ]
 
 
 def documents(crawl: VirtualCrawl) -> dict[str, bytes]:
@@ -84,37 +89,6 @@ def run_crawl(tmp_path: Path, **settings: object) -> VirtualCrawl:
     return crawl
 
 
-def test_erased_host_has_no_rows_and_other_hosts_are_unchanged(tmp_path: Path) -> None:
-    crawl = run_crawl(tmp_path)
-    others = rows_about(crawl, B)
-    assert rows_about(crawl, A) and documents(crawl)[f"{A}/"]
-    forget(crawl, host=HostKey(A))
-    assert crawl.run()
-    assert rows_about(crawl, A) == []
-    assert rows_about(crawl, SITE) == []
-    assert rows_about(crawl, B) == others
-    kept = documents(crawl)
-    assert all(not value for url, value in kept.items() if url.startswith(A))
-    assert kept[f"{B}/"]
-
-
-def test_erased_url_has_no_rows_and_its_host_stays(tmp_path: Path) -> None:
-    crawl = run_crawl(tmp_path)
-    url = f"{A}/x/2"
-    forget(crawl, url=url)
-    assert crawl.run()
-    assert rows_about(crawl, url) == []
-    assert not documents(crawl)[url] and documents(crawl)[f"{A}/"]
-    assert crawl._store().table(HostRow).get(SITE, A)
-
-
-def test_erased_site_has_no_rows_of_any_host(tmp_path: Path) -> None:
-    crawl = run_crawl(tmp_path)
-    forget(crawl)
-    assert crawl.run()
-    assert rows_about(crawl, A) == rows_about(crawl, SITE) == []
-
-
 @pytest.mark.parametrize("steps", [4, 5, 6, 7, 8, 9, 10, 12, 14, 17, 20, 30, 40, 60])
 def test_records_in_flight_do_not_restore_an_erased_host(tmp_path: Path, steps: int) -> None:
     pages = {url: links for url, links in WEB.items() if url.startswith(A)}
@@ -125,7 +99,7 @@ def test_records_in_flight_do_not_restore_an_erased_host(tmp_path: Path, steps: 
     crawl.crash()
     assert crawl.run()
     before = len(requested_urls(crawl))
-    assert rows_about(crawl, A) == []
+    assert not names_left(crawl, A)
     assert not any(value for url, value in documents(crawl).items() if url.startswith(A))
     crawl.define(f"{A}/")
     assert crawl.run()
@@ -178,83 +152,6 @@ def test_url_admitted_during_an_erasure_is_visited(
     assert requested_urls(crawl).count(new) == 1 + failing
 
 
-def has_long_queue(crawl: VirtualCrawl) -> bool:
-    rows = crawl._store().table(QueuedUrl).everything()
-    return len([row for row in rows if row.bucket.startswith(B)]) > 5
-
-
-@settings(max_examples=20, deadline=None)
-@example(lives=[47], seed=1)
-@example(lives=[52], seed=1)
-@given(lives=st.lists(st.integers(30, 80), min_size=1, max_size=3), seed=st.integers(0, 9))
-def test_crashes_leave_no_rows_of_an_erased_host(lives: list[int], seed: int) -> None:
-    fate = Fate(seed)
-    with TemporaryDirectory() as folder:
-        crawl = virtual_crawl(Path(folder), WEB, 0.3, fate)
-        crawl.define(f"{A}/", f"{B}/")
-        while not has_long_queue(crawl):
-            crawl.run(1)
-        forget(crawl, host=HostKey(B), site=Site("b.test"))
-        for life in lives:
-            fate.left = life
-            with suppress(Died):
-                crawl.run(until=crawl.now + 60.0)
-            crawl.crash()
-        fate.left = None
-        crawl.run(until=crawl.now + 600.0)
-        assert rows_about(crawl, B) == []
-        crawl.archive.close()
-
-
-MANY, NEIGHBOUR = 10_000, "http://www.a.test"
-
-
-def writes_of_erasure(fate: Fate, life: int, delay: float, away: float, *others: str) -> int:
-    """Forget a host of a site with *others*, and crash before write *life* or when the row of the
-    host is erased. Assert that the host has no rows at the end, and that the others are counted.
-    Return the number of writes before the crash.
-
-    The host may be visited every *delay* seconds. If *away* is not 0, the host is erased when the
-    crawl restarts after *away* seconds.
-    """
-    with TemporaryDirectory() as folder:
-        urls = [f"{host}/" for host in (A, *others)]
-        crawl = virtual_crawl(Path(folder), {url: [] for url in urls}, 0.0, fate, delay=delay)
-        crawl.define(*urls)
-        crawl.run(until=crawl.now + 60.0)
-        forget(crawl, host=HostKey(A))
-        if away:
-            crawl.run(until=crawl.now + 1.0)
-            crawl.crash()
-            crawl.now += away
-        fate.left = life
-        with suppress(Died):
-            while crawl._store().table(HostRow).get(SITE, A):
-                crawl.run(1)
-        writes = life - fate.left
-        crawl.crash()
-        crawl.run()
-        assert rows_about(crawl, A) == []
-        worth = crawl._store().table(SiteWorthRow).everything()
-        assert others or not [row for row in worth if row.site == SITE]
-        sites = [*crawl._store().table(SiteRow).everything()]
-        assert [row.hosts for row in sites] == ([len(others)] if others else [])
-        crawl.archive.close()
-        return writes
-
-
-@pytest.mark.parametrize(
-    ("delay", "away", "seed", "others"),
-    [(1.0, 0.0, 0, []), (1.0, 0.0, 1, []), (100.0, DAY, 0, []), (1.0, 0.0, 0, [NEIGHBOUR])],
-)
-def test_crash_at_any_write_leaves_no_rows_of_an_erased_host(
-    delay: float, away: float, seed: int, others: list[str]
-) -> None:
-    writes = writes_of_erasure(Fate(seed), MANY, delay, away, *others)
-    for life in range(writes - 8, writes):
-        assert writes_of_erasure(Fate(seed), life, delay, away, *others) == life
-
-
 def test_erasure_row_of_each_service_has_the_number_of_deleted_rows(tmp_path: Path) -> None:
     crawl = run_crawl(tmp_path)
     forget(crawl, host=HostKey(A))
@@ -269,71 +166,150 @@ def test_erasure_row_of_each_service_has_the_number_of_deleted_rows(tmp_path: Pa
     assert all(row.ended for row in rows)
 
 
-MAIN, SHOP, OTHER = "http://a.test", HostKey("http://shop.a.test"), "http://b.test"
-MAY_NAME = {DueRow, ListedHost, ErasureRow}
-"""Tables that may name what was erased: the first two until their bucket is deleted or the command
-sweeps them, and the record of the erasure."""
-
-
-def rows_that_name(crawl: VirtualCrawl, name: str) -> list[str]:
-    """Return table and text of each row, of any table, that contains *name*."""
-    return [
-        f"{kind.table}: {row}"
-        for kind in ALL_TABLES
-        if kind not in MAY_NAME
-        for row in crawl._store().table(kind).everything()
-        if name in str(row)
+FILES = {
+    f"{host}/": [
+        *(f"{host}/dir/{n}" for n in range(5)),
+        f"{host}/fails",
+        f"http://elsewhere{n}.test/",
     ]
+    for n, host in enumerate((A, SHOP, B))
+}
+VISITED, PARKED = f"{A}/dir/0", f"{A}/dir/4"
+TWO_CRAWLS = (DEFAULT_CRAWL, "b")
 
 
-def run_before_probes(crawl: VirtualCrawl) -> None:
-    """Go on for ten minutes: parked URLs are visited as probes after an hour."""
-    crawl.run(until=crawl.now + 600.0)
+def answer(url: str, now: float) -> tuple[float, Reply | Failure]:
+    """Return the answer of a web with robots.txt files, sitemaps, styles, similar pages, and URLs
+    that fail."""
+    host, path = url[: url.index("/", 8)], url[url.index("/", 8) :]
+    status, kind, body = 200, "text/html", ""
+    if path == "/robots.txt":
+        kind, body = "text/plain", f"Sitemap: {host}/map.xml"
+    elif path == "/map.xml":
+        kind, body = "application/xml", f"<urlset><url><loc>{host}/listed</loc></url></urlset>"
+    elif path == "/style.css":
+        kind, body = "text/css", f"/* {host} */" * 100
+    elif path == "/fails":
+        status = 500
+    elif url in FILES or path.startswith("/dir/"):
+        number = int(path[-1]) // 2 if path != "/" else 100 * len(host)
+        words = " ".join(f"{site_of(url)}{number * 7 + n % 83}" for n in range(150))
+        links = "".join(f"<a href={link}>link</a> " for link in FILES.get(url, ()))
+        body = f"<link rel=stylesheet href=/style.css><h1>{path}</h1><p>{words}</p>{links}"
+    else:
+        status = 404
+    headers = (("Content-Type", kind),)
+    return 0.1, Reply(status=status, headers=headers, body=body.encode(), started_at=now, took=0.1)
 
 
-def crawl_with_parked_urls(tmp_path: Path) -> VirtualCrawl:
-    """Return a crawl of two hosts of a site, with URLs over its budget."""
-    pages: dict[str, list[str]] = {f"{OTHER}/": []}
-    for host in (MAIN, SHOP):
-        pages[f"{host}/"] = [f"{host}/dir/{n}" for n in range(12)]
-        pages |= {url: [] for url in pages[f"{host}/"]}
-    crawl = virtual_crawl(tmp_path, pages, 0.0, url_budget=5, seed_sites=0, budget_growth=0.5)
-    crawl.define(f"{MAIN}/", f"{SHOP}/", f"{OTHER}/")
-    run_before_probes(crawl)
+def make_crawl(folder: Path, fate: Fate) -> VirtualCrawl:
+    """Return two crawls without definitions, with a budget for each site, which visit requisites
+    and share captures."""
+    return VirtualCrawl(
+        folder,
+        answer,
+        fate,
+        keeps=True,
+        archive=ArchiveSettings(requisites="all"),
+        url_budget=8,
+        seed_sites=0,
+        budget_growth=0.5,
+        delay=1.0,
+        delay_factor=0.0,
+        batch=4,
+    )
+
+
+def run_two_crawls(folder: Path) -> VirtualCrawl:
+    """Return two crawls of two sites, with rows about both in each table."""
+    crawl = make_crawl(folder, Fate(0))
+    fields = {"scope": "domain('a.test', 'b.test')", "share_for": DAY, "revisit": "fixed:1w"}
+    for name in TWO_CRAWLS:
+        crawl.define(f"{A}/", f"{SHOP}/", f"{B}/", crawl=name, budget=10_000, **fields)
+    crawl._store().write([GuessesRow(host) for host in (HostKey(A), SHOP, HostKey(B))], 0)
+    crawl.run(until=crawl.now + 60.0)
+    crawl.crash()
     return crawl
 
 
-def parked_hosts(crawl: VirtualCrawl) -> set[str]:
-    rows = crawl._store().table(ParkedRow).everything()
-    return {host_key(found.url) for row in rows for found in row.urls}
+ERASED: dict[str, dict[str, Any]] = {
+    VISITED: {"url": VISITED},
+    PARKED: {"url": PARKED},
+    SHOP: {"host": SHOP},
+    SITE: {},
+}
+"""Target → the fields of its request."""
 
 
-def test_no_table_names_an_erased_host_whose_urls_were_parked(tmp_path: Path) -> None:
-    crawl = crawl_with_parked_urls(tmp_path)
-    assert parked_hosts(crawl) == {MAIN, SHOP}
-    (before,) = crawl._store().table(ParkedPartsRow).everything()
-    forget(crawl, host=SHOP)
-    run_before_probes(crawl)
-    assert rows_that_name(crawl, SHOP) == []
-    assert parked_hosts(crawl) == {MAIN}
-    (after,) = crawl._store().table(ParkedPartsRow).everything()
-    assert 0 < after.parts["trap_urls"].urls < before.parts["trap_urls"].urls
+def assert_erased(crawl: VirtualCrawl, target: str) -> None:
+    """Assert that no table names *target*, and that the row of each site counts its hosts."""
+    assert names_left(crawl, target) == []
+    assert rows_about(crawl, target).keys() <= SWEPT
+    store = crawl._store()
+    hosts = [row.site for row in store.table(HostRow).everything()]
+    for site in store.table(SiteRow).everything():
+        assert site.hosts == hosts.count(site.site)
 
 
-def test_no_table_names_an_erased_site_whose_urls_were_parked(tmp_path: Path) -> None:
-    crawl = crawl_with_parked_urls(tmp_path)
-    forget(crawl)
-    run_before_probes(crawl)
-    assert rows_that_name(crawl, SITE) == []
-    assert rows_that_name(crawl, OTHER)
+def parked_counts(crawl: VirtualCrawl) -> Counter[tuple[str, str]]:
+    """Return crawl and bucket → the counted URLs of each parked part, which has one bucket."""
+    rows = crawl._store().table(ParkedPartsRow).everything()
+    return Counter(
+        {
+            (row.crawl, f"{row.site} {name}/{part.head}"): part.urls
+            for row in rows
+            for name, part in row.parts.items()
+        }
+    )
 
 
-def test_erased_url_is_no_longer_parked(tmp_path: Path) -> None:
-    crawl = crawl_with_parked_urls(tmp_path)
-    rows = crawl._store().table(ParkedRow).everything()
-    url, *others = [found.url for row in rows for found in row.urls]
-    forget(crawl, url=url)
-    run_before_probes(crawl)
-    rows = crawl._store().table(ParkedRow).everything()
-    assert [found.url for row in rows for found in row.urls] == others
-    assert rows_that_name(crawl, f"'{url}'") == []
+def parked_urls(crawl: VirtualCrawl) -> Counter[tuple[str, str]]:
+    """Return crawl and bucket → the URLs that are parked there until their site earns more."""
+    found = Counter[tuple[str, str]]()
+    for row in crawl._store().table(ParkedRow).everything():
+        if " trap_urls/" in row.bucket:
+            found[row.crawl, row.bucket] += len(row.urls)
+    return found
+
+
+@pytest.mark.parametrize("target", ERASED)
+def test_no_table_names_an_erased_target_and_other_rows_stay(tmp_path: Path, target: str) -> None:
+    crawl = run_two_crawls(tmp_path)
+    assert rows_about(crawl, SITE).keys() == {kind for kind in ROWS if kind.about}
+    assert names_left(crawl, target) and documents(crawl)[f"{SHOP}/"]
+    others = rows_about(crawl, B)
+    forget(crawl, **ERASED[target])
+    crawl.run(until=crawl.now + 300.0)
+    assert_erased(crawl, target)
+    assert parked_counts(crawl) == parked_urls(crawl)
+    moving = {*SWEPT, QueuedUrl}
+    left = rows_about(crawl, B)
+    assert {kind: left.get(kind) for kind in others if kind not in moving} == {
+        kind: keys for kind, keys in others.items() if kind not in moving
+    }
+    for url, value in documents(crawl).items():
+        assert bool(value) is not is_about(url, target)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "target",
+    [SHOP, *(pytest.param(one, marks=pytest.mark.long) for one in (VISITED, PARKED, SITE))],
+)
+def test_crash_before_any_write_of_an_erasure_leaves_nothing(tmp_path: Path, target: str) -> None:
+    before = run_two_crawls(tmp_path / "before")
+    for life in count():
+        crawl = make_crawl(tmp_path / str(life), fate := Fate(life))
+        crawl.load(before)
+        forget(crawl, **ERASED[target])
+        fate.left = life
+        with suppress(Died):
+            crawl.run(until=crawl.now + 10.0)
+            break
+        crawl.crash()
+        # The delays of the hosts are over, or go on.
+        crawl.now += DAY * (life % 2)
+        crawl.run(until=crawl.now + 300.0)
+        assert_erased(crawl, target)
+        crawl.archive.close()
+    assert life > 50

@@ -6,14 +6,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from gossamer.events import ErasureRequested
-from gossamer.log.codec import encode
-from gossamer.web.url import Site
 from inspection.crawls.crawl import OpenCrawl
 from inspection.progress.report import HazardReport, Report, read_report
 from services.fetcher.outcome import Failure, Reply
-from services.frontier.tables.sites import SiteRow
-from services.frontier.totals.daily import HazardExamplesRow
 from tests.flow.virtual import VirtualCrawl
 
 A, B = "http://a.test", "http://b.test"
@@ -169,15 +164,3 @@ def test_days_expire_after_the_age_in_the_settings(tmp_path: Path) -> None:
     crawl.define(f"{A}/note", max_depth=0, revisit="fixed:1d")
     crawl.run(until=crawl.now + 9 * DAY)
     assert 2 <= len(report_of(crawl).days) <= 4
-
-
-@pytest.mark.parametrize("site", ["a.test", "b.test"])
-def test_erased_site_is_in_no_example(tmp_path: Path, site: Site) -> None:
-    crawl = make_crawl(tmp_path)
-    assert crawl.run()
-    examples = crawl._store().table(HazardExamplesRow)
-    assert any(site in one.url for row in examples.everything() for one in row.urls)
-    crawl.log.append([encode(ErasureRequested(at=crawl.now, site=site))])
-    assert crawl.run()
-    assert not any(site in one.url for row in examples.everything() for one in row.urls)
-    assert all(row.site != site for row in crawl._store().table(SiteRow).everything())

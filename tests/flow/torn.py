@@ -15,7 +15,7 @@ from gossamer.store.sqlite import SqliteStore
 
 Disk = dict[tuple[str, Partition], dict[Sort, Row]]
 """Table and partition → sort key → row."""
-DECIDES, DROPS, LAST = 1, 2, 3
+DECIDES, DROPS, ERASES, LAST = 1, 2, 3, 4
 ALL = "all rows"
 
 
@@ -188,7 +188,7 @@ class TornTable(Generic[R]):
             for sort, row in rows.items()
         ]
         drops = [(DROPS, self._at(p), ALL, None) for p in self._dropped]
-        erased = [(LAST, self._at(p), sort, None) for p, sort in self._erased]
+        erased = [(ERASES, self._at(p), sort, None) for p, sort in self._erased]
         return [*puts, *drops, *erased]
 
     def forget(self) -> None:

@@ -32,7 +32,6 @@ from services.frontier.totals.daily import (
     FreshnessSums,
     HazardCount,
     HazardExample,
-    HazardExamplesRow,
     Stage,
     is_productive,
     note_page,
@@ -231,16 +230,6 @@ def test_newest_example_replaces_the_oldest_once_a_day(store: SqliteStore) -> No
     add_examples(tally, "a1", "b1", "c1")
     tally.daily.open_day(MORNING + DAY)
     assert add_examples(tally, "d1", "e1") == ("d1", "c1", "b1")
-
-
-def test_erased_site_has_no_example(store: SqliteStore) -> None:
-    tally = open_tally(store)
-    tally.daily.add_example("redirect", HazardExample("http://a.test/", Site("a.test")))
-    tally.daily.add_example("redirect", HazardExample("http://b.test/", Site("b.test")))
-    tally.erase("a.test")
-    store.flush()
-    (row,) = store.table(HazardExamplesRow).everything()
-    assert row.urls == (HazardExample("http://b.test/", Site("b.test")),)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 from gossamer.events import (
     DEFAULT_CRAWL,
     Discovery,
+    ErasureRequested,
     HostCheckedOut,
     Outcome,
     RetryRequested,
@@ -113,6 +114,17 @@ def test_orders_of_one_url_isolate_the_url_and_the_others_are_visited() -> None:
     row = sim.row()
     assert row.condition is Condition.IDLE and LEASE_FAILURE not in row.politeness.failures
     assert row.suspect.url is None and row.totals.visits == len(others) + 1
+
+
+def test_erased_url_is_not_kept_as_the_one_that_stops_fetchers() -> None:
+    killer = PAGES[3]
+    sim = Fleet(killer, delay=DELAY / len(PAGES))
+    while sim.row().suspect.url != killer:
+        sim.run(sim.now + WAIT)
+    sim.handle(ErasureRequested(at=sim.now, site=SITE, url=killer))
+    assert sim.row().suspect.url is None
+    sim.run()
+    assert {*sim.pages()} >= {*PAGES} - {killer} and sim.row().condition is Condition.IDLE
 
 
 def test_outage_of_all_fetchers_causes_no_backoff_and_loses_no_url() -> None:

@@ -92,11 +92,8 @@ class CassandraStore:
             stage = [table for table in tables if table.row.decides is decides]
             self._nodes.write(chain.from_iterable(table.puts(put, last=False) for table in stage))
         self._nodes.write(chain.from_iterable(table.drops(dropped) for table in tables))
-        self._nodes.write(
-            chain.from_iterable(
-                chain(table.puts(put, last=True), table.erasures(dropped)) for table in tables
-            )
-        )
+        self._nodes.write(chain.from_iterable(table.erasures(dropped) for table in tables))
+        self._nodes.write(chain.from_iterable(table.puts(put, last=True) for table in tables))
 
     def discard(self) -> None:
         """Forget all writes since the last flush."""

@@ -32,6 +32,7 @@ class SharedCaptureRow(Row, frozen=True):
     partition_key, sort_key = "host", "url"
     buckets = BUCKETS
     kept_for, aged_by = "frontier.shared_age", "at"
+    about = ("url",)
 
     host: HostKey
     url: str

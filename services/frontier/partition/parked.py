@@ -17,13 +17,13 @@ another limit excludes are parked under that limit. After a crash a limit is eva
 beginning.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Self
 
 from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist
 from gossamer.bounds import exclusion_of, limit_state, limits, replica_limit
-from gossamer.erasures import is_about
 from gossamer.events import CrawlDefined, Discovery, UrlsDiscovered
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import group_by_site
@@ -57,6 +57,7 @@ class ParkedRow(Row, frozen=True):
 
     table = "parked"
     partition_key, sort_key = ("crawl", "bucket"), "bucket_index"
+    about = ("urls",)
 
     crawl: str
     bucket: str
@@ -64,14 +65,11 @@ class ParkedRow(Row, frozen=True):
     via: str
     urls: tuple[Discovery, ...]
 
-
-def without(row: ParkedRow, target: str) -> ParkedRow:
-    """Return *row* without the URLs of *target*, a URL, a host or a site; the same row if it has
-    none. A row without URLs stays, because the rows of a bucket are not erased one by one."""
-    left = tuple(found for found in row.urls if not is_about(found.url, target))
-    if len(left) == len(row.urls):
-        return row
-    return replace(row, urls=left, via=row.via if left else "")
+    def without(self, is_erased: Callable[[str], bool]) -> Self:
+        """See `Row`. A row without URLs stays, because the rows of a bucket are not erased one by
+        one."""
+        left = super().without(is_erased) or self
+        return left if left.urls or left is self else replace(left, via="")
 
 
 class ParkedLimitRow(Row, frozen=True):
@@ -79,6 +77,7 @@ class ParkedLimitRow(Row, frozen=True):
 
     table = "parked_limits"
     partition_key, sort_key = ("crawl", "key_group"), "name"
+    about = ()
 
     crawl: str
     key_group: str

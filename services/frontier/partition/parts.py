@@ -21,6 +21,7 @@ to probe or to release.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from math import inf
 
 from msgspec.structs import replace
@@ -468,7 +469,7 @@ class Parts:
 
         Buckets that also have URLs of other hosts are rewritten without those of *target*.
         """
-        erased = 0
+        erased, has_dropped = 0, False
         for name, part in [*self.parked(site).items()]:
             if not _may_contain(name, site, target):
                 continue
@@ -478,15 +479,22 @@ class Parts:
                 for bucket in range(part.head, part.tail + 1):
                     log.drop(bucket)
                 self._taken.pop((site, name), None)
-                self._remove(site, name)
+                # After a crash before the drops, the row must still name the buckets.
+                self._remove(site, name, last=True)
+                has_dropped = True
             elif urls := log.erase(part, target):
                 self._put(site, name, replace(part, urls=max(0, part.urls - urls)))
             erased += urls
         if target == site:
-            # Drops are flushed before the erasure of the row of the last host, as in `Sites`.
-            for rows, cache in ((self._worth_rows, self._worth), (self._rows, self._parts)):
-                rows.drop((self._crawl, site))
-                cache.remove(site)
+            key = self._crawl, site
+            if has_dropped:
+                self._rows.erase(key)
+            elif self._rows.get(key):
+                # Drops are flushed before the erasure of the row of the last host, as in `Sites`.
+                self._rows.drop(key)
+            self._worth_rows.drop(key)
+            self._parts.remove(site)
+            self._worth.remove(site)
         else:
             self._erase_counters(site, target)
         return erased
@@ -514,19 +522,19 @@ class Parts:
         row = self._row(site)
         self._put_row(replace(row, parts={**row.parts, name: part}))
 
-    def _remove(self, site: Site, name: str) -> None:
+    def _remove(self, site: Site, name: str, last: bool = False) -> None:
         row = self._row(site)
         parts = {other: part for other, part in row.parts.items() if other != name}
-        self._put_row(replace(row, parts=parts))
+        self._put_row(replace(row, parts=parts), last)
 
-    def _put_row(self, row: ParkedPartsRow) -> None:
+    def _put_row(self, row: ParkedPartsRow, last: bool = False) -> None:
         for part in row.parts.values():
             self._count_parked(part.rule, part.urls)
         for part in self._row(row.site).parts.values():
             self._count_parked(part.rule, -part.urls)
         self._parts.put(row.site, row, row.site)
         if not self.is_closed:
-            self._rows.put(row)
+            self._rows.put(row, last)
 
 
 def new_texts_of(event: PageDeduplicated) -> float | None:

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from gossamer.erasures import erase_rows
 from gossamer.events import (
     Erasure,
     ErasureBegun,
@@ -37,7 +38,7 @@ from services.frontier.features.usage_files import archived_files
 from services.frontier.partition.partition import Partition
 from services.frontier.partition.share import CrawlShare
 from services.frontier.partition.workbench import Host
-from services.frontier.tables.hosts import HostSigning
+from services.frontier.tables.hosts import HostSigning, Suspect
 from services.frontier.tables.plans import PlanRow
 from services.frontier.tables.urls import HistoryRow, QueuedUrl, RequisiteRow, UrlRow, VerdictRow
 
@@ -96,6 +97,9 @@ class ErasureHandler:
                     rows["queues"] += each.queues.erase(host.row, event.url, visited)
             if host.stored and host.row.signing.url == event.url:
                 partition.update(host, replace(host.row, signing=HostSigning()))
+            if host.stored and host.row.suspect.url == event.url:
+                suspect = Suspect(host.row.suspect.expired_at)
+                partition.update(host, replace(host.row, suspect=suspect))
         else:
             targets = self._target_hosts(partition, event)
             partition.read_robots_ahead(targets)
@@ -269,18 +273,20 @@ class ErasureHandler:
             partition.erasures.add(event.erasure, {})
 
     def erase_urls(
-        self, partition: Partition, share: CrawlShare, urls: Iterable[str]
+        self, partition: Partition, share: CrawlShare, urls: Sequence[str]
     ) -> Counter[str]:
         """Erase the rows of *urls* of the crawl of *share*; return the number of erased rows by
         table. Their retries do not wait any more."""
-        rows, crawl = Counter[str](), share.crawl
-        for kind in URL_TABLES:
-            table = self._store.table(kind)
-            for row in table.get_all(keys_of_urls(crawl, urls)):
-                table.erase((crawl, row.host), row.url)
-                rows[kind.table] += 1
-                if isinstance(row, PlanRow) and row.is_retry and not row.queued:
-                    partition.count_wait_over()
+        crawl = share.crawl
+        found = [
+            row
+            for kind in URL_TABLES
+            for row in self._store.table(kind).get_all(keys_of_urls(crawl, urls))
+        ]
+        for row in found:
+            if isinstance(row, PlanRow) and row.is_retry and not row.queued:
+                partition.count_wait_over()
+        rows = erase_rows(self._store, found, frozenset(urls).__contains__)
         visits = self._history.scan_all([(crawl, url) for url in dict.fromkeys(urls)])
         for url in {visit.url for visit in visits}:
             self._history.drop((crawl, url))

@@ -311,6 +311,7 @@ class HostRow(Row, frozen=True):
     table = "hosts"
     partition_key, sort_key = "site", "host"
     decides = True
+    about = ("host",)
 
     site: Site
     """The registrable domain of the host, by the Public Suffix List."""
@@ -407,6 +408,7 @@ class RobotsRow(Row, frozen=True):
 
     table = "robots"
     partition_key = "host"
+    about = ("host",)
 
     host: HostKey
     rules: RobotsRules
@@ -428,6 +430,7 @@ class ListedHost(Row, frozen=True):
 
     table = "directory"
     partition_key, sort_key = "bucket", "key"
+    about = ("host",)
 
     bucket: str
     key: str

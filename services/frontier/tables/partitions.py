@@ -28,6 +28,7 @@ class PartitionRow(Row, frozen=True):
 
     table = "partitions"
     partition_key = "partition"
+    about = ()
 
     partition: str
     directories: Annotated[dict[str, BucketList], EACH] = field(default_factory=dict)

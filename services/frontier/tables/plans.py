@@ -21,6 +21,7 @@ class DueRow(Row, frozen=True):
 
     table = "due"
     partition_key, sort_key = "bucket", "key"
+    about = "url", "host", "site"
 
     bucket: str
     key: str
@@ -48,6 +49,7 @@ class PlanRow(Row, frozen=True):
     table = "plans"
     partition_key, sort_key = ("crawl", "host"), "url"
     buckets = BUCKETS
+    about = ("url",)
 
     crawl: str
     host: HostKey
@@ -103,6 +105,7 @@ class PartitionPlansRow(Row, frozen=True):
     table = "partition_plans"
     partition_key = "crawl", "partition"
     decides = True
+    about = ()
 
     crawl: str
     partition: str

@@ -54,6 +54,7 @@ class SiteRow(Row, frozen=True):
     table = "sites"
     partition_key = "site"
     decides = True
+    about = "site", "unreadable", "validators"
 
     site: Site
     hosts: int = 0
@@ -92,6 +93,7 @@ class SiteWorthRow(Row, frozen=True):
 
     table = "site_worth"
     partition_key = "crawl", "site"
+    about = ("site",)
 
     crawl: str
     site: Site
@@ -130,6 +132,7 @@ class ParkedPartsRow(Row, frozen=True):
 
     table = "parked_parts"
     partition_key = "crawl", "site"
+    about = ("site",)
 
     crawl: str
     site: Site

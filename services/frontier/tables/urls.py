@@ -69,6 +69,7 @@ class QueuedUrl(Row, frozen=True):
 
     table = "queues"
     partition_key, sort_key = ("crawl", "bucket"), "bucket_index"
+    about = ("url",)
 
     crawl: str
     bucket: str
@@ -101,6 +102,7 @@ class UrlRow(Row, frozen=True):
     table = "urls"
     partition_key, sort_key = ("crawl", "host"), "url"
     buckets = BUCKETS
+    about = ("url",)
 
     crawl: str
     host: HostKey
@@ -127,6 +129,7 @@ class VerdictRow(Row, frozen=True):
     table = "verdicts"
     partition_key, sort_key = ("crawl", "host"), "url"
     buckets = BUCKETS
+    about = ("url",)
 
     crawl: str
     host: HostKey
@@ -155,6 +158,7 @@ class HistoryRow(Row, frozen=True):
     partition_key, sort_key = ("crawl", "url"), "at"
     newest_first = True
     kept_for, aged_by = "frontier.history_age", "at"
+    about = ("url",)
 
     crawl: str
     url: str
@@ -183,6 +187,7 @@ class RequisiteRow(Row, frozen=True):
     table = "requisites"
     partition_key, sort_key = ("crawl", "host"), "url"
     buckets = BUCKETS
+    about = ("url",)
 
     crawl: str
     host: HostKey

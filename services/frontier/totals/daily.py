@@ -84,6 +84,7 @@ class DailyTallyRow(Totals, omit_defaults=True):  # type: ignore[misc]
     table = "daily_tallies"
     partition_key, sort_key = ("crawl", "partition"), "at"
     kept_for, aged_by = "frontier.report_age", "at"
+    about = ()
 
     crawl: str
     partition: str
@@ -127,6 +128,7 @@ class HazardExamplesRow(Row, frozen=True):
 
     table = "hazard_examples"
     partition_key, sort_key = ("crawl", "partition"), "hazard"
+    about = ("urls",)
 
     crawl: str
     partition: str

@@ -57,6 +57,7 @@ class TallyRow(Totals):  # type: ignore[misc]
     table = "tallies"
     partition_key = "crawl", "partition"
     decides = True
+    about = "latest", "failed_urls"
 
     crawl: str
     partition: str
@@ -102,6 +103,7 @@ class PartitionTallyRow(Totals):  # type: ignore[misc]
     table = "partition_tallies"
     partition_key = "partition"
     decides = True
+    about = "slowest", "largest"
 
     partition: str
     last_number: Annotated[int, MAX] = 0
@@ -146,9 +148,8 @@ class PartitionTallyRow(Totals):  # type: ignore[misc]
     def erase(self, target: str) -> None:
         """Remove the hosts of the erased *target*."""
         for values in (self.slowest, self.largest):
-            for host in [one for one in values if is_about(f"{one}/", target) and one != target]:
+            for host in [one for one in values if is_about(one, target)]:
                 del values[host]
-            values.pop(target, None)
 
 
 LABELS = {
