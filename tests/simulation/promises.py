@@ -23,10 +23,13 @@ from gossamer.log import partition_of
 from gossamer.log.codec import public_key, split_key
 from gossamer.log.control import ControlRow
 from gossamer.web.url import host_key, host_name, site_of
+from procedures.tables import TABLES
 from services.archive.reading import RecordReader
 from services.dedup.content import DigestRow
 from services.frontier.partition.parked import PARKING_RULES, SITE_RULES
 from services.frontier.partition.workbench import Schedule, Workbench
+from services.frontier.tables.hosts import ListedHost
+from services.frontier.tables.plans import DueRow
 from tests.simulation.broker import Broker
 from tests.simulation.crawls import Crawl, Key
 from tests.simulation.kernel import START
@@ -153,23 +156,9 @@ HANDLERS = {
 }
 
 
-ABOUT = {
-    "hosts": ("host",),
-    "robots": ("host",),
-    "urls": ("url",),
-    "verdicts": ("url",),
-    "page_history": ("url",),
-    "plans": ("url",),
-    "queues": ("url",),
-    "documents": ("url",),
-    "listings": ("url",),
-    "digests": ("url",),
-    "captures": ("url",),
-    "host_steps": ("host",),
-    "guesses": ("host",),
-    "host_names": ("host", "counterpart"),
-}
-"""The tables with rows about a URL or a host, and the columns with its name."""
+ABOUT = {row.table: row.about for row in TABLES if row not in (DueRow, ListedHost)}
+"""Table → the columns that name what a row is about. The buckets of the other two are dropped
+later."""
 
 
 def _is_later_robots(row: dict[str, Any], erased_at: float) -> bool:

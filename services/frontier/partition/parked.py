@@ -145,10 +145,10 @@ class ParkedLog(BucketedLog[ParkedRow]):
 
     def erase(self, ends: BucketEnds, target: str) -> int:
         """Erase the URLs of *target*, a URL, a host or a site; return how many were parked."""
-        erased = 0
+        is_erased, erased = partial(is_about, target=target), 0
         for number in range(ends.head, ends.tail + 1):
             for row in self.page(number):
-                left = without(row, target)
+                left = row.without(is_erased)
                 if left is not row:
                     self._table.put(left)
                 if self._taken is None or number != self._taken[0]:

@@ -109,26 +109,15 @@ class Sites:
         *hosts*: the number of the other hosts. Without them, the row names only the crawls that are
         not *leaving*: they have parked URLs at the site. Without such crawls the row is dropped.
         """
-        row = self.row(site)
-        unreadable = {other: pages for other, pages in row.unreadable.items() if other != host}
-        trust = {other: value for other, value in row.validators.items() if other != host}
-        name = host_name(host)
+        row, name = self.row(site), host_name(host)
+        row = row.without(host.__eq__) or row
         cookies = tuple(one for one in row.cookies if one.whole_domain or one.domain != name)
         if hosts:
             left = {
                 crawl: replace(own, hosts=max(0, own.hosts - (crawl in crawls)))
                 for crawl, own in row.crawls.items()
             }
-            self.put(
-                replace(
-                    row,
-                    hosts=hosts,
-                    crawls=left,
-                    unreadable=unreadable,
-                    validators=trust,
-                    cookies=cookies,
-                )
-            )
+            self.put(replace(row, hosts=hosts, crawls=left, cookies=cookies))
             return
         left = {
             crawl: SiteCrawl() if crawl in crawls else own

@@ -106,6 +106,7 @@ class ErasureHandler:
             files = dict[str, None]()
             for host in targets:
                 hosts.append(host.row.host)
+                rows["queues"] += host.row.queued
                 self.shared.drop_host(host.row.host)
                 files |= dict.fromkeys(archived_files(host.row.host, partition.robots(host)))
                 partition.erase(host, now)
@@ -260,9 +261,6 @@ class ErasureHandler:
         hosts."""
         rows = self.erase_urls(partition, share, event.urls)
         for host in partition.find_all((event.site, key) for key in event.hosts):
-            for each in partition.all_shares:
-                cleared = each.queues.cleared_keys(host.row)
-                rows["queues"] += sum(map(len, self._pages_of_urls(QueuedUrl, cleared)))
             rows["robots"] += 1
             partition.drop_erased(host)
         if event.last:
