@@ -16,7 +16,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from gossamer.events import FLEET, Erasure, ErasureBegun, Tombstone, Visit, VisitsErased
 from gossamer.events.public import Gone
 from gossamer.log import KEY_GROUPS
-from gossamer.store import Row, Store, keys_of
+from gossamer.store import Row, Store, iterate_partition, keys_of
 from gossamer.web.url import fingerprint, host_key, site_of
 
 
@@ -49,6 +49,11 @@ class ErasureRow(Row, frozen=True):
     rows: dict[str, int]
     """Table → number of erased rows."""
 
+    @property
+    def erasure(self) -> Erasure:
+        """The erasure of which this is a record."""
+        return Erasure(self.target, self.at, self.requested_by, self.key_group, self.orders)
+
 
 class Erasures:
     """The erasures of a *service* in some key groups."""
@@ -64,13 +69,10 @@ class Erasures:
     def load(self, groups: Container[int] = range(KEY_GROUPS)) -> None:
         """Read the erasures of key *groups*, and forget all others."""
         self._begun, self._pending = {}, {}
-        after = None
-        while rows := self._rows.scan(FLEET, after):
-            after = rows[-1].key
-            for row in rows:
-                # Erasures of other services do not bind this one.
-                if row.service == self._service and row.key_group in groups:
-                    self._learn(row)
+        for row in iterate_partition(self._rows, FLEET):
+            # Erasures of other services do not bind this one.
+            if row.service == self._service and row.key_group in groups:
+                self._learn(row)
 
     def begin(self, erasure: Erasure) -> None:
         """Ignore visits from before *erasure*, even before the erasure is recorded."""
@@ -79,7 +81,7 @@ class Erasures:
             self._begun[erasure.target] = erasure
 
     def _learn(self, row: ErasureRow) -> None:
-        self.begin(Erasure(row.target, row.at, row.requested_by, row.key_group, row.orders))
+        self.begin(row.erasure)
         if not row.ended:
             self._pending[row.target] = row.at
         elif self._pending.get(row.target, row.at) <= row.at:

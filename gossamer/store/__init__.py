@@ -212,6 +212,15 @@ class Table(Protocol[R]):
         only tools and the removal of a crawl use it."""
 
 
+def iterate_partition(table: Table[R], partition: Partition) -> Iterator[R]:
+    """Yield all rows of *partition*, read some at a time."""
+    after: Sort | None = None
+    # Unlike `scan`, `scan_all` reads the buckets of a large partition concurrently.
+    while rows := table.scan_all([partition], after):
+        yield from rows
+        after = keys_of(rows[-1])[1]
+
+
 class Store(Protocol):
     """The tables of one service.
 

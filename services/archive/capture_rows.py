@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from gossamer.erasures import erase_rows
 from gossamer.events import Event, PageArchived, PageFetched
 from gossamer.runtime.processor import Key
-from gossamer.store import Store
+from gossamer.store import Store, iterate_partition
 from gossamer.web.http import payload_digest
 from services.archive.records import Body, Capture, is_not_modified, is_shared
 from services.archive.rows import CaptureRow, PayloadRow
@@ -77,10 +77,7 @@ class CaptureRows:
         """Erase all rows of *urls*; return the number of erased rows by table."""
         counts = Counter[str]()
         for url in urls:
-            captures, after = list[CaptureRow](), None
-            while rows := self._captures.scan((crawl, url), after):
-                after = rows[-1].fetched_at
-                captures += rows
+            captures = [*iterate_partition(self._captures, (crawl, url))]
             keys = {(crawl, row.digest) for row in captures}
             payloads = self._payloads.get_all([(key, "") for key in keys])
             counts += erase_rows(self._store, captures, url.__eq__, payloads)

@@ -26,7 +26,7 @@ from gossamer.erasures import ErasureRow, Erasures, targets_of
 from gossamer.events import FLEET, Erasure
 from gossamer.settings import ArchiveSettings
 from gossamer.settings.units import DAY
-from gossamer.store import Store
+from gossamer.store import Store, iterate_partition
 from gossamer.telemetry import count
 from gossamer.volumes import Missing, Volume, VolumeUnavailable
 from gossamer.web.url import site_of
@@ -222,18 +222,13 @@ class Retention:
 
     def _find_jobs(self) -> list[Job]:
         """Return the parts of erasures that this writer has not applied to its files."""
-        parts, done, after = dict[tuple[str, ...], Job](), set[tuple[str, ...]](), ""
-        while rows := self._erasures.scan(FLEET, after):
-            after = rows[-1].key
-            for row in rows:
-                at, _, part, target = row.key.split(" ", 3)
-                if row.service == self._service:
-                    done.add((at, part, target))
-                elif row.service == SERVICE:
-                    erasure = Erasure(
-                        row.target, row.at, row.requested_by, row.key_group, row.orders
-                    )
-                    parts[at, part, target] = Job(erasure, int(part))
+        parts, done = dict[tuple[str, ...], Job](), set[tuple[str, ...]]()
+        for row in iterate_partition(self._erasures, FLEET):
+            at, _, part, target = row.key.split(" ", 3)
+            if row.service == self._service:
+                done.add((at, part, target))
+            elif row.service == SERVICE:
+                parts[at, part, target] = Job(row.erasure, int(part))
         return [job for key, job in parts.items() if key not in done]
 
     def _erase(self, jobs: Sequence[Job]) -> Iterator[float]:
@@ -399,7 +394,4 @@ class Retention:
 
     def _rows(self, crawl: str, url: str) -> Iterator[CaptureRow]:
         """Yield the rows of all captures of a URL, newest first."""
-        after = None
-        while rows := self._captures.scan((crawl, url), after):
-            yield from rows
-            after = rows[-1].fetched_at
+        return iterate_partition(self._captures, (crawl, url))

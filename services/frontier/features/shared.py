@@ -16,7 +16,7 @@ from gossamer.events import (
     SharedCapture,
     VisitEnded,
 )
-from gossamer.store import Row, Store
+from gossamer.store import Row, Store, iterate_partition
 from gossamer.web.url import HostKey, host_key
 from services.frontier.tables.hosts import (
     HostRow,
@@ -110,12 +110,9 @@ class SharedCaptures:
         """Forget the captures at *hosts* by *crawl*, which is removed."""
         self._rows.scan_ahead(hosts)
         for host in hosts:
-            after = None
-            while rows := self._rows.scan(host, after):
-                after = rows[-1].url
-                for row in rows:
-                    if row.crawl == crawl:
-                        self._rows.erase(host, row.url)
+            for row in iterate_partition(self._rows, host):
+                if row.crawl == crawl:
+                    self._rows.erase(host, row.url)
 
 
 def _is_page(url: QueuedUrl) -> bool:

@@ -27,7 +27,7 @@ from gossamer.log import key_groups_of
 from gossamer.runtime.processor import Key
 from gossamer.settings import FrontierSettings
 from gossamer.store import Partition as StorePartition
-from gossamer.store import Store
+from gossamer.store import Store, iterate_partition
 from gossamer.web.url import HostKey, Site
 from services.frontier.partition.awaited_visits import PartKey
 from services.frontier.partition.directory import Directory, is_outdated
@@ -652,14 +652,11 @@ class Partition:
 
     def end_site_backoffs(self, site: Site, now: float) -> None:
         """End the backoffs that the settings or the unreadable pages of *site* caused."""
-        after: str | None = None
-        while rows := self._host_rows.scan(site, after):
-            after = rows[-1].host
-            for row in rows:
-                if row.condition is Condition.BACKING_OFF and row.host not in self.bench.hosts:
-                    host = self._caches.hosts.get(row.host) or Host(row)
-                    if host.row.backoff_cause == SITE_CAUSE:
-                        self.reschedule_backoff(host, replace(host.row, ready_at=now))
+        for row in iterate_partition(self._host_rows, site):
+            if row.condition is Condition.BACKING_OFF and row.host not in self.bench.hosts:
+                host = self._caches.hosts.get(row.host) or Host(row)
+                if host.row.backoff_cause == SITE_CAUSE:
+                    self.reschedule_backoff(host, replace(host.row, ready_at=now))
 
     def end_delays(self, now: float) -> None:
         """Make the hosts ready whose courtesy delay is over."""

@@ -31,7 +31,7 @@ from gossamer.events.pages import MAX_BYTES_PER_EVENT
 from gossamer.log import key_group_of
 from gossamer.runtime.processor import Key
 from gossamer.store import Partition as StorePartition
-from gossamer.store import R, Store
+from gossamer.store import Store, iterate_partition
 from gossamer.web.url import HostKey, Site, host_key
 from services.frontier.features.shared import SharedCaptures
 from services.frontier.features.usage_files import archived_files
@@ -148,21 +148,14 @@ class ErasureHandler:
     ) -> Iterator[list[str]]:
         for first in range(0, len(keys), PARTITIONS_PER_READ):
             some = keys[first : first + PARTITIONS_PER_READ]
-            self._store.table(kind).scan_ahead(some)
-            page = list[str]()
-            for row in (one for key in some for one in self._iter_rows(kind, key)):
+            table, page = self._store.table(kind), list[str]()
+            table.scan_ahead(some)
+            for row in (one for key in some for one in iterate_partition(table, key)):
                 page.append(row.url)
                 if len(page) == PAGE_URLS:
                     yield page
                     page = []
             yield page
-
-    def _iter_rows(self, kind: type[R], key: StorePartition) -> Iterator[R]:
-        table, after = self._store.table(kind), None
-        # Unlike `scan`, `scan_all` reads the buckets of a large partition concurrently.
-        while rows := table.scan_all([key], after):
-            after = getattr(rows[-1], kind.sort_key)
-            yield from rows
 
     def make_events(
         self,
@@ -216,7 +209,7 @@ class ErasureHandler:
             if number % PARTITIONS_PER_READ == 0:
                 some = urls[number : number + PARTITIONS_PER_READ]
                 self._history.scan_ahead([(crawl, one) for one in some])
-            visits = self._iter_rows(HistoryRow, (crawl, url))
+            visits = iterate_partition(self._history, (crawl, url))
             found = {visit.digest for visit in visits if visit.digest}
             more = len(url) + sum(map(len, found)) + QUOTES * (1 + len(found))
             if part and (len(part) == MAX_URLS_PER_EVENT or size + more > MAX_BYTES_PER_EVENT):
