@@ -18,12 +18,14 @@ beginning.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Self
 
 from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist
 from gossamer.bounds import exclusion_of, limit_state, limits, replica_limit
+from gossamer.erasures import is_about
 from gossamer.events import CrawlDefined, Discovery, UrlsDiscovered
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import group_by_site

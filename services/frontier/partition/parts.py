@@ -21,7 +21,6 @@ to probe or to release.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from math import inf
 
 from msgspec.structs import replace
