@@ -4,8 +4,9 @@ libraries.
     .venv/bin/python -m bench.page [--pages 5000] [--hosts 200] [--scrapy PYTHON] [--text]
                                    [--profile PY-SPY]
 
-It needs nginx, which serves pages of 45 kB from `--hosts` hosts on loopback, without delay. Each
-crawler finds them by links from one page of each host, obeys robots.txt and stores all bodies.
+It needs nginx, which serves pages of 45 kB from `--hosts` hosts on loopback, without delay. A fifth
+of the 60 links of a page lead to other hosts. Each crawler begins with one page of each host, obeys
+robots.txt and stores all bodies.
 Scrapy runs if `--scrapy` names a Python with it (and with trafilatura for `--text`). CPU seconds
 are those of all processes of a crawler, without nginx. Memory is the maximum of all its processes
 together (PSS). The crawlers run in turn, on the same pages. With `--profile` our crawl runs once
@@ -26,7 +27,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -41,7 +42,9 @@ FIRST = "127.1"
 SIZE, WORDS = 45_000, 5000
 WORD_FREQUENCIES = [1 / rank for rank in range(1, WORDS + 1)]
 """Word frequencies by Zipf's law, since the cost of a text depends on them."""
-LINKS = 40
+LINKS_HERE, LINKS_ELSEWHERE = 48, 12
+"""Links of a page to its host, and to others."""
+ROBOTS = "User-agent: *\nDisallow: /private/\n"
 CONCURRENCY = 32
 LOOK = 0.25
 NGINX = """
@@ -128,27 +131,35 @@ class Cost(NamedTuple):
     """MiB."""
 
 
-def write_pages(folder: Path, pages: int, hosts: int) -> list[str]:
-    """Write the hosts' files; return a path of each host, below its address."""
-    draw = random.Random(1)
-    words = ["".join(draw.choices("etaoinshrdlucmfw", k=draw.randint(2, 10))) for _ in range(WORDS)]
+def write_pages(folder: Path, pages: int, hosts: int, port: int) -> list[str]:
+    """Write the hosts' files; return the address of each host."""
     addresses = [f"{FIRST}.{number // 250}.{number % 250 + 1}" for number in range(hosts)]
-    each = -(-pages // hosts)
     for address in addresses:
         (folder / address).mkdir()
-        (folder / address / "robots.txt").write_text("User-agent: *\nDisallow: /private/\n")
-        for number in range(each):
-            page = folder / address / f"page-{number}.html"
-            page.write_text(_page(draw, words, address, number, each))
+        (folder / address / "robots.txt").write_text(ROBOTS)
+    for url, page in make_pages([f"http://{one}:{port}" for one in addresses], pages):
+        (folder / url.split("/")[2].partition(":")[0] / url.rpartition("/")[2]).write_text(page)
     return addresses
 
 
-def _page(draw: random.Random, words: list[str], address: str, number: int, each: int) -> str:
+def make_pages(origins: Sequence[str], pages: int) -> Iterator[tuple[str, str]]:
+    """Yield URL and HTML of *pages* in all at *origins*, of which `/page-0.html` is the first."""
+    draw = random.Random(1)
+    words = ["".join(draw.choices("etaoinshrdlucmfw", k=draw.randint(2, 10))) for _ in range(WORDS)]
+    each = -(-pages // len(origins))
+    for origin in origins:
+        for number in range(each):
+            linked = [f"/page-{(number * 3 + step) % each}.html" for step in range(1, LINKS_HERE)]
+            others = (draw.choice(origins) for _ in range(LINKS_ELSEWHERE))
+            linked += [f"{other}/page-{draw.randrange(each)}.html" for other in others]
+            yield f"{origin}/page-{number}.html", _page(draw, words, linked)
+
+
+def _page(draw: random.Random, words: list[str], linked: list[str]) -> str:
     def prose(count: int) -> str:
         return " ".join(draw.choices(words, WORD_FREQUENCIES, k=count)).capitalize() + "."
 
-    linked = [(number * 3 + offset) % each for offset in range(1, LINKS)]
-    menu = "".join(f'<li class="item"><a href="/page-{n}.html">{prose(3)}</a></li>' for n in linked)
+    menu = "".join(f'<li class="item"><a href="{link}">{prose(3)}</a></li>' for link in linked)
     text = "".join(f"<p>{prose(draw.randint(40, 90))}</p>\n" for _ in range(30))
     data = ", ".join(f'"{draw.choice(words)}": {draw.random()}' for _ in range(200))
     head = f'<meta charset="utf-8"><title>{prose(6)}</title><script>var data = {{{data}}};</script>'
@@ -162,15 +173,14 @@ def _page(draw: random.Random, words: list[str], address: str, number: int, each
 
 
 @contextmanager
-def nginx(folder: Path) -> Iterator[int]:
-    """Serve *folder* within a block; yield the port."""
-    port = free_ports(1)
+def nginx(folder: Path, port: int) -> Iterator[None]:
+    """Serve *folder* at *port* within a block."""
     user = "" if os.geteuid() else "user root;"
     (folder / "nginx.conf").write_text(NGINX.format(folder=folder, port=port, user=user))
     process = subprocess.Popen(["nginx", "-c", str(folder / "nginx.conf"), "-p", str(folder)])
     try:
         time.sleep(1)
-        yield port
+        yield
     finally:
         process.send_signal(signal.SIGQUIT)
         process.wait()
@@ -252,8 +262,9 @@ def bench(pages: int, hosts: int, scrapy: str, text: bool, rounds: int, profile:
     """Print a table; with *profile*, the command of py-spy, also a table of the stages."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        addresses = write_pages(folder, pages, hosts)
-        with nginx(folder) as port:
+        port = free_ports(1)
+        addresses = write_pages(folder, pages, hosts, port)
+        with nginx(folder, port):
             seeds = folder / "seeds"
             seeds.write_text("".join(f"http://{one}:{port}/page-0.html\n" for one in addresses))
             print(f"{'':10} {'pages':>6} {'pages/s':>8} {'pages/CPU s':>12} {'MiB':>6}")
@@ -285,7 +296,7 @@ def _commands(folder: Path, seeds: Path, scrapy: str, text: bool) -> dict[str, l
     crawl = [
         str(Path(sys.executable).parent / "gossamer"), "crawl", "--data", str(data), "--seeds",
         str(seeds), "--contact", "bench@example.org", "--delay", "0", "--allow-network",
-        "127.0.0.0/8", "--depth", "50", "--revisit", "none", "--quiet",
+        "127.0.0.0/8", "--depth", "50", "--revisit", "none", "--scope", "any", "--quiet",
         *([] if text else ["--no-text"]),
     ]  # fmt: skip
     alone = [sys.executable, "-m", "bench.page", "--bare", str(seeds), "--bodies", str(bodies)]

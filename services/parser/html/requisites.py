@@ -19,7 +19,7 @@ placeholders a script fills. Only a value that is written as a URL is taken (`is
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from gossamer.web.sniffing import FileKind, file_kind
@@ -191,19 +191,28 @@ def _targets(elements: Elements, options: Options) -> Iterator[str]:
         yield from _targets_of_styles(elements, takes_all)
 
 
-def _values(element: Element, names: Iterable[str]) -> Iterator[str]:
+def _values(element: Element, names: Collection[str]) -> Iterator[str]:
     """Yield the values of the attributes *names*; of a lazy attribute only a written URL."""
-    attributes = element.attributes
-    for name in names:
-        if (value := attributes.get(name)) and (name[:5] != "data-" or is_written_url(value)):
+    for name in _present(element, names):
+        value = element.get(name)
+        if value and (name[:5] != "data-" or is_written_url(value)):
             yield value
+
+
+def _present(element: Element, names: Collection[str]) -> Collection[str]:
+    """Return the attributes of *element* among *names*, in the order of *names*.
+
+    An element has few attributes, and *names* are many.
+    """
+    found = [name for name in element.attributes if name in names]
+    return found if len(found) < 2 else [name for name in names if name in found]
 
 
 def _choose_targets(element: Element, sets: Mapping[str, str], takes_all: bool) -> Iterator[str]:
     """Yield the candidates that are taken from the attributes *sets* of *element*."""
-    for name, source in sets.items():
+    for name in _present(element, sets):
         if candidates := element.get(name):
-            for url in choose(candidates, takes_all, bool(element.get(source))):
+            for url in choose(candidates, takes_all, bool(element.get(sets[name]))):
                 if name[:5] != "data-" or is_written_url(url):
                     yield url
 
@@ -229,7 +238,7 @@ def _targets_of_styles(elements: Elements, takes_all: bool) -> Iterator[str]:
 
 
 def _lazy_backgrounds(element: Element, takes_all: bool) -> Iterator[str]:
-    for name in LAZY_BACKGROUNDS:
+    for name in _present(element, LAZY_BACKGROUNDS):
         if value := element.get(name):
             yield from find_style_urls(value) if _style.search(value) else (value,)
     for name in ("data-src", "data-original"):
