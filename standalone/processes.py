@@ -259,7 +259,9 @@ def run_processors(settings: Settings, opened: Opened, stop: threading.Event) ->
         sign=SignMode(fetcher.sign),
         usual_sitemaps=fetcher.usual_sitemaps,
     )
-    dedup = Dedup(SeenTable(stores[0]), stores[0], settings.dedup, archive=settings.archive)
+    dedup = Dedup(
+        SeenTable(stores[0]), stores[0], settings.dedup, archive=settings.archive, tests_links=True
+    )
     processors: tuple[Processor, ...] = (dedup, frontier, archive)
     holds: tuple[Hold, ...] = (
         Throttle(opened.log, dedup.name).partitions,

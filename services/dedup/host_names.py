@@ -182,6 +182,10 @@ class HostNames:
         is_excluded = exclusion_of(crawl, Blocklist(), rewritten) is not None
         return discovery if is_loop or is_excluded else rewritten
 
+    def is_replica(self, host: HostKey, now: float) -> bool:
+        """Return whether URLs of *host* are rewritten to an original."""
+        return bool(self._find_original(host, now))
+
     def is_replica_of(self, url: str, other: str, now: float) -> bool:
         """Return whether the host of *url* is a replica of the host of *other*, and both URLs have
         the same path."""

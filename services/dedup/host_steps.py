@@ -50,7 +50,7 @@ from gossamer.web.url_steps import (
     token_in,
     without_default_document,
 )
-from services.dedup.rows import ASSUMED_RULE, DocumentRow, HostStepsRow
+from services.dedup.rows import ASSUMED_RULE, DocumentRow, HostRules, HostStepsRow
 
 MIN_DIFFERENCE = 0.5
 """Fraction of changed words from which the texts of a URL and its rewritten URL are two pages."""
@@ -140,6 +140,10 @@ class HostSteps:
                     return Identity(tokenless)
                 forms.append(tokenless)
         return Identity(url, tuple(forms))
+
+    def rules_of(self, host: HostKey) -> HostRules:
+        """Return what decides how URLs of *host* are rewritten."""
+        return self._load(host).rules
 
     def rows_of(self, pages: Iterable[PageParsed]) -> list[Key]:
         """Return the keys of the uncached rows of the hosts of *pages*."""

@@ -57,8 +57,9 @@ from gossamer.events.pages import (
 )
 from gossamer.telemetry import count
 from gossamer.web import links
-from gossamer.web.url import Site, fingerprint, host_key, site_of
+from gossamer.web.url import HostKey, Site, fingerprint, host_key, site_of
 from gossamer.web.url_steps import merge_url, without_default_document
+from services.dedup.rows import HostRules
 from services.dedup.seen import hash_finder
 
 LONG_LINK_CHARS = 200
@@ -74,6 +75,8 @@ PARKED_CACHE_BYTES, SITE_PARKED_CACHE_BYTES = 16 << 20, 4 << 20
 """Maximum size of the cache of parked links, and of one site's entries in it."""
 IN_LINKS_CACHE_BYTES, SITE_IN_LINKS_CACHE_BYTES = 16 << 20, 2 << 20
 """Maximum size of the cache of sketches, and of one linking site's entries in it."""
+KNOWN_CACHE_BYTES, SITE_KNOWN_CACHE_BYTES = 64 << 20, 16 << 20
+"""Maximum size of the cache of known URLs, and of the URLs of one site in it."""
 
 ScoreOf = Callable[[str], float | None]
 """Returns the score of the link to a URL; None if no page links to it."""
@@ -287,6 +290,42 @@ class LinkParking:
         if (first := self._parked.get(key)) is None:
             self._parked.put(key, finder, page.site)
         return first or finder
+
+
+class KnownUrl(NamedTuple):
+    """A URL that is in the URL-seen set as it is linked."""
+
+    finder: str
+    """The first finder of the URL if it was new lately, or else "" (`hash_finder`)."""
+    host: HostKey
+    rules: HostRules
+    """The rules of the host by which the URL was not rewritten."""
+
+
+class KnownUrls:
+    """URLs that were tested lately, and that are in the URL-seen set as they are linked.
+
+    All pages of a site have its menu. So most links are known, and need neither be rewritten nor
+    looked up again, unless the steps or the names of their host have changed.
+    """
+
+    def __init__(self) -> None:
+        self._urls = ByteCache[tuple[str, str], KnownUrl](
+            KNOWN_CACHE_BYTES, lambda _: ENTRY_BYTES, SITE_KNOWN_CACHE_BYTES
+        )
+        """Crawl and URL → what is known of it."""
+
+    def clear(self) -> None:
+        """Forget all URLs."""
+        self._urls.clear()
+
+    def get(self, crawl: str, url: str) -> KnownUrl | None:
+        """Return what is known of *url* in *crawl*."""
+        return self._urls.get((crawl, url))
+
+    def put(self, crawl: str, url: str, known: KnownUrl, site: Site) -> None:
+        """Note what is *known* of *url*, which belongs to *site*, in *crawl*."""
+        self._urls.put((crawl, url), known, site)
 
 
 class InLinks:

@@ -108,6 +108,10 @@ def original_of(row: HostNameRow | None, now: float) -> HostKey | None:
     return row.original if row and is_replica else None
 
 
+HostRules = tuple[dict[str, tuple[str, ...]], tuple[str, ...], dict[str, str]]
+"""The proofs, the refuted rules and the tokens of a `HostStepsRow`."""
+
+
 class HostStepsRow(Row, frozen=True):
     """A host's URL steps with their proofs, and its response for missing pages, as its texts show
     them."""
@@ -129,6 +133,11 @@ class HostStepsRow(Row, frozen=True):
     """URLs that were published as copies before the response for missing pages was known."""
     missing: Signature | None = None
     """The host's response for missing pages, if it is a document; null before the probe."""
+
+    @property
+    def rules(self) -> HostRules:
+        """What decides how URLs of the host are rewritten."""
+        return self.proofs, self.refuted, self.tokens
 
     def rewrite(self, url: str, rule: str) -> str:
         """Return *url* rewritten by *rule* with the token of this host, or *url* if the rule does

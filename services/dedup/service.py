@@ -49,21 +49,21 @@ from gossamer.store import Store
 from gossamer.store.claims import Claimant
 from gossamer.telemetry import count
 from gossamer.web.links import linking_site
-from gossamer.web.url import BadUrl, Site, canonicalize, fingerprint, host_key, site_of
+from gossamer.web.url import BadUrl, HostKey, Site, canonicalize, fingerprint, host_key, site_of
 from services.dedup.erasing import Erasing
 from services.dedup.guesses import Guesses
 from services.dedup.host_names import HostNames
 from services.dedup.host_steps import HostSteps
-from services.dedup.links import InLinks, hints_of_links
+from services.dedup.links import InLinks, KnownUrl, KnownUrls, hints_of_links
 from services.dedup.listings import Listings
 from services.dedup.pages import Pages
 from services.dedup.promotions import Promotions
 from services.dedup.requisites import Requisites, split_requisites
+from services.dedup.rows import HostRules
 from services.dedup.seen import Finding, SeenSet, hash_finder
 
 MAX_HINTS = 5000
 """Hints for one host from one sitemap or feed."""
-
 
 EVENTS_OF_CRAWLS = (SeedAdded, UrlsDiscovered, PageParsed)
 """Events that concern their crawl only. Others concern hosts, or erase data of a removed crawl."""
@@ -83,9 +83,12 @@ class Dedup(Processor):
         settings: DedupSettings,
         hints_limit: int = MAX_HINTS,
         archive: ArchiveSettings | None = None,
+        tests_links: bool = False,
     ) -> None:
         """*hints_limit*: the maximum number of hints for one host from one sitemap or feed;
-        *archive*: which requisites are archived, by default none."""
+        *archive*: which requisites are archived, by default none; *tests_links*: whether the links
+        of a page are tested with the page if this instance owns their site. Other links, and the
+        URLs of listings, which are many, go over `urls.discovered`."""
         self._seen, self._claimant = seen, Claimant(store, self.name)
         self._epochs: dict[int, int] = {}
         """Partition → the epoch of its claim."""
@@ -93,6 +96,7 @@ class Dedup(Processor):
         self._host_steps = steps = HostSteps(store)
         self._host_names = names = HostNames(store, settings)
         self._requisites = Requisites(archive or ArchiveSettings(), seen, settings.url_limit)
+        self._known, self._tests_links = KnownUrls(), tests_links
         self._crawls = dict[str, CrawlDefined]()
         """The definitions of all crawls by their ids; removed crawls too."""
         self._removing = set[str]()
@@ -222,8 +226,9 @@ class Dedup(Processor):
         self._clear_caches()
 
     def _clear_caches(self) -> None:
-        for part in (self._pages, self._host_steps, self._host_names, self._promotions):
-            part.clear()
+        caches = self._pages, self._host_steps, self._host_names, self._promotions, self._known
+        for cache in caches:
+            cache.clear()
 
     def reads_of(self, events: Sequence[Event]) -> Iterator[list[Key]]:
         """Yield the keys of the rows that *events* need, a group at a time."""
@@ -249,6 +254,14 @@ class Dedup(Processor):
         ]
         urls = [(crawl, one.url) for crawl, one in discoveries]
         urls += [(page.crawl, page.visit.url) for page in pages]
+        if self._tests_links:
+            urls += [
+                (page.crawl, link.url)
+                for page in pages
+                for link in page.links
+                if page.kind is not PageKind.LISTING
+            ]
+        urls = [one for one in urls if self._known.get(*one) is None]
         homes = [f"{event.host}/" for event in handled if isinstance(event, HostsCompared)]
         yield [
             *self._host_names.reads_of([*(url for _, url in urls), *homes]),
@@ -295,10 +308,13 @@ class Dedup(Processor):
 
     def _handle_links(self, event: UrlsDiscovered, now: float) -> Iterator[Event]:
         crawl, finder = self._crawls.get(event.crawl), hash_finder(event.via)
-        urls = dict[str, Discovery]()
-        for discovery in event.urls:
+        known, tested = self._split_known(event, finder, now)
+        urls, rewritten_urls = dict[str, Discovery](), set[str]()
+        for discovery in tested:
             rewritten = self._host_steps.rewrite(discovery, event.via, crawl)
             rewritten = self._host_names.rewrite(rewritten, event.via, crawl, now)
+            if rewritten is not discovery:
+                rewritten_urls.add(rewritten.url)
             if self._passes(event, rewritten):
                 urls.setdefault(rewritten.url, rewritten)
         self._listings.note_namers(event)
@@ -313,7 +329,9 @@ class Dedup(Processor):
         for discovery, finding in zip(urls.values(), findings, strict=True):
             if not discovery.visited:
                 by_finding[finding].append(discovery)
-        seen = by_finding[Finding.SEEN]
+                if discovery.url not in rewritten_urls:
+                    self._note_known(event, discovery, finding, finder)
+        seen = [*known, *by_finding[Finding.SEEN]]
         if seen and linking:
             found = (discovery.url for discovery in seen)
             self._in_links.count_links(event.crawl, linking, found)
@@ -325,9 +343,37 @@ class Dedup(Processor):
             yield from _request_retries(event, seen, now)
         repeated, new = by_finding[Finding.REPEATED], by_finding[Finding.NEW]
         yield from self._promotions.apply(event, (*repeated, *new), seen, crawl, now)
-        known = 0 if linking else _count_content_links(event.via, seen)
-        yield from _admit(event, repeated, known, True, now)
-        yield from _admit(event, new, known, False, now)
+        known_links = 0 if linking else _count_content_links(event.via, seen)
+        yield from _admit(event, repeated, known_links, True, now)
+        yield from _admit(event, new, known_links, False, now)
+
+    def _split_known(
+        self, event: UrlsDiscovered, finder: str, now: float
+    ) -> tuple[list[Discovery], list[Discovery]]:
+        """Return the links of *event* that another finder than *finder* has put into the set, as
+        far as that is known, and the links that have to be tested."""
+        known, tested = list[Discovery](), list[Discovery]()
+        rules = dict[HostKey, HostRules | None]()
+        for link in event.urls:
+            found = self._known.get(event.crawl, link.url)
+            if found is None or found.finder == finder or link.visited or link.guess:
+                tested.append(link)
+                continue
+            if (host := found.host) not in rules:
+                is_replica = self._host_names.is_replica(host, now)
+                rules[host] = None if is_replica else self._host_steps.rules_of(host)
+            (known if rules[host] == found.rules else tested).append(link)
+        return known, tested
+
+    def _note_known(
+        self, event: UrlsDiscovered, link: Discovery, finding: Finding, finder: str
+    ) -> None:
+        """Note that *link*, which was not rewritten, is in the set since *finder* at the latest."""
+        if not link.guess:
+            host = host_key(link.url)
+            first = "" if finding is Finding.SEEN else finder
+            known = KnownUrl(first, host, self._host_steps.rules_of(host))
+            self._known.put(event.crawl, link.url, known, event.site)
 
     def _passes(self, event: UrlsDiscovered, discovery: Discovery) -> bool:
         """Return whether *discovery* goes on to the URL-seen test: a guess only within limits."""
@@ -345,13 +391,24 @@ class Dedup(Processor):
             return
         if page.kind is not PageKind.REQUISITE:
             self._guesses.record_page(page)
+        own = list[UrlsDiscovered]()
         for event in self._pages.handle(page, now):
+            if isinstance(event, UrlsDiscovered) and self._is_tested_with(page, event):
+                own.append(event)
+                continue
             if isinstance(event, PageDeduplicated):
                 count("gossamer_verdicts_total", verdict=event.verdict, crawl=event.crawl)
                 if event.verdict not in GONE_VERDICTS:
                     in_links = self._in_links.pop(event.crawl, event.visit.url)
                     event = replace(event, in_links=in_links)
             yield event
+        # After the page, from which the steps and the names of its host are learned.
+        for links in own:
+            yield from self._handle_urls(links, now)
+
+    def _is_tested_with(self, page: PageParsed, links: UrlsDiscovered) -> bool:
+        is_page = page.kind is not PageKind.LISTING
+        return self._tests_links and is_page and self._seen.owns(links.site)
 
     def _begin_erasure(self, event: ErasureBegun, now: float) -> Iterator[Event | Tombstone]:
         crawl = self._crawls.get(event.crawl)
@@ -359,6 +416,7 @@ class Dedup(Processor):
             # The definition may arrive after this event. Until then, results of visits in flight
             # would be stored again.
             self._removing.add(event.crawl)
+        self._known.clear()
         for output in self._erasing.begin(event, now):
             # The topic of a removed crawl is deleted as a whole, and may be gone already.
             is_needless = event.removal and crawl is not None and crawl.own_topic
