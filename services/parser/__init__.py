@@ -91,7 +91,8 @@ main text omits navigation and would make the pages of a paginated list equal. O
 words, it also uses the sources of pictures: the pages of a gallery may have the same words. If only
 the title is visible, the digest uses the decoded body.
 The simhash uses the main text: near duplicates are searched within a site, whose pages share their
-menus. Without main text, it uses the visible text. It equals that of the package `simhash`.
+menus. Without main text, it uses the visible text. It is that of the package `simhash`, with
+another hash of its features.
 
 Limitations
 -----------
