@@ -313,18 +313,18 @@ class KnownUrls:
         self._urls = ByteCache[tuple[str, str], KnownUrl](
             KNOWN_CACHE_BYTES, lambda _: ENTRY_BYTES, SITE_KNOWN_CACHE_BYTES
         )
-        """Crawl and URL → what is known of it."""
+        """Crawl and URL → how it was tested."""
 
     def clear(self) -> None:
         """Forget all URLs."""
         self._urls.clear()
 
     def get(self, crawl: str, url: str) -> KnownUrl | None:
-        """Return what is known of *url* in *crawl*."""
+        """Return how *url* was tested in *crawl*; None if it was not tested lately."""
         return self._urls.get((crawl, url))
 
     def put(self, crawl: str, url: str, known: KnownUrl, site: Site) -> None:
-        """Note what is *known* of *url*, which belongs to *site*, in *crawl*."""
+        """Note that *url*, which belongs to *site*, was tested in *crawl*."""
         self._urls.put((crawl, url), known, site)
 
 
