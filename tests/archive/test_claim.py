@@ -71,6 +71,11 @@ class StampedTable(Generic[R]):
     def scan(self, partition: Partition, after: Sort | None = None, limit: int = 1000) -> list[R]:
         return []  # There are no erasures, and no earlier captures.
 
+    def scan_all(
+        self, partitions: Sequence[Partition], after: Sort | None = None, limit: int = 1000
+    ) -> list[R]:
+        return []
+
     def put(self, row: R, last: bool = False) -> None:
         self.overlay.put(row, last)
 

@@ -73,7 +73,7 @@ def statutes(size: int) -> Pages:
 def contracts(size: int) -> Pages:
     """Contracts have 900 words of standard clauses before their own annexes."""
     clauses = prose_of(900, "clauses")
-    return site("contracts.test", articles(size, "/contract-{}.html", 200, before=clauses))
+    return site("contracts.test", articles(size, "/contract-{}.html", 120, before=clauses))
 
 
 @kind

@@ -25,7 +25,7 @@ def test_trace_of_url_is_in_logs_and_events_of_all_services(
         for line in lines
         if fingerprint(other) in (line.get("trace"), *line.get("traces", ()))
     }
-    events = {"urls_discovered", "urls_admitted", "host_checked_out", "visit_ended"}
+    events = {"urls_admitted", "host_checked_out", "visit_ended"}
     assert handled == events | {"page_fetched", "page_parsed", "page_deduplicated"}
     pages = {
         split_key(record.key)[1]: record.value.decode()
