@@ -122,10 +122,14 @@ def counting() -> Iterator[Counter[str]]:
         def note_conditional(table: Any, rows: Any, *_: Any) -> None:
             counts["conditional writes"] += len(rows) if isinstance(rows, list) else 1
 
+        def note_keys(table: Any, keys: Any, *_: Any) -> None:
+            counts["keys read ahead"] += len(keys)
+
         count(SqliteLog, "append", note_append)
         for table in (SqliteTable, TornTable):
             for method in ("get", "get_many", "get_all", "scan", "scan_all"):
                 count(table, method, note_read)
+            count(table, "read_ahead", note_keys)
             for method in ("put_if_absent", "put_all_if_absent", "replace"):
                 count(table, method, note_conditional)
         count(SqliteTable, "flush", note_rows)

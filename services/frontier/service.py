@@ -748,7 +748,7 @@ def url_rows_of_events(events: Iterable[Event]) -> Iterator[Key]:
             case UrlsAdmitted(crawl=crawl, urls=admitted) if admitted and is_requisite(admitted[0]):
                 for found in admitted:
                     yield RequisiteRow, (crawl, host_key(found.url)), found.url
-            case UrlsAdmitted(crawl=crawl, urls=admitted) if event.repeated or event.promoted:
+            case UrlsAdmitted(crawl=crawl, urls=admitted) if event.repeated:
                 for found in admitted:
                     yield PlanRow, (crawl, host_key(found.url)), found.url
                     yield UrlRow, (crawl, host_key(found.url)), found.url

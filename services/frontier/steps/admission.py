@@ -159,22 +159,28 @@ class Admission:
             waiting = share.queues.of(host.row).new.waiting
             if not waiting or (record and host.row.applied.covers(record)):
                 continue
+            origins = {found.url: Origin.of(found, event.via) for found in group}
+            ranks = {
+                found.url: share.rank(
+                    event.site, found.url, origins[found.url], strategy, bool(linking),
+                    good_links=found.good_links,
+                )
+                for found in group
+            }  # fmt: skip
             urls = list[QueuedUrl]()
-            for found in self._select_waiting(share, host.row, event.crawl, group):
+            # Most links promote nothing, and rows are read for the others only.
+            better = [found for found in group if ranks[found.url] < max(waiting)]
+            for found in self._select_waiting(share, host.row, event.crawl, better):
                 candidate = AdmissionCandidate(
                     found, host, 0, crawl, self._refusals.blocklist, self._settings,
                     partition, share, NO_RECORD, now,
                 )  # fmt: skip
-                origin, good_links = Origin.of(found, event.via), found.good_links
-                rank = share.rank(
-                    event.site, found.url, origin, strategy, bool(linking), good_links=good_links
-                )
                 refused = find_refusal(candidate)
                 # The URL is in the site's budgets already.
-                if rank < max(waiting) and (refused is None or refused.rule in BUDGETS):
-                    number = self._partitions.next_number(partition, now, rank)
-                    url = _make_queued_url(found, origin, event, linking, number)
-                    urls.append(replace(url, good_links=good_links))
+                if refused is None or refused.rule in BUDGETS:
+                    number = self._partitions.next_number(partition, now, ranks[found.url])
+                    url = _make_queued_url(found, origins[found.url], event, linking, number)
+                    urls.append(replace(url, good_links=found.good_links))
             if urls:
                 applied = host.row.applied.through(record) if record else host.row.applied
                 row = share.queues.add_surplus(host.row, len(urls))
@@ -191,6 +197,8 @@ class Admission:
         Not each parked URL has a row. So if URLs are parked at the site, the queues are searched;
         if they are long, the result is empty.
         """
+        if not urls:
+            return []
         keys = [found.url for found in urls]
         gone = {row.url for row in self._urls.get_many((crawl, host.host), keys)}
         gone |= {plan.url for plan in self._revisits.plans(crawl, host.host, keys)}
