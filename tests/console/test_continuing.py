@@ -86,7 +86,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         prepare_run(settings, folder.create(), request, change, 0.0, has_console=False)
         return End.TIME, Progress()
 
-    monkeypatch.setattr("console.cli.crawl.run_crawl", prepare_only)
+    monkeypatch.setattr("console.cli.crawling.run_crawl", prepare_only)
     return tmp_path / "data"
 
 
