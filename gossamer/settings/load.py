@@ -112,6 +112,10 @@ def load_settings(file: Path | None = None, overrides: Nested | None = None) -> 
         raise BadSettings(
             f"archive.requisites: {archive.requisites} needs parser.requisites_limit, which is 0"
         )
+    if archive.requisites != "off" and "requisites" not in settings.parser.fields:
+        raise BadSettings(
+            f"archive.requisites: {archive.requisites} needs requisites among parser.fields"
+        )
     more = {"archive.media": archive.media, "archive.srcset": archive.srcset == "all"}
     for name in (name for name, is_set in more.items() if is_set and archive.requisites == "off"):
         raise BadSettings(f"{name}: needs archive.requisites, which is off")

@@ -27,7 +27,7 @@ from gossamer.settings.units import (
     min_retention,
     unit,
 )
-from gossamer.text import TextMode
+from gossamer.text import PAGE_FIELDS, PageField, TextMode
 from gossamer.web.directives import Signal
 from gossamer.web.scope import parse_scope
 from gossamer.web.signing import is_agent
@@ -603,6 +603,12 @@ class ParserSettings(Section):
     markdown: bool = False
     """Whether the main text is also published as Markdown with code, links, lists and tables,
     for use with language models. It takes half as much time again as `main`."""
+    fields: Annotated[tuple[PageField, ...], unit("list of fields")] = PAGE_FIELDS
+    """Parts of HTML pages that are read only to be published: `forms`, `headings`, `metadata`
+    (authors, dates, alternates, OpenGraph, linked data) and `requisites` (with media;
+    `archive.requisites` needs them). A part that is left out is empty on `pages`. Without all four,
+    a page takes a tenth of the time less. The main text (`text`), simhashes (`simhash_words`) and
+    URLs in scripts (`script_links`) have settings of their own."""
     word_limit: Annotated[Natural, unit("characters")] = 30
     """Maximum number of characters of a word. Longer runs of characters are dropped from the text
     as garbage (hazard misread_text). Languages with compound words have twice this limit. 0 keeps

@@ -5,10 +5,14 @@ The digest of the visible text shows whether a text has changed. `sketch` estima
 from the versions of a page which of its `blocks` differ at every visit, and finds the blocks that
 differ between two versions, although neither is stored.
 
-The modes of extracting a text are here because the children of the parser do not load the settings.
+The modes of extracting a text and the parts of a page are here because the children of the parser
+do not load the settings.
 """
 
-from typing import Literal
+from typing import Literal, get_args
 
 TextMode = Literal["main", "fast", "off"]
 """The main text, a main text found in less time, or no main text."""
+PageField = Literal["forms", "headings", "metadata", "requisites"]
+PAGE_FIELDS: tuple[PageField, ...] = get_args(PageField)
+"""Parts of an HTML page that are only published (`services.parser.parts`)."""

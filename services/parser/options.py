@@ -44,7 +44,7 @@ class Options(Struct, frozen=True):
     """Most URLs of images, styles and scripts that are recorded of a page, and most URLs of audio
     and video."""
     without: tuple[str, ...] = ()
-    """The parts (`parts.Part`) that are left out, because reading them has failed."""
+    """The parts (`parts.Part`) that are left out: nobody needs them, or reading them has failed."""
     requisites: bool = False
     """Whether requisites are visited. Then the styles in a page are searched for URLs, too."""
     all_candidates: bool = False

@@ -1,7 +1,8 @@
 """The parts of a document without which it is still worth reading.
 
-A reader that fails on one of these parts, or whose process ends there, says which one it was. The
-document is then read again without it (`pool`).
+`parser.fields` leaves out parts that nobody needs. A reader that fails on one of these parts, or
+whose process ends there, says which one it was. The document is then read again without it
+(`pool`).
 
 The part that is being read is a byte. In a child, the fork server shares it, so it is known after
 the child has ended.
@@ -21,6 +22,9 @@ class Part(StrEnum):
 
     METADATA = "metadata"
     HEADINGS = "headings"
+    FORMS = "forms"
+    REQUISITES = "requisites"
+    """The requisites and the media of HTML."""
     MAIN_TEXT = "main text"
     """The main text of HTML; the visible text replaces it."""
     TEXT = "text"

@@ -12,6 +12,7 @@ from gossamer.runtime.concurrent import ConcurrentRunner
 from gossamer.runtime.loop import Report, ignore
 from gossamer.settings import Settings
 from gossamer.store import Store
+from gossamer.text import PAGE_FIELDS
 from gossamer.volumes import Volume
 from services.parser.options import Options
 from services.parser.pool.pool import Pool
@@ -67,6 +68,7 @@ def options_of(settings: Settings) -> Options:
         not_followed=section.not_followed,
         script_links=section.script_links,
         requisites_limit=section.requisites_limit,
+        without=tuple(part for part in PAGE_FIELDS if part not in section.fields),
         requisites=settings.archive.requisites != "off",
         all_candidates=settings.archive.srcset == "all",
     )

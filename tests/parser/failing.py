@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from services.parser.html import document, text
+from services.parser.html import document, links, text
 from services.parser.options import Options
 from services.parser.pool import child
 
@@ -31,6 +31,8 @@ def main() -> None:
     for module, name, part in (
         (document, "read_about", "metadata"),
         (document, "find_headings", "headings"),
+        (links, "find_forms", "forms"),
+        (links, "find_requisites", "requisites"),
         (text, "_extract_main", "main text"),
         (document, "_find_title", "whole"),
     ):

@@ -9,16 +9,22 @@ import pytest
 
 from gossamer.events import PageParsed
 from gossamer.events.hazards import Hazard
+from gossamer.settings import Settings
+from gossamer.settings.sections import ParserSettings
+from gossamer.text import PAGE_FIELDS, PageField
+from services.parser.page import parse
 from services.parser.parts import Part
 from services.parser.pool.messages import Reply, Request, decode_reply, encode_reply
 from services.parser.pool.pool import PageTooLarge, Pool, ReaderFailed
+from services.parser.wiring import options_of
 from tests.parser.pages import NOW, OPTIONS, page_response, parse_response
 
 ROOT = Path(__file__).parents[2]
 SENTENCES = "The council met on the second floor and spoke about the bridge and its repair. " * 5
 BODY = (
     "<title>{}</title><meta name=author content='A. Doe'><nav>Menu</nav><article><h1>Bridge</h1>"
-    f"<p>{SENTENCES}<p>{SENTENCES}<a href=/leaf>leaf</a></article>"
+    f"<p>{SENTENCES}<p>{SENTENCES}<a href=/leaf>leaf</a><img src=/a.png></article>"
+    "<form action=/search><input name=q></form>"
 )
 
 
@@ -44,8 +50,22 @@ FIELDS: dict[str, tuple[str, Any]] = {
     Part.METADATA: ("author", ""),
     Part.HEADINGS: ("headings", ()),
     Part.MAIN_TEXT: ("text_kind", "visible"),
+    Part.FORMS: ("forms", ()),
+    Part.REQUISITES: ("requisites", ()),
 }
 """A field of each part, and its value without the part."""
+
+
+@pytest.mark.parametrize("left_out", PAGE_FIELDS)
+def test_field_that_nobody_needs_is_left_out(left_out: PageField) -> None:
+    fields = tuple(one for one in PAGE_FIELDS if one != left_out)
+    options = options_of(Settings(parser=ParserSettings(fields=fields)))
+    page = page_response(BODY.format("no failure").encode())
+    whole, parsed = parse(page, OPTIONS, NOW), parse(page, options, NOW)
+    for part, (field, value) in FIELDS.items():
+        assert getattr(whole, field) != value
+        assert getattr(parsed, field) == (value if part == left_out else getattr(whole, field))
+    assert parsed.links == whole.links
 
 
 @pytest.mark.slow

@@ -200,6 +200,9 @@ def test_requisites_without_a_number_for_each_page_are_refused() -> None:
         BadSettings, match=r"^archive\.requisites: all needs parser\.requisites_limit"
     ):
         load_settings(overrides=given)
+    given = {"archive": {"requisites": "all"}, "parser": {"fields": ["headings"]}}
+    with pytest.raises(BadSettings, match=r"^archive\.requisites: all needs requisites among"):
+        load_settings(overrides=given)
     assert load_settings(overrides={"archive": {"requisites": "all"}}).archive.requisites == "all"
 
 

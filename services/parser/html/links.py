@@ -25,6 +25,7 @@ from services.parser.html.hidden import INVISIBLE_ELEMENTS
 from services.parser.html.requisites import embedded_document, find_media, find_requisites
 from services.parser.links import LinkCollector, Resolver, link_kind
 from services.parser.options import Options
+from services.parser.parts import Part, read_part
 
 LINK_ELEMENTS = frozenset(("a", "area", "link", "iframe", "frame", "object", "embed", "meta"))
 """Elements that can link to other documents."""
@@ -79,9 +80,15 @@ def collect_links(elements: Elements, url: str, charset: str, options: Options) 
     """Return the links of the document of *elements* at *url*, which is in *charset*."""
     resolver, links = Resolver(_find_base(elements, url, charset), charset), LinkCollector(options)
     canonical = _add_links(elements, resolver, links, url)
-    requisites = find_requisites(elements, resolver, options)
-    media = find_media(elements, resolver, options.requisites_limit)
-    forms = find_forms(elements, resolver, url)
+    no_urls: tuple[str, ...] = ()
+    limit, no_forms = options.requisites_limit, tuple[Form, ...]()
+    requisites = read_part(
+        Part.REQUISITES, options, lambda: find_requisites(elements, resolver, options), no_urls
+    )
+    media = read_part(
+        Part.REQUISITES, options, lambda: find_media(elements, resolver, limit), no_urls
+    )
+    forms = read_part(Part.FORMS, options, lambda: find_forms(elements, resolver, url), no_forms)
     hazards = frozenset((*resolver.hazards, *links.hazards))
     if options.script_links and _add_guesses(elements, resolver, links, url):
         hazards |= {Hazard.SCRIPT_LINKS}

@@ -144,7 +144,7 @@ class Pool:
         except ReaderFailed as failure:
             if not failure.part:
                 raise
-            options = replace(request.options, without=(failure.part,))
+            options = replace(request.options, without=(*request.options.without, failure.part))
             try:
                 parsed = await self._parse(replace(request, options=options))
             except Poison:
