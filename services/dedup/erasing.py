@@ -35,7 +35,7 @@ class Erasing:
         """Erasures for `settle`, with the number of URLs that were erased from the URL-seen set."""
 
     @property
-    def unsettled(self) -> bool:
+    def is_unsettled(self) -> bool:
         """Whether `settle` has rows to erase."""
         return bool(self._begun)
 

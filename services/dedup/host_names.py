@@ -141,7 +141,7 @@ class HostNames:
         self._unsettled.clear()
 
     @property
-    def unsettled(self) -> bool:
+    def is_unsettled(self) -> bool:
         """Whether `settle` has rows to write."""
         return bool(self._unsettled)
 

@@ -94,7 +94,7 @@ class Listings:
                     self._namers.append((event.crawl, found.url, namer))
 
     @property
-    def unsettled(self) -> bool:
+    def is_unsettled(self) -> bool:
         """Whether `settle` has rows to write."""
         return bool(self._namers)
 

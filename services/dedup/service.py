@@ -199,14 +199,14 @@ class Dedup(Processor):
         return handlers
 
     @property
-    def unsettled(self) -> bool:
+    def is_unsettled(self) -> bool:
         """Whether `settle` has rows to write or erase because of events on `urls.discovered`.
 
         The handlers of these events write no rows, since Faust runs them in another thread than the
         handler of pages.
         """
         parts = self._listings, self._host_names, self._erasing
-        return any(part.unsettled for part in parts)
+        return any(part.is_unsettled for part in parts)
 
     def settle(self) -> None:
         """Store the sites that name sitemaps and the names of hosts, erase rows, and append

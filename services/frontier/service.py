@@ -520,7 +520,7 @@ class Frontier(Processor):
         """Return when the next delay, lease or backoff ends; 0 if there is work now."""
         if self._replaced and self._restores_settings:
             return 0.0
-        if any(self._refusals.unevaluated(self._present_crawls())):
+        if any(self._refusals.crawls_to_evaluate(self._present_crawls())):
             return 0.0
         if self._loading.may_load(self._open_crawls()):
             return 0.0
@@ -555,7 +555,7 @@ class Frontier(Processor):
         self._queue_due(now, limit)
         self._load_hosts(now)
         yield from self._removal.wake(now)
-        for definition in [*self._refusals.unevaluated(self._present_crawls())]:
+        for definition in [*self._refusals.crawls_to_evaluate(self._present_crawls())]:
             yield from self._refusals.evaluate_parked(definition, now)
         yield from self._make_orders(now, limit)
 

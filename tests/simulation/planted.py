@@ -695,7 +695,7 @@ FAULTS = (
         scenario="crawls changed",
         seeds=10,
         report="is still excluded by an earlier scope",
-        seams={Refusals.unevaluated: _never_again},
+        seams={Refusals.crawls_to_evaluate: _never_again},
         nightly=True,
     ),
     Fault(

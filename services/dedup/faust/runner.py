@@ -109,7 +109,7 @@ class FaustRunner:
             if keys := next(reads_of(self.dedup, events_of([one])), None):
                 await self._in_thread(partial(read_ahead, self._store, [keys]))
             messages, changes = handle_record(self.dedup, one, clock.now()), self.seen.pop_changes()
-            if self.dedup.unsettled:
+            if self.dedup.is_unsettled:
                 await self._in_thread(self._settle_store)
             await self._send_outputs(pending, messages, changes)
 

@@ -129,15 +129,17 @@ def closed_gates(at: GateInputs) -> Iterator[tuple[Gate[Any], Closure]]:
 
 def closed_crawl_gates(at: CrawlInputs) -> Iterator[tuple[Gate[CrawlInputs], Closure]]:
     """Yield the closed gates of the crawl, in order."""
-    return _closed(CRAWL_GATES, at)
+    return _find_closed(CRAWL_GATES, at)
 
 
 def closed_host_gates(at: HostInputs) -> Iterator[tuple[Gate[HostInputs], Closure]]:
     """Yield the closed gates of a host, in order."""
-    return _closed(HOST_GATES, at)
+    return _find_closed(HOST_GATES, at)
 
 
-def _closed(gates: tuple[Gate[Inputs], ...], at: Inputs) -> Iterator[tuple[Gate[Inputs], Closure]]:
+def _find_closed(
+    gates: tuple[Gate[Inputs], ...], at: Inputs
+) -> Iterator[tuple[Gate[Inputs], Closure]]:
     for gate in gates:
         if closed := gate.closed(at):
             yield gate, closed

@@ -88,7 +88,7 @@ class Partitions:
         """Yield the shares of all crawls in all claimed partitions, for reading."""
         return (share for one in self for share in [*one.shares.values()])
 
-    def changed(self) -> Iterator[tuple[Partition, CrawlShare]]:
+    def changed_shares(self) -> Iterator[tuple[Partition, CrawlShare]]:
         """Yield the claimed partitions and the shares that may have changed since they were last
         written."""
         return ((one, one.shares[crawl]) for one in self for crawl in [*one.changed])
@@ -104,7 +104,7 @@ class Partitions:
     def write(self) -> set[str]:
         """Put changed totals and cursors of all partitions into the store; return the crawls that
         may have changed."""
-        changed = {share.crawl for _, share in self.changed()}
+        changed = {share.crawl for _, share in self.changed_shares()}
         for partition in self._claimed.values():
             partition.write()
         return changed

@@ -49,7 +49,7 @@ class RecordAtSite(NamedTuple):
     is_counted: bool = False
     """Whether the site has counted the record before."""
 
-    def included_in(self, applied: AppliedRecords) -> AppliedRecords:
+    def add_to(self, applied: AppliedRecords) -> AppliedRecords:
         """Return the *applied* records with this one."""
         return applied.through(self.record) if self.record else applied
 
@@ -77,7 +77,7 @@ class Sites:
     def record(self, site: Site, at_site: RecordAtSite) -> None:
         """Record that *site* has counted a record."""
         row = self.row(site)
-        if (applied := at_site.included_in(row.applied)) != row.applied:
+        if (applied := at_site.add_to(row.applied)) != row.applied:
             self.put(replace(row, applied=applied))
 
     def record_hazards(self, site: Site, hazards: Collection[str]) -> None:
@@ -93,7 +93,7 @@ class Sites:
         """Count one more host of *site* with a row."""
         if not at_site.is_counted:
             row = self.row(site)
-            applied = at_site.included_in(row.applied)
+            applied = at_site.add_to(row.applied)
             self.put(replace(row, hosts=row.hosts + 1, applied=applied))
 
     def erase_host(

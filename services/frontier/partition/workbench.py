@@ -680,14 +680,14 @@ class Workbench:
     def delays_over(self, now: float) -> Iterator[Host]:
         """Yield the hosts whose courtesy delay is over. The caller must update each host before it
         takes the next, or it gets the same host again."""
-        return self._timed_out(self._delayed, now)
+        return self._due_hosts(self._delayed, now)
 
     def leases_over(self, now: float) -> Iterator[Host]:
         """Yield the hosts whose lease has expired. The caller must update each host before it takes
         the next, or it gets the same host again."""
-        return self._timed_out(self._leases, now)
+        return self._due_hosts(self._leases, now)
 
-    def _timed_out(self, schedule: Schedule[HostKey], now: float) -> Iterator[Host]:
+    def _due_hosts(self, schedule: Schedule[HostKey], now: float) -> Iterator[Host]:
         while (first := schedule.first()) and first[0] <= now:
             yield self.hosts[first[1]]
 

@@ -129,7 +129,7 @@ def _set_demand(states: States, pace: float, fresh: float, age: float) -> States
     """
     page, site, crawl = states
     demand = clear_residue(site.demand - page.pace + pace)
-    more = _allowed(site, demand) - _allowed(site, site.demand)
+    more = _within_limit(site, demand) - _within_limit(site, site.demand)
     weight = page.weight
     return States(
         replace(page, pace=pace, fresh=fresh, age=age),
@@ -144,5 +144,5 @@ def _set_demand(states: States, pace: float, fresh: float, age: float) -> States
     )
 
 
-def _allowed(site: SiteState, demand: float) -> float:
+def _within_limit(site: SiteState, demand: float) -> float:
     return min(demand, site.limit) if site.limit else demand

@@ -186,20 +186,20 @@ def _reprice_site(site: SiteState, crawl: CrawlState, at: float) -> SiteState:
         or at < site.priced_at + max(1.0, site.pages) / site.limit * DAY / REPRICINGS_PER_ROUND
     ):
         return site
-    surcharge = max(1.0, price_for(site.curve, _allowed(site)) / crawl.price)
+    surcharge = max(1.0, price_for(site.curve, _visits_for_revisits(site)) / crawl.price)
     return replace(site, surcharge=to_single(surcharge), priced_at=at)
 
 
 def is_overbooked(site: SiteState) -> bool:
     """Return whether the pages of *site* need more visits than politeness allows."""
-    return bool(site.limit) and site.demand > _allowed(site)
+    return bool(site.limit) and site.demand > _visits_for_revisits(site)
 
 
 def _is_bound(site: SiteState) -> bool:
-    return bool(site.limit) and site.demand >= 0.8 * _allowed(site)
+    return bool(site.limit) and site.demand >= 0.8 * _visits_for_revisits(site)
 
 
-def _allowed(site: SiteState) -> float:
+def _visits_for_revisits(site: SiteState) -> float:
     """Return the visits a day that politeness allows for revisits."""
     return site.limit * (1 - min(site.discovery, 1.0))
 

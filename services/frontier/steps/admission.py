@@ -303,7 +303,7 @@ class Admission:
         depth = min(found.depth for found in accepted)
         sitemaps = sum(found.purpose.is_sitemap for found in accepted)
         share.parts.count_admitted(host.row.site, len(accepted), sitemaps, depth)
-        applied = at_site.included_in(host.row.applied)
+        applied = at_site.add_to(host.row.applied)
         totals = host.row.totals
         totals = replace(totals, admitted=totals.admitted + len(accepted))
         row = replace(host.row, totals=totals, applied=applied)

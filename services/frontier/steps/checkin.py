@@ -428,7 +428,7 @@ def find_shown_effects(visit: StoredVisit) -> dict[str, str]:
     return found
 
 
-def _backed_off(visit: StoredVisit) -> bool:
+def _is_cause_of_backoff(visit: StoredVisit) -> bool:
     """Return whether the host backs off because of visits of the last order with this outcome,
     which alone would not have been a reason."""
     host, ordered_at = visit.host, visit.host.lease.ordered_at
@@ -483,7 +483,7 @@ OUTCOME_EFFECTS = (
         _always,
         lambda step, ended, row: count_failure(ended.settings, row, ended.event),
         shown=(
-            ShownEffect("the host backed off after failures in a row", _backed_off),
+            ShownEffect("the host backed off after failures in a row", _is_cause_of_backoff),
             ShownEffect("a failure of the host was counted", _is_counted_failure),
         ),
     ),

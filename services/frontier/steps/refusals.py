@@ -253,9 +253,9 @@ class Refusals:
         """Search all claimed partitions for parked URLs again, since they have changed."""
         self._evaluated.clear()
 
-    def unevaluated(self, crawls: Iterable[CrawlDefined]) -> Iterator[CrawlDefined]:
+    def crawls_to_evaluate(self, crawls: Iterable[CrawlDefined]) -> Iterator[CrawlDefined]:
         """Yield the *crawls* with parked URLs that they and the blocklist are yet to evaluate."""
-        changed = {share.crawl for _, share in self._partitions.changed()}
+        changed = {share.crawl for _, share in self._partitions.changed_shares()}
         for crawl in crawls:
             current = limits(crawl, self.blocklist)
             if crawl.crawl not in changed and self._evaluated.get(crawl.crawl) == current:

@@ -91,7 +91,7 @@ class RequisiteAdmission:
                 partition, share, at_site, host, event, group, queued, crawl, now
             )
             if accepted:
-                row = replace(host.row, applied=at_site.included_in(host.row.applied))
+                row = replace(host.row, applied=at_site.add_to(host.row.applied))
                 partition.queue(share, host, row, accepted, now, at_site)
                 queued += len(accepted)
         if queued:

@@ -324,7 +324,7 @@ class Revisits:
     def schedule(self) -> None:
         """Compute when the changed plans are due. It is called in each step before `changed` ends
         with the write."""
-        for partition, share in self._partitions.changed():
+        for partition, share in self._partitions.changed_shares():
             at = share.plans.due()
             if share.plans.is_behind(self._policy_of(share.crawl).name):
                 at = 0.0
@@ -344,7 +344,7 @@ class Revisits:
 
     def follow(self, now: float, limit: int) -> None:
         """Allocate the budget, and replan at most *limit* visits that another policy planned."""
-        changed = {share.crawl for _, share in self._partitions.changed()}
+        changed = {share.crawl for _, share in self._partitions.changed_shares()}
         for crawl, of_crawl in self._of_crawl.items():
             if crawl in changed or of_crawl.allocation.is_due(now):
                 of_crawl.allocation.allocate(now)

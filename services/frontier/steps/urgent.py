@@ -91,7 +91,7 @@ class UrgentRequests:
             return []
         share.sites.enter(event.site)
         self._queue(partition, share, host, found, now, record)
-        unseen = [_requested(one.entry) for one in found if one.plan is None]
+        unseen = [_seen_discovery(one.entry) for one in found if one.plan is None]
         return group_by_site(unseen, FETCH_VIA, event.crawl, now)
 
     def _queue(
@@ -105,7 +105,7 @@ class UrgentRequests:
     ) -> None:
         row, admitted = host.row, [one.entry for one in found if not (one.plan or one.may_wait)]
         if admitted:
-            share.count_admitted([_requested(entry) for entry in admitted], now)
+            share.count_admitted([_seen_discovery(entry) for entry in admitted], now)
             share.parts.count_admitted(row.site, len(admitted), depth=0)
             totals = replace(row.totals, admitted=row.totals.admitted + len(admitted))
             row = replace(row, totals=totals)
@@ -133,7 +133,7 @@ class UrgentRequests:
         keys = event.crawl, event.host, url
         last, plan = self._urls.get(keys[:2], url), self._revisits.find_plan(*keys)
         if last is not None and (last.earlier or last.attempt or last.queued):
-            return _known(partition, event.site, plan or PlanRow(*keys), last, number, now)
+            return _entry_of_known(partition, event.site, plan or PlanRow(*keys), last, number, now)
         if plan is not None and plan.number is not None and not plan.queued:
             # It waits for the budget of first visits.
             plan = replace(plan, number=None)
@@ -151,7 +151,7 @@ class UrgentRequests:
         return UrgentUrl(entry, None, _may_wait(share, host.row, url))
 
 
-def _known(
+def _entry_of_known(
     partition: Partition, site: Site, plan: PlanRow, last: UrlRow, number: int, now: float
 ) -> UrgentUrl:
     """Return the entry of a URL that was visited before, or failed."""
@@ -170,6 +170,6 @@ def _may_wait(share: CrawlShare, row: HostRow, url: str) -> bool:
     return url in share.queues.new_urls(row)
 
 
-def _requested(entry: QueuedUrl) -> Discovery:
+def _seen_discovery(entry: QueuedUrl) -> Discovery:
     """Return the URL of *entry* for the URL-seen set, which does not admit it."""
     return replace(entry.origin.discovery(entry.url), visited=True)
