@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -115,3 +116,17 @@ def test_every_kind_has_the_packages_of_a_crawl_in_the_same_versions(kind: str) 
 @pytest.mark.parametrize("kind", ["-parquet", "-s3", "-replay", "-fleet", "-faust"])
 def test_dev_has_the_packages_of_every_kind_in_the_same_versions(kind: str) -> None:
     assert locked_packages("-dev").items() >= locked_packages(kind).items()
+
+
+@pytest.mark.slow
+def test_optimized_interpreter_is_preferred_to_a_newer_one(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    for name, answer in (("python3.13", "exit 1"), ("python3.12", "exit 0")):
+        stand_in = tmp_path / "bin" / name
+        stand_in.write_text(
+            f'#!/bin/sh\ncase "$*" in\n*CONFIG_ARGS*) {answer} ;;\n--version) echo {name} ;;\n'
+            f'*) exec {sys.executable} "$@" ;;\nesac\n'
+        )
+        stand_in.chmod(0o755)
+    assert "with python3.12 and" in checkout.run().stderr
