@@ -296,14 +296,14 @@ class KnownUrl(NamedTuple):
     """A URL that is in the URL-seen set as it is linked."""
 
     finder: str
-    """The first finder of the URL if it was new lately, or else "" (`hash_finder`)."""
+    """The first finder of the URL (`hash_finder`)."""
     host: HostKey
     rules: HostRules
     """The rules of the host by which the URL was not rewritten."""
 
 
 class KnownUrls:
-    """URLs that were tested lately, and that are in the URL-seen set as they are linked.
+    """URLs that were admitted lately, and that are in the URL-seen set as they are linked.
 
     All pages of a site have its menu. So most links are known, and need neither be rewritten nor
     looked up again, unless the steps or the names of their host have changed.

@@ -329,8 +329,10 @@ class Dedup(Processor):
         for discovery, finding in zip(urls.values(), findings, strict=True):
             if not discovery.visited:
                 by_finding[finding].append(discovery)
-                if discovery.url not in rewritten_urls:
-                    self._note_known(event, discovery, finding, finder)
+                # The first finder of a URL that was seen is not known here. It must pass again if
+                # its record is redelivered, or if the frontier sends its URL once more.
+                if finding is not Finding.SEEN and discovery.url not in rewritten_urls:
+                    self._note_known(event, discovery, finder)
         seen = [*known, *by_finding[Finding.SEEN]]
         if seen and linking:
             found = (discovery.url for discovery in seen)
@@ -365,14 +367,11 @@ class Dedup(Processor):
             (known if rules[host] == found.rules else tested).append(link)
         return known, tested
 
-    def _note_known(
-        self, event: UrlsDiscovered, link: Discovery, finding: Finding, finder: str
-    ) -> None:
-        """Note that *link*, which was not rewritten, is in the set since *finder* at the latest."""
+    def _note_known(self, event: UrlsDiscovered, link: Discovery, finder: str) -> None:
+        """Note that *finder* was the first one of *link*, which was not rewritten."""
         if not link.guess:
             host = host_key(link.url)
-            first = "" if finding is Finding.SEEN else finder
-            known = KnownUrl(first, host, self._host_steps.rules_of(host))
+            known = KnownUrl(finder, host, self._host_steps.rules_of(host))
             self._known.put(event.crawl, link.url, known, event.site)
 
     def _passes(self, event: UrlsDiscovered, discovery: Discovery) -> bool:
