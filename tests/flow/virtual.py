@@ -254,7 +254,7 @@ class VirtualCrawl:
             else SeenTable(stores[0])
         )
         services: list[Processor] = [
-            Dedup(seen, stores[0], self.dedup, archive=self.archived, tests_links=True),
+            Dedup(seen, stores[0], self.dedup, archive=self.archived, tests_links=not self.fate),
             self.archive,
             Frontier(
                 self.settings,
