@@ -1,4 +1,4 @@
-"""What a page costs, counted: calls of Python functions, rows, reads, records of the log and bytes.
+"""The cost of a page, counted: calls of Python functions, rows, reads, log records and bytes.
 
     .venv/bin/python -m bench.counts [--pages 400] [--calls FILE] [--store]
 
@@ -43,7 +43,7 @@ TOOK = 0.05
 """Seconds until a response."""
 HEADERS = (("Content-Type", "text/html; charset=utf-8"), ("Server", "nginx"))
 Counts = dict[str, float]
-"""What is counted → its number for a page."""
+"""Name of a count → its value for a page."""
 
 
 def count_page(is_fleet: bool, pages: int = PAGES, calls: Path | None = None) -> Counts:
@@ -94,11 +94,11 @@ def counting() -> Iterator[Counter[str]]:
         def count(owner: Any, method: str, note: Callable[..., None]) -> None:
             original = getattr(owner, method)
 
-            def counted(self: Any, *arguments: Any, **named: Any) -> Any:
+            def note_and_call(self: Any, *arguments: Any, **named: Any) -> Any:
                 note(self, *arguments)
                 return original(self, *arguments, **named)
 
-            stack.enter_context(patch.object(owner, method, counted))
+            stack.enter_context(patch.object(owner, method, note_and_call))
 
         def note_append(log: Any, messages: Any) -> None:
             for message in messages:
@@ -155,11 +155,11 @@ def main() -> None:
         for name, number in counts.items():
             print(f"{place:8} {number:12,.1f} {name}")
     if options.store:
-        stored = {"python": PYTHON, **{place: _rounded(one) for place, one in found.items()}}
+        stored = {"python": PYTHON, **{place: _round_counts(one) for place, one in found.items()}}
         STORED.write_text(json.dumps(stored, indent=1) + "\n")
 
 
-def _rounded(counts: Counts) -> Counts:
+def _round_counts(counts: Counts) -> Counts:
     return {name: round(number, 2) for name, number in counts.items()}
 
 

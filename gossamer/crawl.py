@@ -63,7 +63,7 @@ CRAWL_SETTINGS = ("url_steps", *CHANGEABLE_SETTINGS)
 
 @dataclass(frozen=True)
 class CrawlRequest:
-    """What a command asks of a crawl: its definition is new, or changes where something is asked.
+    """The requested changes of a crawl's definition, or its new definition.
 
     *scope* is one of SCOPES or an expression. "" means the crawl's current scope, or the sites of
     the seeds for a new crawl.

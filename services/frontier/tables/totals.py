@@ -111,7 +111,7 @@ OWN = Rule(lambda values: values[0], lambda value, nothing, part: nothing)
 """A value about this partition alone."""
 
 
-def listed(position: int, limit: int | None = None) -> Rule:
+def entries_at(position: int, limit: int | None = None) -> Rule:
     """Return the rule of a dict or a list whose entries are about URLs or hosts, at *position* of
     each. At most the last *limit* entries count. A partition gets those of its sites, so that it
     finds them when they are erased."""

@@ -213,7 +213,7 @@ class DailyTally:
         return copy(found) if found else DailyTallyRow(*self._keys, at)
 
     @property
-    def counted(self) -> DailyTallyRow | None:
+    def row_if_any(self) -> DailyTallyRow | None:
         """The row of the day; None if nothing was counted yet."""
         return self.row if self.row != DailyTallyRow(*self._keys, self.row.at) else None
 
@@ -221,7 +221,7 @@ class DailyTally:
         """Count what follows on the day of *now*. Put the day before into the store."""
         self._now = now
         if not 0 <= now - self.row.at < DAY:
-            if self.counted and not self.is_closed:
+            if self.row_if_any and not self.is_closed:
                 self._rows.put(self.row)
             self.row = self._read_day(day_of(now))
 

@@ -42,7 +42,7 @@ from services.frontier.tables.totals import (
     Counted,
     Totals,
     count,
-    listed,
+    entries_at,
     pick,
 )
 from services.frontier.totals.daily import DAY, DailyTally, DailyTallyRow
@@ -80,9 +80,9 @@ class TallyRow(Totals):  # type: ignore[misc]
     parked: dict[str, int] = field(default_factory=dict)
     """Rule → URLs that are parked now because of it, about: in a part of a site, or over a budget.
     In some partitions it may be below 0, after a change of their number."""
-    latest: Annotated[tuple[tuple[str, str], ...], listed(0, MAX_LISTED)] = ()
+    latest: Annotated[tuple[tuple[str, str], ...], entries_at(0, MAX_LISTED)] = ()
     """The last few visits: URL and outcome."""
-    failed_urls: Annotated[dict[str, str], listed(1)] = field(default_factory=dict)
+    failed_urls: Annotated[dict[str, str], entries_at(1)] = field(default_factory=dict)
     """Outcome → the last URL that finished with this failure, after its retries."""
     hours: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     """Hour since 1970 → pages fetched in it that were new, changed, unchanged; the last 24 hours.
@@ -115,9 +115,9 @@ class PartitionTallyRow(Totals):  # type: ignore[misc]
     """Orders that were made before the newest claim on the partition."""
     conditions: Annotated[dict[str, int], DIVIDED] = field(default_factory=dict)
     """Condition → number of hosts."""
-    slowest: Annotated[dict[str, float], listed(0)] = field(default_factory=dict)
+    slowest: Annotated[dict[str, float], entries_at(0)] = field(default_factory=dict)
     """Host → its longest visit, in seconds; the slowest few hosts."""
-    largest: Annotated[dict[str, float], listed(0)] = field(default_factory=dict)
+    largest: Annotated[dict[str, float], entries_at(0)] = field(default_factory=dict)
     """Host → bytes received; the largest few hosts."""
     next_due_at: Annotated[float | None, MIN] = None
     """When the next URL or host is due; null if not within the hour."""
@@ -126,7 +126,7 @@ class PartitionTallyRow(Totals):  # type: ignore[misc]
     sent: Annotated[dict[str, int], OWN] = field(default_factory=dict)
     """Partition of `visits.ordered` → unanswered orders of this partition's sites there; empty with
     one fetcher."""
-    checked_out: Annotated[dict[HostKey, Site], listed(0)] = field(default_factory=dict)
+    checked_out: Annotated[dict[HostKey, Site], entries_at(0)] = field(default_factory=dict)
     """Host → site, of all checked-out hosts. A frontier that takes the partition over loads these
     hosts before it makes orders."""
 
@@ -290,7 +290,7 @@ class Tally(Counted[TallyRow]):
 
     def write(self) -> None:
         """Put the totals into the store if they have changed."""
-        self.row.harvest, self.row.today = self.harvest.points, self.daily.counted
+        self.row.harvest, self.row.today = self.harvest.points, self.daily.row_if_any
         if self.row.today and self.has_changed:
             self.row.today.freshness = self.daily.freshness
         super().write()
