@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 from heapq import heappop, heappush
+from math import inf
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -284,7 +285,8 @@ class VirtualCrawl:
         ]
         self.services = services
         self.runners = [
-            sequential_loop(service, self.log, store, lambda: self.now)
+            # Steps take no virtual time: the real time would decide how many records one handles.
+            sequential_loop(service, self.log, store, lambda: self.now, limit=inf)
             for service, store in zip(services, stores, strict=True)
         ]
 
