@@ -9,12 +9,12 @@ which page leads a text, `novelty` how much of it is new, and `scores` how much 
 reads sitemaps and feeds, `erasing` erases. `rows` has the rows that the console reads. `faust` is
 the other engine.
 
-**How a URL passes.** The instance that owns the partition of a URL's site tests it. In a folder,
-the links of a page are tested with the page. In a fleet, links go over the topic `urls.discovered`,
-keyed by site, and everywhere so do seeds and the many URLs of listings. The URL-seen test stores
-the first finder of a URL: `seen.test(crawl, site, urls, finder)`. The URL is admitted for its first
-finder, and dropped for every other one. Links that were admitted lately are known
-(`links.KnownUrls`): all pages of a site have its menu.
+**How a URL passes.** The instance that owns the partition of a URL's site tests it. The links of a
+page to sites of this instance, most of all to the page's own, are tested with the page. Other
+links, seeds, and the many URLs of listings go over the topic `urls.discovered`, keyed by site. The
+URL-seen test stores the first finder of a URL: `seen.test(crawl, site, urls, finder)`. The URL is
+admitted for its first finder, and dropped for every other one. Links that were admitted lately are
+known (`links.KnownUrls`): all pages of a site have its menu.
 
 **Why the first finder wins.** The obvious test stores a new URL and then admits it. If the process
 crashes between the two, the URL is lost: the record is consumed again, and its URL is already in

@@ -33,7 +33,9 @@ def run_on_loop(backends: Backends) -> None:
     with closing(RocksDisk(folder / "seen", settings.dedup.cache)) as disk:
         check_folder(folder, backends.fleet)
         seen = ReplicatedSeen(backends.log, disk, clock.now)
-        dedup = Dedup(seen, backends.store, settings.dedup, archive=settings.archive)
+        dedup = Dedup(
+            seen, backends.store, settings.dedup, archive=settings.archive, tests_links=True
+        )
         run_processor(backends, dedup, Throttle(backends.log, dedup.name).partitions)
 
 

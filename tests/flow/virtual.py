@@ -255,7 +255,7 @@ class VirtualCrawl:
             else SeenTable(stores[0])
         )
         services: list[Processor] = [
-            Dedup(seen, stores[0], self.dedup, archive=self.archived, tests_links=not self.fate),
+            Dedup(seen, stores[0], self.dedup, archive=self.archived, tests_links=True),
             self.archive,
             Frontier(
                 self.settings,

@@ -75,7 +75,8 @@ class Story:
     admitted_at: dict[Key, float] = field(default_factory=dict)
     """Crawl and URL → time of its last admission."""
     admissions: Counter[str] = field(default_factory=Counter)
-    """Host → its URLs in all records of `urls.admitted`."""
+    """Host → its URLs in all records of `urls.admitted`, and in all requests of operators, which
+    may name URLs that nothing links to."""
     verdicts: Counter[str] = field(default_factory=Counter)
     """Crawl → records of verdicts."""
     letters: list[dict[str, Any]] = field(default_factory=list)
@@ -112,6 +113,8 @@ class Story:
 
     def outcome(self, now: float, event: dict[str, Any]) -> None:
         self.outcomes.append((now, event))
+        if event["event"] == "fetch_requested":
+            self.admissions[event["host"]] += len(event["urls"])
 
     def page(self, now: float, event: dict[str, Any]) -> None:
         if event["event"] != "page_fetched":
