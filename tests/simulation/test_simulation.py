@@ -89,7 +89,7 @@ def test_seed_is_the_same_run_in_every_process(capsys: pytest.CaptureFixture[str
     assert lines(elsewhere.stdout) == here
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_failing_seed_is_shrunk_to_the_harms_that_break_the_promise() -> None:
     fault = next(one for one in FAULTS if one.name == "timestamps")
     with plant(fault):
