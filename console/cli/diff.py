@@ -1,4 +1,4 @@
-"""`gossamer diff URL`: how a page changed between two archived versions, in words."""
+"""`gossamer diff URL`: how title and visible text of a page changed between two versions."""
 
 import argparse
 import re
@@ -10,7 +10,7 @@ from console.output import BOLD, GREEN, RED, YELLOW, Output, output_for, print_j
 from gossamer.terminal import escape_controls
 from gossamer.text.differences import Kind, Piece
 from inspection.archive.comparison import Comparison, compare_versions
-from inspection.basics.figures import instant, percent
+from inspection.basics.figures import instant
 
 CONTEXT_WORDS = 12
 """Equal words that are shown before and after a difference."""
@@ -43,7 +43,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         action="store_const",
         const="text",
         default="text",
-        help="compare the main text (default); gossamer history measures all visible text",
+        help="compare the title and all visible text (default), as gossamer history does",
     )
     form.add_argument(
         "--html", dest="form", action="store_const", const="html", help="compare the markup"
@@ -68,10 +68,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _summary(found: Comparison) -> str:
-    name = "the words of the extracted text" if found.form == "text" else "the tags and words"
-    changed = f"{percent(found.change)} of {name} differ" if found.change else f"{name} are equal"
     old, new = instant(found.old.fetched_at), instant(found.new.fetched_at)
-    return f"{found.url} from {old} to {new}: {changed}"
+    return f"{found.url} from {old} to {new}: {found.answer}"
 
 
 def render(pieces: Sequence[Piece], output: Output) -> str:

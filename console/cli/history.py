@@ -1,11 +1,10 @@
-"""`gossamer history URL`: the visits to a URL, and how much the page had changed."""
+"""`gossamer history URL`: the visits to a URL, and how many words of the page had changed."""
 
 import argparse
 from itertools import islice
 
 from console.cli.options import add_crawl, open_from, positive
 from console.output import RED, YELLOW, print_json, say
-from gossamer.events import Verdict
 from gossamer.events.outcomes import FAILURES
 from inspection.basics.figures import instant, size
 from inspection.basics.labels import outcome_label, plain_reason
@@ -38,19 +37,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _line(visit: Visit) -> str:
     label, reason = outcome_label(visit.outcome, visit.status), plain_reason(visit.reason)
-    parts = (instant(visit.at), label, _finding(visit), reason, _size(visit), _place(visit))
+    parts = (instant(visit.at), label, visit.finding, reason, _size(visit), _place(visit))
     return "  ".join(filter(None, parts))
-
-
-def _finding(visit: Visit) -> str:
-    if visit.verdict == Verdict.CHANGED and not visit.change:
-        return "changed only where it changes each time"
-    if visit.verdict == Verdict.CHANGED:
-        return f"{max(1, round(100 * (visit.change or 0.0)))} % of the visible text changed"
-    if visit.redirects_to:
-        return f"redirects to {visit.redirects_to}"
-    verdict = visit.verdict.replace("_", "-")
-    return f"{verdict} of {visit.duplicate_of}" if visit.duplicate_of else verdict
 
 
 def _size(visit: Visit) -> str:

@@ -9,7 +9,7 @@ from console.cli.options import add_crawl, open_from
 from console.output import BOLD, GREEN, RED, YELLOW, output_for, print_json
 from gossamer.web.validators import UNCONDITIONAL_INTERVAL
 from inspection.basics.figures import instant, moment, number, percent, plural, times
-from inspection.basics.labels import LABELS, hazard_text, outcome_label
+from inspection.basics.labels import LABELS, finding_text, hazard_text, outcome_label
 from inspection.hosts.hosts import Host
 from inspection.urls.revisits import RevisitFacts
 from inspection.urls.urls import (
@@ -192,13 +192,8 @@ def _effects(visit: LastVisit) -> Iterator[str]:
 
 
 def _earlier_visit(visit: Visit) -> str:
-    other = visit.duplicate_of or visit.redirects_to
-    parts = [outcome_label(visit.outcome, visit.status), visit.verdict, other]
-    return " ".join(part for part in (*parts, _change(visit.change).strip()) if part)
-
-
-def _change(change: float | None) -> str:
-    return f" ({max(1, round(100 * change))} % of the visible text changed)" if change else ""
+    label = outcome_label(visit.outcome, visit.status)
+    return f"{label}: {visit.finding}" if visit.finding else label
 
 
 def _requisite(requisite: RequisiteFact) -> str:
@@ -213,12 +208,11 @@ def _requisite(requisite: RequisiteFact) -> str:
 def _verdict(found: UrlExplanation) -> Iterator[str]:
     if (verdict := found.verdict) is None:
         return
-    target = f" of {verdict.duplicate_of}" if verdict.duplicate_of else ""
-    target += f" to {verdict.redirects_to}" if verdict.redirects_to else ""
     reason = f" ({verdict.reason})" if verdict.reason else ""
-    word = verdict.verdict.replace("_", "-")
-    change = _change(verdict.change)
-    yield f"verdict: {word}{target}{change}; links released: {verdict.links}{reason}"
+    finding = finding_text(
+        verdict.verdict, verdict.change, verdict.duplicate_of, verdict.redirects_to
+    )
+    yield f"verdict: {finding}; links released: {verdict.links}{reason}"
 
 
 def _document(document: DocumentFact) -> Iterator[str]:

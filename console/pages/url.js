@@ -135,8 +135,7 @@ function versions(visits, url, crawl, signal) {
     table("Visits", [
       { name: "Time", narrow: true, cell: (visit) => h("span", { title: instant(visit.at) }, moment(visit.at)) },
       { name: "Outcome", cell: (visit) => badge(`${words(visit.outcome)}${visit.status ? ` ${visit.status}` : ""}`, KINDS[visit.outcome] ?? "bad") },
-      { name: "Verdict", cell: (visit) => words(visit.verdict) },
-      { name: "Visible text changed", numeric: true, minor: true, cell: (visit) => (visit.change === null ? "" : percent(visit.change)) },
+      { name: "Found", cell: (visit) => visit.finding },
       { name: "Size", numeric: true, minor: true, cell: (visit) => bytes(visit.size) },
       { name: "Reason", minor: true, cell: (visit) => (visit.reason && h("span", { class: "breaks" }, visit.reason)) || (visit.redirects_to && remote(visit.redirects_to)) },
       {
@@ -167,7 +166,7 @@ function compare(archived, url, crawl, signal, open) {
 function difference(found) {
   const tags = { added: "ins", new: "ins", removed: "del", old: "del" };
   return [
-    h("h3", {}, `${percent(found.change)} changed from ${instant(found.old.fetched_at)} to ${instant(found.new.fetched_at)}`),
+    h("h3", {}, `From ${instant(found.old.fetched_at)} to ${instant(found.new.fetched_at)}: ${found.answer}`),
     !found.is_complete && h("p", { class: "hint" }, "A part is shown as replaced, because its comparison takes too long."),
     h("pre", { class: "difference", tabindex: 0, role: "region", "aria-label": "Difference" },
       found.pieces.map((piece) => h(tags[piece.kind] ?? "span", {}, piece.text))),

@@ -208,8 +208,9 @@ class Contents(Event, frozen=True, kw_only=True):
     size: int = 0
     """Bytes of the decoded body."""
     digest: str = ""
-    """The digest of the title and the visible text, including menus, with white space folded. The
-    pictures of a page with few words count, too. Without text it is the digest of the body."""
+    """The digest of the compared text: the title and all visible text, including menus, with white
+    space folded. The addresses of the pictures of a page with few words count, too. `change` and
+    `gossamer diff` use the same text. Without text it is the digest of the body."""
     payload_digest: str = ""
     """The SHA-1 of the body as received, in base 32 as in WARC. It identifies the capture in
     `pages.archived`."""

@@ -67,9 +67,9 @@ class Page(Contents, frozen=True, kw_only=True, tag="page"):
     near_duplicate_of: Url = ""
     """The URL of the page of the same site with nearly the same text."""
     change: float | None = None
-    """How much of the title and the visible text, menus included, has changed since the visit
-    before, from 0 (only volatile parts) to 1 (all words). None means that there was no document
-    before."""
+    """How much of the compared text (see `digest`), menus included, has changed since the visit
+    before, from 0 (only volatile parts) to 1 (all words, or a body without text). None means that
+    there was no document before."""
     first_seen: Instant = 0.0
     """Epoch seconds at which the URL first had a document, even if that was gone for a time."""
     last_changed: Instant = 0.0

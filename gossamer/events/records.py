@@ -504,9 +504,9 @@ class PageDeduplicated(Event, frozen=True, kw_only=True, tag="page_deduplicated"
     redirects_to: str = ""
     """The target of the URL's redirect, if the verdict is `redirect`."""
     change: float | None = None
-    """How much of the title and the visible text, menus included, has changed since the visit
-    before, from 0 (only volatile parts) to 1 (all words). None means that there was no document
-    before."""
+    """How much of the compared text (see `digest`), menus included, has changed since the visit
+    before, from 0 (only volatile parts) to 1 (all words, or a body without text). None means that
+    there was no document before."""
     links: int = 0
     """Number of links that were released."""
     score: float = 0.0

@@ -1,17 +1,20 @@
-"""The difference of two archived versions of a page: of their main texts, or of their markup."""
+"""The difference of two archived versions of a page: of their compared texts, or of their markup.
+
+The compared text is the one by which dedup decides whether a page has changed: the title and all
+visible text. So a page that has changed in its history has a difference here.
+"""
 
 from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
 
-from gossamer.errors import GossamerError
 from gossamer.text.differences import MARKUP, WORDS, Piece, compare_texts
 from gossamer.web.http import joined_values
 from inspection.archive.captures import FOREVER, NotArchived
-from inspection.archive.page_texts import read_pages
-from inspection.archive.versions import Version, find_versions, read_row
-from inspection.basics.figures import instant
+from inspection.archive.page_texts import read_compared_texts
+from inspection.archive.versions import MAX_BODY_BYTES, Version, find_versions, read_row
+from inspection.basics.figures import instant, percent
 from inspection.crawls.crawl import OpenCrawl
 from services.archive.rows import CaptureRow
 from services.parser.charset import decode_text
@@ -26,11 +29,13 @@ class Comparison(Struct, frozen=True, kw_only=True):
 
     url: str
     form: Form
-    """What was compared: the main text, or the markup."""
+    """What was compared: the title and the visible text, or the markup."""
     old: CaptureRow
     new: CaptureRow
     change: float
     """The share of words that differ, from 0 to 1."""
+    answer: str
+    """What differs, for people."""
     is_complete: bool
     """Whether all words were compared; false if a part counts as replaced to save time."""
     pieces: tuple[Piece, ...]
@@ -64,7 +69,7 @@ def compare_versions(
             f"{instant(documents[-1].fetched_at)}"
         )
     versions = [Version(row, read_row(crawl, row)) for row in (old, new)]
-    before, after = _markups(versions) if form == "html" else _texts(crawl, versions)
+    before, after = _markups(versions) if form == "html" else read_compared_texts(crawl, versions)
     found = compare_texts(before, after, MARKUP if form == "html" else WORDS)
     return Comparison(
         url=url,
@@ -72,6 +77,7 @@ def compare_versions(
         old=old,
         new=new,
         change=found.change,
+        answer=_answer(form, found.change, before, after, versions),
         is_complete=found.is_complete,
         pieces=found.pieces,
     )
@@ -87,11 +93,18 @@ def _markups(versions: Sequence[Version]) -> list[str]:
     return found
 
 
-def _texts(crawl: OpenCrawl, versions: Sequence[Version]) -> list[str]:
-    """Return the text of each version. Raise GossamerError if one cannot be read."""
-    found = []
-    for version, page in zip(versions, read_pages(crawl, versions), strict=True):
-        if isinstance(page, str):
-            raise GossamerError(f"the version of {instant(version.at)} has no text: {page}")
-        found.append(page.text or "")
-    return found
+def _answer(form: Form, change: float, before: str, after: str, versions: Sequence[Version]) -> str:
+    """Return what differs between two versions, whose texts or markups are *before* and *after*."""
+    names = "words of the title and the visible text" if form == "text" else "tags and words"
+    if change:
+        return f"{percent(change)} of the {names} differ"
+    if before.split() != after.split():
+        return f"the {names} are equal, and only the spaces between them differ"
+    old, new = (version.capture.decode_body(MAX_BODY_BYTES) for version in versions)
+    if old == new:
+        return "the bodies are equal"
+    if form == "html":
+        return "the tags and words are equal, as far as they are compared"
+    if not before:
+        return "neither version has a text, and the bodies differ"
+    return f"the {names} are equal, and only other parts of the bodies differ, such as the markup"

@@ -6,7 +6,7 @@ sandbox and the limits of the child hold here, too.
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,6 +19,7 @@ from gossamer.events import Visit as FetchedVisit
 from gossamer.web.http import Headers, first_value
 from gossamer.web.url import host_key, site_of
 from inspection.archive.versions import Version
+from inspection.basics.figures import instant
 from inspection.basics.views import view_of
 from inspection.crawls.crawl import OpenCrawl
 from services.archive.rows import CaptureRow
@@ -76,13 +77,22 @@ def describe_version(crawl: OpenCrawl, version: Version) -> PageVersion:
         content_type=first_value(capture.content_headers, "content-type"),
         body_url=(row.body_url or row.url) if is_revisit and row.body_at else "",
         body_at=(row.body_at or None) if is_revisit else None,
-        **_text_fields(read_pages(crawl, [version])[0]),
+        **_text_fields(asyncio.run(_parse(crawl.settings, [version]))[0]),
     )
 
 
-def read_pages(crawl: OpenCrawl, versions: Sequence[Version]) -> list[PageParsed | str]:
-    """Return what the parser reads in each version, or why it cannot, for people."""
-    return asyncio.run(_parse(crawl.settings, versions))
+def read_compared_texts(crawl: OpenCrawl, versions: Sequence[Version]) -> list[str]:
+    """Return the text of each version that dedup compares, line by line.
+
+    Raise GossamerError if a version cannot be read.
+    """
+    texts = []
+    parsed = asyncio.run(_parse(crawl.settings, versions, compared=True, word_limit=0))
+    for version, page in zip(versions, parsed, strict=True):
+        if isinstance(page, str):
+            raise GossamerError(f"the version of {instant(version.at)} has no text: {page}")
+        texts.append(page.text or "")
+    return texts
 
 
 def read_display(crawl: OpenCrawl, version: Version) -> Display:
@@ -114,9 +124,14 @@ def _options(settings: "Settings | None") -> tuple[Options, tuple[float, int]]:
 
 
 async def _parse(
-    settings: "Settings | None", versions: Sequence[Version]
+    settings: "Settings | None", versions: Sequence[Version], **changed: Any
 ) -> list[PageParsed | str]:
+    """Return what the parser reads in each version, or why it cannot, for people.
+
+    *changed*: options that are not those of the crawl.
+    """
     options, limits = _options(settings)
+    options = replace(options, **changed)
     if options.text == "off":
         options = replace(options, text="main")
     async with Pool(1, *limits) as pool:

@@ -11,7 +11,7 @@ from enum import Enum
 from http import HTTPStatus
 from typing import NamedTuple
 
-from gossamer.events import Outcome, Purpose
+from gossamer.events import Outcome, Purpose, Verdict
 from gossamer.events.hazards import HAZARDS, Hazard
 from gossamer.events.outcomes import FAILURES, OUTCOMES, check_complete
 from services.frontier.revisit import Basis
@@ -212,6 +212,27 @@ def outcome_text(outcome: str, status: int, reason: str) -> str:
     """Return a visit's outcome in words, with its reason: `no connection (timed out)`."""
     label, plain = outcome_label(outcome, status), plain_reason(reason)
     return f"{label} ({plain})" if plain and plain != label else label
+
+
+def finding_text(verdict: str, change: float | None, duplicate_of: str, redirects_to: str) -> str:
+    """Return what a visit found: its *verdict*, and how much had changed."""
+    if verdict == Verdict.CHANGED:
+        return _change_text(change or 0.0)
+    if redirects_to:
+        return f"redirects to {redirects_to}"
+    name = verdict.replace("_", "-")
+    return f"{name} of {duplicate_of}" if duplicate_of else name
+
+
+def _change_text(change: float) -> str:
+    if not change:
+        return "changed only where it changes each time"
+    if change == 1:
+        return "changed as a whole, or has no words to compare"
+    # The estimate errs by several points if much has changed.
+    percents = round(100 * change, 0 if change < 0.1 else -1)
+    amount = f"about {percents:.0f} %" if percents else "less than 1 %"
+    return f"{amount} of the words changed"
 
 
 def status_label(status: int) -> str:

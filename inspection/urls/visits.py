@@ -15,7 +15,7 @@ from gossamer.web.soft_404 import NO_PAGE
 from gossamer.web.url import BadUrl, HostKey, canonicalize, host_key, site_of
 from inspection.archive.captures import iterate_captures
 from inspection.basics.folder import Opened
-from inspection.basics.labels import outcome_text
+from inspection.basics.labels import finding_text, outcome_text
 from inspection.basics.views import view_of
 from inspection.crawls.crawl import OpenCrawl
 from services.archive.rows import CaptureRow
@@ -45,6 +45,8 @@ class Visit(HistoryRow, frozen=True):
 
     capture: CaptureRow | None = None
     """The archived response; null if it is not archived, or its row has expired."""
+    finding: str = ""
+    """What the visit found, for people: the verdict, and how much had changed."""
 
 
 class LastOutcome(Struct, frozen=True):
@@ -93,7 +95,8 @@ def visit_of(row: HistoryRow, capture: CaptureRow | None = None) -> Visit:
     """Return the visit of one *row* of a history, with its *capture*."""
     # The text of a soft 404 may be new, but it does not count as a page.
     verdict = Verdict.GONE if row.reason == NO_PAGE else row.verdict
-    return view_of(Visit, row, verdict=verdict, capture=capture)
+    finding = finding_text(verdict, row.change, row.duplicate_of, row.redirects_to)
+    return view_of(Visit, row, verdict=verdict, capture=capture, finding=finding)
 
 
 def read_history(crawl: OpenCrawl, url: str) -> Iterator[Visit]:

@@ -86,10 +86,11 @@ a page, although elements that never contain main text are removed first. `text 
 resiliparse, and `"off"` disables the main text. If the main text is tiny and the page has visible
 text, the visible text is stored instead: comments in a blog are the posts of a forum.
 
-The digest for duplicates uses the title and all visible text, with white space folded, because
-main text omits navigation and would make the pages of a paginated list equal. On a page with few
-words, it also uses the sources of pictures: the pages of a gallery may have the same words. If only
-the title is visible, the digest uses the decoded body.
+Pages, and versions of a page, are compared by their compared text: the title and all visible text,
+with white space folded. Main text omits navigation and would make the pages of a paginated list
+equal. On a page with few words, the sources of pictures are a part of the compared text: the pages
+of a gallery may have the same words. The digest, the sketch and the blocks are hashes of this text,
+and `gossamer diff` shows it. If only the title is visible, the digest uses the decoded body.
 The simhash uses the main text: near duplicates are searched within a site, whose pages share their
 menus. Without main text, it uses the visible text. It is that of the package `simhash`, with
 another hash of its features.

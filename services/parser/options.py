@@ -12,6 +12,8 @@ class Options(Struct, frozen=True):
     """Our product token in robots meta elements and X-Robots-Tag headers, as in robots.txt."""
     text: TextMode = "main"
     """How the main text is extracted."""
+    compared: bool = False
+    """Whether the text is the one that is compared with other versions, and not the main text."""
     simhash_words: int = 50
     """Fewest words of a text with a simhash; 0: no simhashes."""
     decoded_limit: int = 2 << 20

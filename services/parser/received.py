@@ -7,15 +7,14 @@ from msgspec.structs import replace
 
 from gossamer.events import Link, PageParsed
 from gossamer.events.hazards import Hazard
-from gossamer.text.blocks import SEPARATOR, fold_whitespace, make_blocks, split_pieces
-from gossamer.text.sketch import make_sketch
+from gossamer.text.blocks import SEPARATOR, fold_whitespace, split_pieces
 from gossamer.web.markup import REPLACEMENT
 from services.parser.charset import DecodedText, decode_text
 from services.parser.links import Resolver
 from services.parser.options import Options
 from services.parser.result import add_hazards
 from services.parser.simhash import simhash_of
-from services.parser.text import TextKind, digest_of, finish_text
+from services.parser.text import TextKind, compare_fields, finish_text
 
 
 class ReceivedDocument(NamedTuple):
@@ -65,10 +64,8 @@ def add_text(parsed: PageParsed, text: str, options: Options) -> PageParsed:
     finished = finish_text(text, TextKind.PLAIN, parsed.language, options)
     return replace(
         add_hazards(parsed, [Hazard.MISREAD_TEXT] if finished.misread else []),
-        digest=digest_of(visible.encode()),
+        **compare_fields(split_pieces(text.replace("\n", SEPARATOR))),
         simhash=simhash_of(visible, options.simhash_words),
-        sketch=make_sketch(visible),
-        blocks=make_blocks(split_pieces(text.replace("\n", SEPARATOR))),
         language=finished.language,
         text=finished.text,
         text_kind=finished.kind,

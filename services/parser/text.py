@@ -13,6 +13,7 @@ their runs are never dropped. Some languages compound words.
 """
 
 import re
+from collections.abc import Sequence
 from enum import StrEnum
 from functools import cache
 from hashlib import blake2b
@@ -22,7 +23,8 @@ from typing import Any, NamedTuple
 import fasttext
 
 from gossamer.languages import choose_language
-from gossamer.text.blocks import fold_whitespace
+from gossamer.text.blocks import fold_whitespace, make_blocks
+from gossamer.text.sketch import make_sketch
 from services.parser.options import Options
 
 MIN_DETECTION_LENGTH = 100
@@ -107,6 +109,17 @@ def _language_model() -> Any:
 def digest_of(content: bytes) -> str:
     """Return 128 bits of the BLAKE2b of *content*, in hexadecimal."""
     return blake2b(content, digest_size=16).hexdigest()
+
+
+def compare_fields(pieces: Sequence[str]) -> dict[str, Any]:
+    """Return the fields of a result by which versions of a document are compared: hashes of its
+    compared text, whose *pieces* have their white space folded."""
+    text = " ".join(pieces)
+    return {
+        "digest": digest_of(text.encode()) if text else "",
+        "sketch": make_sketch(text),
+        "blocks": make_blocks(pieces),
+    }
 
 
 def drop_misread_words(text: str, max_letters: int, language: str = "") -> str:

@@ -43,7 +43,7 @@ PUBLIC_ROWS = {
     CaptureRow: "crawl url fetched_at status file offset length digest record_id body_url body_at "
     "record_type content_type size",
     Visit: "crawl url at outcome status reason size verdict digest duplicate_of redirects_to "
-    "change capture",
+    "change capture finding",
     VerdictRow: "crawl host url verdict at digest duplicate_of redirects_to links reason change "
     "needs_rendering",
 }

@@ -35,7 +35,9 @@ Target = Annotated[
 ]
 OfForm = Annotated[
     Literal["text", "html"],
-    QueryParameter(description="Whether the main texts or the markups are compared."),
+    QueryParameter(
+        description="Whether the titles and visible texts, or the markups, are compared."
+    ),
 ]
 
 

@@ -17,8 +17,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from gossamer.events import Heading, PageParsed
 from gossamer.events.hazards import Hazard
-from gossamer.text.blocks import SEPARATOR, fold_whitespace, make_blocks, split_pieces
-from gossamer.text.sketch import make_sketch
+from gossamer.text.blocks import SEPARATOR, fold_whitespace, split_pieces
 from gossamer.web.directives import meta_names, parse_directives
 from gossamer.web.usage import Statement, names_of_meta, read_meta
 from services.parser.html.about import Fields, Meta, collect_meta, read_about
@@ -34,6 +33,7 @@ from services.parser.html.text import (
     NON_MAIN_ELEMENTS,
     extract_text,
     needs_rendering,
+    split_lines,
 )
 from services.parser.links import Resolver
 from services.parser.options import Options
@@ -41,7 +41,7 @@ from services.parser.parts import Part, read_part
 from services.parser.received import ReceivedDocument
 from services.parser.result import add_hazards, add_usage
 from services.parser.simhash import simhash_of
-from services.parser.text import ExtractedText, TextKind, digest_of
+from services.parser.text import ExtractedText, TextKind, compare_fields, finish_text
 from services.parser.xml import SAFE_OPTIONS
 
 NAMESPACE = "{http://www.w3.org/1999/xhtml}"
@@ -52,7 +52,7 @@ MAX_TITLES = 5
 DOCUMENT_END = "</body></html>"
 LINKED_DATA_SELECTOR = "script[type='application/ld+json']"
 MIN_WORDS = 50
-"""Visible words up to which the pictures of a page also count in its digest."""
+"""Visible words up to which the pictures of a page are part of the compared text."""
 MEDIA = ("img", "source", "video", "audio", "iframe", "frame", "embed", "object")
 """Elements that show the content of another URL."""
 
@@ -77,10 +77,10 @@ class Document:
     """Whether headings link to themselves, as in documentation."""
     visible: str
     """The visible text, white space folded."""
-    media: str
-    """The sources of images, videos and embedded documents, in their order."""
-    blocks: bytes
-    """The blocks of the visible text."""
+    compared: list[str]
+    """The pieces of the text that is compared with other documents and other versions."""
+    compared_text: str
+    """This text line by line, if the options ask for it."""
     headings: tuple[Heading, ...]
     about: Fields
     """Metadata and links, as fields of `Contents`."""
@@ -116,13 +116,12 @@ def read_markup(parsed: PageParsed, whole: str, encoding: str, options: Options)
     """Return *parsed* with the contents of the HTML *whole*, which was received in *encoding*."""
     html = truncate_costly(whole)
     page = read_document(html, parsed.visit.url, encoding, options, parsed.fetched_at)
-    text = extract_text(html, page, options)
+    text = (
+        finish_text(page.compared_text, TextKind.VISIBLE, page.language, options)
+        if options.compared
+        else extract_text(html, page, options)
+    )
     main = text.text if text.kind == TextKind.MAIN else None
-    # A title alone is not enough: all shells and framesets of a site may share it.
-    visible = f"{page.title} {page.visible}".strip() if page.visible else ""
-    # A few words are not enough either: the pages of a gallery differ in their pictures.
-    has_few_words = len(page.visible.split(None, MIN_WORDS)) <= MIN_WORDS
-    compared = f"{visible} {page.media}" if visible and has_few_words else visible
     is_empty = needs_rendering(html, page.visible)
     hazards = _find_hazards(page, text, is_truncated=len(html) < len(whole), is_empty=is_empty)
     parsed = add_usage(add_hazards(parsed, hazards), page.usage_statements)
@@ -137,10 +136,8 @@ def read_markup(parsed: PageParsed, whole: str, encoding: str, options: Options)
         text_kind=text.kind,
         markdown=text.markdown,
         headings=page.headings,
-        digest=digest_of(compared.encode()) if compared else "",
+        **compare_fields(page.compared),
         simhash=simhash_of(main or page.visible, options.simhash_words),
-        sketch=make_sketch(visible),
-        blocks=page.blocks,
         directives=tuple(dict.fromkeys((*parsed.directives, *page.directives))),
     )
 
@@ -175,9 +172,9 @@ def read_document(
         Fields(),
     )
     title, language = _find_title(elements, meta, tree), _find_language(tree)
-    media = " ".join(
-        filter(None, (one.get("src") or one.get("data") for one in elements.of(*MEDIA)))
-    )
+    title = title[:MAX_TITLE_LENGTH]
+    sources = (fold_whitespace(one.get("src") or one.get("data")) for one in elements.of(*MEDIA))
+    media = [*filter(None, sources)]
     description = _first_words(*meta.get("description", ()), *meta.get("og:description", ()))
     # Linked data sometimes contains the whole article.
     linked_data = "" if options.text == "off" else _linked_data_markup(tree)
@@ -186,11 +183,13 @@ def read_document(
     is_manual = remove_permalinks(tree)
     hazards = {Hazard.HIDDEN_TEXT} if has_concealed_text(tree) else set()
     pieces = _visible_pieces(tree)
+    lines = split_lines(tree, between_nodes=" ") if options.compared else []
+    compared_text = "\n".join(_add_title_and_media(title, lines, media)) if options.compared else ""
     content: list[Block] = read_part(
         Part.MAIN_TEXT, options, lambda: _content_blocks(tree, links.resolver, options), []
     )
     return Document(
-        title=title[:MAX_TITLE_LENGTH],
+        title=title,
         description=description[:MAX_DESCRIPTION_LENGTH],
         language=language,
         directives=parse_directives(robots, options.product),
@@ -202,8 +201,8 @@ def read_document(
         content=content,
         is_manual=is_manual,
         visible=" ".join(pieces),
-        media=media,
-        blocks=make_blocks(pieces),
+        compared=_add_title_and_media(title, pieces, media) if pieces else [],
+        compared_text=compared_text,
         about={**about, **links.fields(), "declared_language": language},
         hazards=links.hazards | hazards,
     )
@@ -213,6 +212,15 @@ def _visible_pieces(tree: LexborHTMLParser) -> list[str]:
     if not tree.body:
         return []
     return split_pieces(tree.body.text(separator=SEPARATOR, skip_empty=True))
+
+
+def _add_title_and_media(title: str, texts: list[str], media: list[str]) -> list[str]:
+    """Return the compared text: *title* and *texts*, and the sources *media* beside few words.
+
+    The pages of a gallery have few words, and differ in their pictures.
+    """
+    words = " ".join(texts).split(None, MIN_WORDS)
+    return [*filter(None, [title]), *texts, *(media if len(words) <= MIN_WORDS else ())]
 
 
 def _find_title(elements: Elements, meta: Meta, tree: LexborHTMLParser) -> str:

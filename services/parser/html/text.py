@@ -21,7 +21,7 @@ from typing import NamedTuple, Protocol
 from resiliparse.extract.html2text import extract_plain_text
 from selectolax.lexbor import LexborHTMLParser
 
-from gossamer.text.blocks import SEPARATOR
+from gossamer.text.blocks import SEPARATOR, split_pieces
 from services.parser.html.blocks import Block
 from services.parser.html.hidden import remove_hidden
 from services.parser.html.main import choose_blocks, join_lines
@@ -167,14 +167,18 @@ def extract_visible_text(html: str) -> str:
     expand_shadow_trees(tree)
     write_as_displayed(tree)
     remove_hidden(tree)
+    for node in tree.css(CELL_SELECTOR):
+        node.insert_after(" ")
+    return "\n".join(split_lines(tree))
+
+
+def split_lines(tree: LexborHTMLParser, between_nodes: str = "") -> list[str]:
+    """Return the lines of the text of *tree*, with *between_nodes* between two text nodes. The tree
+    changes."""
     for node in tree.css(BLOCK_SELECTOR):
         node.insert_before(SEPARATOR)
         node.insert_after(SEPARATOR)
-    for node in tree.css(CELL_SELECTOR):
-        node.insert_after(" ")
-    text = tree.body.text() if tree.body else ""
-    lines = (" ".join(line.split()) for line in text.split(SEPARATOR))
-    return "\n".join(line for line in lines if line)
+    return split_pieces(tree.body.text(separator=between_nodes)) if tree.body else []
 
 
 def is_poor(main: str, visible: str) -> bool:
