@@ -536,7 +536,8 @@ class DedupSettings(Section):
     (hazard duphost): both have the same home page; the same home page and one more page; or 60, 80
     or 100 % of the replica's visited pages, of at least ten, exist under the same paths of the
     original. A home page counts as three pages. Texts with fewer than `parser.simhash_words` words
-    do not count."""
+    do not count. The host of a seed is a replica only if, besides, four of five of its pages name
+    the original by a canonical link or a permanent redirect."""
     duphost_age: Seconds = 7776000.0
     """Time after which a decision about a replica or about `www.` expires, unless it is renewed."""
     duphosts: Annotated[tuple[str, ...], unit("list of pairs")] = ()

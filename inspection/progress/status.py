@@ -299,8 +299,8 @@ def read_parked(store: Store, *crawls: str) -> dict[Site, int]:
 
 def read_replicas(store: Store, progress: Progress) -> dict[str, str]:
     """Return each host whose URLs are visited at another host, which it mirrors, and that host. The
-    rows of at most `MAX_READ_URLS` hosts are read, and none if no URL was sent to an original."""
-    if not progress.refused[Hazard.DUPHOST]:
+    rows of at most `MAX_READ_URLS` hosts are read, and none if no mirror was proven."""
+    if not (progress.refused[Hazard.DUPHOST] or progress.hazards[Hazard.DUPHOST]):
         return {}
     rows = islice(store.table(HostRow).everything(), MAX_READ_URLS)
     return {row.host: row.original for row in rows if row.original is not None}

@@ -8,11 +8,16 @@ two is the original. Links to the other one, the *replica*, are rewritten to the
 original, which may be in another site.
 
 **Comparison.** If a page of a host with a counterpart has no equal page, it is compared with the
-document under its path at the counterpart. A home page may be nearly equal, as one with a date is.
-Any other page is equal or different: the goods of two shops differ in a few words. If there is no
-document yet, the page is unmatched until the counterpart is visited there, and turns out to be
-equal. Each host has a row, written by the instance that owns its site. The evidence of both rows
-counts, so that two hosts that are visited at the same time are recognised, too.
+document under its path at the counterpart. It is equal or different: the goods of two shops differ
+in a few words. A home page that is nearly equal, as one with a date is, is no evidence for either.
+If there is no document yet, the page is unmatched until the counterpart is visited there, and turns
+out to be equal. Each host has a row, written by the instance that owns its site. The evidence of
+both rows counts, so that two hosts that are visited at the same time are recognised, too.
+
+**Named hosts.** A user who names a seed wants the pages of its host. So equal pages do not make it
+a replica, however many they are: a staging host may have a page that production does not have. It
+is one if four of five of its pages state that their original is elsewhere, by a canonical link or a
+permanent redirect, or if the names differ in `www.` only.
 
 **Two instances.** The hosts of a pair may be in sites of different instances. The one that gets new
 evidence reads both rows, decides, and tells the other one (`HostsCompared`). If both decide at the
@@ -68,6 +73,7 @@ from services.dedup.originals import (
     choose_original,
     is_alias,
     is_www_pair,
+    states_original,
 )
 from services.dedup.rows import DocumentRow, HostNameRow, original_of
 
@@ -76,7 +82,7 @@ MAX_MISSES = 2
 count as different. One visit is not enough: if both home pages change together, one of them is
 visited first."""
 MAX_NEAR_CHANGE = 0.1
-"""Fraction of changed words up to which the pages under one path of two hosts are nearly equal."""
+"""Fraction of changed words up to which the home pages of two hosts are nearly equal."""
 MAX_OTHERS = 100
 """Pages of a host without an equal page at its counterpart, after which no more are counted."""
 MAX_COMPARED_PAGES = 10
@@ -216,6 +222,23 @@ class HostNames:
                     yield from _verdict_events(row, links.crawl, now)
             self._note(row)
 
+    def note_seeds(self, links: UrlsDiscovered, now: float) -> Iterator[Event]:
+        """Note the hosts of the seeds in *links*, and of the targets of seeds.
+
+        Yield the end of a verdict that does not hold for such a host. A redelivered record yields
+        it again.
+        """
+        seeds = (one for one in links.urls if not one.depth and one.purpose is Purpose.PAGE)
+        for host in dict.fromkeys(host_key(found.url) for found in seeds):
+            before = self._load(links.site, host) or HostNameRow(links.site, host)
+            row = replace(before, is_named=True)
+            other = self._read(row.counterpart) if row.counterpart else None
+            if row.counterpart and not self._choose(row, other)[0]:
+                row = replace(row, original=HostKey(""), rule="")
+                yield from _verdict_events(row, links.crawl, now)
+            if row != before:
+                self._note(row)
+
     def learn(self, page: PageParsed, twin: str, is_new: bool, now: float) -> Lesson:
         """Learn that *page* has the text of the URL *twin*, or redirects to it ("" if neither).
 
@@ -272,7 +295,7 @@ class HostNames:
         if row.counterpart not in ("", event.counterpart):
             if row.original or not event.original:
                 return
-            row = HostNameRow(row.site, row.host, in_links=row.in_links)
+            row = _forget_counterpart(row)
         after = replace(
             self._add_in_links(row),
             counterpart=event.counterpart,
@@ -296,7 +319,7 @@ class HostNames:
             return row
         if row.original or row.equal > 1:
             return row if row.original else replace(row, equal=row.equal - 1)
-        faced = HostNameRow(row.site, row.host, counterpart, in_links=row.in_links)
+        faced = replace(_forget_counterpart(row), counterpart=counterpart)
         return self._add_in_links(self._compare_homes(faced, page.crawl))
 
     def _check_certificate(self, page: PageParsed, host: HostKey) -> HostNameRow | None:
@@ -317,6 +340,8 @@ class HostNames:
             return row
         if not _are_near(ours.digest, ours.sketch, its):
             return replace(row, misses=1)
+        if ours.digest != its.digest:
+            return row
         if not ours.simhash and not is_www_pair(row.host, row.counterpart):
             return row
         return replace(row, home=True, texts=(f"/{ours.digest[:TEXT_DIGITS]}",))
@@ -325,6 +350,7 @@ class HostNames:
         """Return *row* after a comparison of *page* with the page of its counterpart."""
         url = page.visit.url
         is_home = is_home_page(url)
+        until = page.fetched_at + self._settings.duphost_age
         other = row.counterpart + url.removeprefix(row.host)
         if not twin or (host_key(twin) != row.counterpart and not self._replaces(twin, row, page)):
             document = self._documents.get((page.crawl, other))
@@ -332,9 +358,10 @@ class HostNames:
                 return replace(row, unmatched=row.unmatched + (is_new and not is_home))
             if is_home and (document.gone or not _are_near(page.digest, page.sketch, document)):
                 return replace(row, misses=min(row.misses + 1, MAX_MISSES))
+            if is_home and document.digest != page.digest:
+                return replace(row, until=until)
             if not is_home and (document.gone or document.digest != page.digest):
                 return replace(row, different=row.different + is_new)
-        until = page.fetched_at + self._settings.duphost_age
         text = page.digest[:TEXT_DIGITS]
         if is_home:
             is_long = page.simhash or is_www_pair(row.host, row.counterpart)
@@ -389,23 +416,27 @@ class HostNames:
     def _choose(self, row: HostNameRow, other: HostNameRow | None) -> tuple[HostKey, str]:
         """Return the original of the hosts of *row* and *other*, and the hazard of the proof."""
         in_links = other.in_links if other else None
-        if other is None or other.counterpart != row.host:
-            other = HostNameRow(site_of(f"{row.counterpart}/"), row.counterpart)
+        other = other or HostNameRow(site_of(f"{row.counterpart}/"), row.counterpart)
+        if other.counterpart != row.host:
+            other = _forget_counterpart(other)
         established = row.original or other.original
         original, _ = choose_original(
             _claim(row, row.in_links, other), _claim(other, in_links, row), established
         )
         replica, leading = (other, row) if original == row.host else (row, other)
-        if rule := self._find_rule(replica.host, leading.host, _comparison(replica, leading)):
+        if rule := self._find_rule(replica, leading):
             return original, rule
         return HostKey(""), ""
 
-    def _find_rule(self, replica: str, original: str, pages: Comparison) -> str:
+    def _find_rule(self, replica: HostNameRow, original: HostNameRow) -> str:
         """Return the hazard that is proven for *replica*, `www_alias` or `duphost`, or ""."""
-        if is_www_pair(replica, original):
+        pages = _comparison(replica, original)
+        if is_www_pair(replica.host, original.host):
             is_proven = self._settings.www_alias == "proven" and is_alias(pages)
             return Hazard.WWW_ALIAS.value if is_proven else ""
-        return Hazard.DUPHOST.value if HEURISTICS[self._settings.duphost](pages) else ""
+        is_proven = HEURISTICS[self._settings.duphost](pages)
+        is_proven &= not replica.is_named or states_original(pages)
+        return Hazard.DUPHOST.value if is_proven else ""
 
     def _find_original(self, host: HostKey, now: float) -> HostKey | None:
         if listed := self._listed.get(host):
@@ -455,6 +486,11 @@ def _names_size(row: HostNameRow | None) -> int:
     if row is None:
         return 2 * ENTRY_BYTES
     return ENTRY_BYTES * (6 + len(row.texts))
+
+
+def _forget_counterpart(row: HostNameRow) -> HostNameRow:
+    """Return the part of *row* that does not depend on its counterpart."""
+    return HostNameRow(row.site, row.host, in_links=row.in_links, is_named=row.is_named)
 
 
 def _awaits_pages(row: HostNameRow | None, is_home: bool) -> bool:

@@ -20,6 +20,9 @@ MIN_ALIAS_WEIGHT = 2
 MIN_ALIAS_SHARE = 0.8
 """Share of equal pages from which two such hosts are one, if their home pages are not equal."""
 
+MIN_STATED_SHARE = 0.8
+"""Share of pages that name the original, from which a host with seeds is its replica."""
+
 
 class Comparison(NamedTuple):
     """The pages of a replica, compared with the pages under the same paths of its original."""
@@ -48,6 +51,11 @@ class Comparison(NamedTuple):
 
 def _has_share(min_share: float) -> Callable[[Comparison], bool]:
     return lambda pages: pages.weight >= MIN_WEIGHT and pages.share >= min_share
+
+
+def states_original(pages: Comparison) -> bool:
+    """Return whether four of five pages of the replica state that their original is elsewhere."""
+    return pages.stated >= MIN_STATED_SHARE * (pages.equal + pages.others) > 0
 
 
 HEURISTICS: dict[str, Callable[[Comparison], bool]] = {

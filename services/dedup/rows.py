@@ -97,6 +97,8 @@ class HostNameRow(Row, frozen=True):
     """Number of permanent redirects to the same path of the counterpart."""
     in_links: int = 0
     """Sketch of the other sites that link to this host (`gossamer.web.links`)."""
+    is_named: bool = False
+    """Whether a seed is at this host. Then only its own statements make it a replica."""
     has_invalid_certificate: bool = False
     """Whether the last page was fetched in spite of an invalid certificate. Then it may be from
     somebody else, and proves nothing about the host."""

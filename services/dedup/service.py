@@ -308,6 +308,7 @@ class Dedup(Processor):
 
     def _handle_links(self, event: UrlsDiscovered, now: float) -> Iterator[Event]:
         crawl, finder = self._crawls.get(event.crawl), hash_finder(event.via)
+        yield from self._host_names.note_seeds(event, now)
         known, tested = self._split_known(event, finder, now)
         urls, rewritten_urls = dict[str, Discovery](), set[str]()
         for discovery in tested:

@@ -50,7 +50,7 @@ WHOLE = "changed as a whole, or has no words to compare"
 
 @dataclass(frozen=True)
 class Case:
-    """Versions of a page, and what is said about the last two."""
+    """Versions of a page, and the sentences about the last two."""
 
     bodies: tuple[str, ...]
     found: str

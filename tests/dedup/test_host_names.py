@@ -60,6 +60,18 @@ def test_verdict_goes_to_the_instance_of_the_original_and_to_the_frontier() -> N
     assert (announced.site, announced.host, announced.original) == ("other.test", OTHER, ONE)
 
 
+def test_seed_ends_the_verdict_on_its_host_and_a_redelivered_one_announces_it_again() -> None:
+    instance = defined()
+    mirrored(instance)
+    assert admitted(instance, f"{OTHER}/a") == [f"{ONE}/a"]
+    urls = (Discovery(f"{OTHER}/"),)
+    seed = UrlsDiscovered(at=2.0, site=Site("other.test"), via="seed@seeds/0/1", urls=urls)
+    found = verdicts(instance, seed)
+    assert [one.original for one in found] == ["", ""]
+    assert verdicts(instance, seed) == found
+    assert admitted(instance, f"{OTHER}/b") == [f"{OTHER}/b"]
+
+
 @pytest.mark.parametrize("faulty_first", [True, False])
 def test_host_with_an_invalid_certificate_is_not_compared(faulty_first: bool) -> None:
     """Somebody else may serve the pages of a host under a name that is not proven."""
@@ -106,7 +118,7 @@ def admitted(instance: Instance, url: str) -> list[str]:
     """Return the URLs that are admitted, or sent to another site, for a link to *url*."""
     site = url.split("/")[2]
     event = UrlsDiscovered(
-        at=2.0, site=Site(site), via="1.1.0@http://c.test/", urls=(Discovery(url),)
+        at=2.0, site=Site(site), via="1.1.0@http://c.test/", urls=(Discovery(url, 1),)
     )
     outputs = instance.dedup.handle(event, 99.0)
     found = [one for one in outputs if isinstance(one, UrlsAdmitted | UrlsDiscovered)]
