@@ -66,11 +66,7 @@ def _show_parts(found: SiteParts, options: argparse.Namespace) -> int:
 
 def _lines(found: SiteParts, limit: int) -> Iterator[str]:
     """Yield the answer, the budgets, and the tree of parts."""
-    yield (
-        f"{found.site}: {found.new:,.0f} texts with new words in "
-        f"{plural(found.visits, 'first visit')}; "
-        f"{plural(found.parked, 'URL')} parked."
-    )
+    yield f"{found.site}: {found.answer}"
     lately = found.new_urls_lately if found.visits >= MIN_VISITS else None
     yield f"  found   {waiting_text(found.unvisited, found.parked, lately)}"
     for budget in found.budgets:

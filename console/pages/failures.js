@@ -4,7 +4,7 @@ import { crawlPath, get } from "./api.js";
 import { meter } from "./chart.js";
 import { changeButton, may } from "./dialog.js";
 import { h, hostLink, link, urlLink } from "./dom.js";
-import { capital, distance, number, percent, plural } from "./format.js";
+import { capital, distance, number, percent } from "./format.js";
 import { live } from "./live.js";
 import { heading, section, sentence } from "./parts.js";
 
@@ -18,9 +18,9 @@ function content(groups, crawl, reload) {
   const total = groups.reduce((sum, group) => sum + group.count, 0);
   return [
     sentence(total
-      ? `${plural(total, "visit")} failed or ${total === 1 ? "was" : "were"} refused, most often: ` +
+      ? `Failed visits and refused or parked URLs: ${number(total)}, most often: ` +
         `${groups[0].label} (${percent(groups[0].count / total)}).`
-      : "No visit has failed."),
+      : "No visit has failed, and no URL was refused."),
     h("div", { class: "columns" }, groups.map((group) => section(
       [capital(group.label).slice(0, -1), h("span", { class: "muted" }, ` ${number(group.count)} `),
         meter(group.count / total, `${percent(group.count / total)} of all failures`)],

@@ -47,17 +47,17 @@ function state(found) {
       ["Received", bytes(host.received)],
       ["Delay", host.delay ? duration(host.delay) : "–", host.delay_reason || "between two visits"],
     ]),
-    section("Why it waits", gates(found)),
+    found.closed_gates.length > 0 && section("Why it waits", gates(found)),
   ];
 }
 
-/** Return why a host is not visited now. */
+/** Return the rules that forbid a visit of a host now. Without one, the answer says what it waits for. */
 export function gates(found) {
-  return table("Closed gates", [
+  return found.closed_gates.length > 0 && table("Closed gates", [
     { name: "Rule", cell: (gate) => words(gate.gate) },
     { name: "Reason", cell: (gate) => gate.reason },
     { name: "Until", cell: (gate) => (gate.until ? `${LATEST.has(gate.gate) ? "at the latest " : ""}${moment(gate.until)} (${distance(gate.until)})` : "not known") },
-  ], found.closed_gates, "No rule forbids a visit now.");
+  ], found.closed_gates, "");
 }
 
 function settings(found, host) {
@@ -81,7 +81,7 @@ export function override(found) {
   if (!found) return "";
   return [
     found.off && "off",
-    found.delay !== null && found.delay !== undefined && `one request each ${duration(found.delay)}`,
+    found.delay !== null && found.delay !== undefined && `${found.ours ? "exactly" : "at least"} ${duration(found.delay)} between two visits`,
     found.budget > 0 && `at most ${plural(found.budget, "visit")} a day to a host`,
     found.quiet_from !== found.quiet_until &&
       `quiet from ${clock(found.quiet_from)} to ${clock(found.quiet_until)} UTC`,
@@ -100,7 +100,7 @@ function robots(found) {
     found.answer && h("p", {}, found.answer),
     facts([
       ["Response", summary.status || "none"],
-      ["Read", `${instant(summary.fetched_at)}, again ${distance(summary.expires_at)}`],
+      ["Read", `${instant(summary.fetched_at)}, valid until ${instant(summary.expires_at)}`],
       ["All disallowed", summary.forbidden],
       ["Crawl-delay", summary.crawl_delay && duration(summary.crawl_delay)],
     ]),

@@ -2,7 +2,7 @@
 
 import { getPage } from "./api.js";
 import { field, h, hostLink, select, siteLink } from "./dom.js";
-import { bytes, distance, duration, number, words } from "./format.js";
+import { bytes, duration, moment, number, words } from "./format.js";
 import { badge, filters, heading, KINDS } from "./parts.js";
 import { VirtualTable } from "./table.js";
 
@@ -57,6 +57,6 @@ export function ofCrawl(crawl, crawls, of, go, label = "With URLs of") {
 }
 
 function waits(host) {
-  if (host.condition === "backing off") return `${host.backoff_reason}, ${distance(host.ready_at)}`;
+  if (host.condition === "backing off") return `${host.backoff_reason}, ${host.ready_at * 1000 > Date.now() ? "until" : "due since"} ${moment(host.ready_at)}`;
   return host.seconds_left ? `queue: about ${duration(host.seconds_left)}` : "";
 }

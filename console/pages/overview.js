@@ -84,7 +84,7 @@ function figures(overview, status) {
     ["Visited URLs", number(status.visited), `${number(status.unvisited)} to visit`],
     lately !== null && ["New URLs lately", number(Math.round(lately)), "per 100 visits"],
     ["Freshness", percent(overview.expected_freshness),
-      overview.expected_freshness === null ? "no page was visited twice" : "of copies, expected"],
+      overview.expected_freshness === null ? "known when most pages were visited twice" : "of copies, expected"],
     ["Dead letters", may("view all") ? h("a", { href: link("dead-letters") }, number(overview.dead_letters)) : number(overview.dead_letters)],
   ].filter(Boolean));
 }
@@ -92,13 +92,13 @@ function figures(overview, status) {
 function pagesByHour({ hours }) {
   const labels = hours.map((hour) => instant(hour.at).slice(5, 16));
   const series = ["new", "changed", "unchanged"].map((name) => ({ name, values: hours.map((hour) => hour[name]) }));
-  return hours.length ? bars("Pages an hour (UTC)", labels, series, number) : h("p", { class: "empty" }, "No page yet.");
+  return hours.length ? bars("Pages an hour (UTC)", labels, series, number) : h("p", { class: "empty" }, "No page in the last 24 hours.");
 }
 
 function freshness(found) {
   const known = (found.items ?? found).filter((one) => one.expected_freshness !== null);
   const days = known.sort((a, b) => a.at - b.at || String(a.day).localeCompare(b.day));
-  if (!days.length) return h("p", { class: "empty" }, "No page was visited twice yet.");
+  if (!days.length) return h("p", { class: "empty" }, "Not known until most pages were visited twice.");
   return lines(
     "Expected share of copies that equal their pages", days.map((one) => one.day),
     [{ name: "freshness", values: days.map((one) => one.expected_freshness) }], percent, 1,

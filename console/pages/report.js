@@ -47,7 +47,7 @@ function advice(found) {
 }
 
 function describe(report) {
-  if (!report.days.length) return "No day is counted yet.";
+  if (!report.days.length) return "No day of this period is counted.";
   const period = report.first_day === report.last_day ? `On ${report.first_day}` : `From ${report.first_day} to ${report.last_day}`;
   const { totals } = report;
   const taken = totals.shared ? ` Of the pages, ${number(totals.shared)} came from other crawls, without a request.` : "";

@@ -24,7 +24,7 @@ export async function show({ params, crawl, signal, reload }) {
     heading(remote(name), changeButton("Settings…", "operate all", () => settings(name, site), reload),
       parts.parked > 0 && changeButton("Release parked URLs…", "operate", () => release(name, parts, crawl), reload),
       eraseButton("site", name, reload)),
-    sentence(describe(parts)),
+    sentence(parts.answer),
     tiles([
       ["First visits", number(parts.visits)],
       ["New texts", number(Math.round(parts.new)), percent(parts.visits ? parts.new / parts.visits : null)],
@@ -46,13 +46,6 @@ export async function show({ params, crawl, signal, reload }) {
       loaded("Hosts", () => getPage("hosts", { site: name, limit: 100 }, null, signal), hosts),
     ),
   ];
-}
-
-function describe(parts) {
-  if (!parts.visits) return `No URL of this site was visited yet; ${plural(parts.parked, "URL")} parked.`;
-  const share = percent(parts.new / parts.visits);
-  return `${plural(parts.visits, "first visit")} brought ${plural(Math.round(parts.new), "text")} with new words (${share}); ` +
-    `${plural(parts.parked, "URL")} ${parts.parked === 1 ? "is" : "are"} parked.`;
 }
 
 function tree(parts) {

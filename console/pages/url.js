@@ -45,7 +45,7 @@ function state(found) {
   return [
     h("p", { class: "sentence" }, badge(found.state, KINDS[found.state]), " ", found.answer),
     found.seen_as && h("p", {}, "The crawl has seen another form of this URL: ", urlLink(found.seen_as)),
-    visits.childElementCount > 0 && section("Visit and next visit", visits),
+    visits.childElementCount > 0 && section("Visit and plan", visits),
     found.queued && section("In the queue of its host", queued(found.queued)),
   ];
 }
@@ -64,7 +64,7 @@ function visitFacts(found) {
     ["Document", document && (document.gone ? `not in pages: ${document.gone_reason}` : "in pages")],
     ["Text", verdict?.needs_rendering && "scripts seem to make it: the page needs a browser"],
     ["Not archived", found.not_archived],
-    ["Next visit", next && (next.at ? `${instant(next.at)} (${distance(next.at)})` : "never")],
+    ["Planned for", next && (next.at ? `${instant(next.at)} (${distance(next.at)})` : "never")],
     ["Planned by", next?.reason],
     ["Trace", visit?.trace && h("code", {}, visit.trace)],
   ]);
@@ -143,7 +143,7 @@ function versions(visits, url, crawl, signal) {
         cell: (visit) => visit.capture && button("Show", () => open(() => version(url, visit.capture.fetched_at, crawl, signal)),
           { "aria-label": `Show the version of ${instant(visit.capture.fetched_at)}` }),
       },
-    ], visits, "No visit yet."),
+    ], visits, "No visit is stored."),
     archived.length > 1 && compare(archived, url, crawl, signal, open),
     view,
   ];

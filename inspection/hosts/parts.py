@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from gossamer.crawl import canonical_of_typed
 from gossamer.web.url import Site, site_of
+from inspection.basics.figures import plural
 from inspection.crawls.crawl import OpenCrawl
 from services.frontier.partition.parts import OF_COPIES
 from services.frontier.tables.hosts import HostRow
@@ -72,6 +73,8 @@ class SiteParts(Struct, frozen=True, kw_only=True):
     """What the visits to a site brought, its budgets, and its parts."""
 
     site: Site
+    answer: str
+    """What the visits brought, and how many URLs are parked, in one sentence."""
     visits: int
     """First visits to URLs."""
     new: float
@@ -117,12 +120,14 @@ def read_parts(crawl: OpenCrawl, site: Site) -> SiteParts:
     queued = sum(host.of(crawl.id).new.queued for host in hosts)
     worth = unpack_worth(row.counters if row else b"")
     parts = dict(parked.parts) if parked else {}
+    count = sum(part.urls for part in parts.values())
     return SiteParts(
         site=site,
+        answer=_answer(worth.totals.visits, worth.totals.new, count),
         visits=worth.totals.visits,
         new=worth.totals.new,
         linking_sites=worth.totals.linking_sites,
-        parked=sum(part.urls for part in parts.values()),
+        parked=count,
         admitted=worth.totals.admitted,
         # Postponed first visits wait for the budget of visits, in no queue, and may be of any site.
         unvisited=min(max(0, worth.totals.admitted - worth.totals.visits), queued + postponed),
@@ -133,6 +138,13 @@ def read_parts(crawl: OpenCrawl, site: Site) -> SiteParts:
             *_parts(site, worth.of_copies, OF_COPIES, parts),
         ),
     )
+
+
+def _answer(visits: int, new: float, parked: int) -> str:
+    texts = plural(round(new), "text")
+    found = f"{plural(visits, 'first visit')} brought {texts} with new words" if visits else ""
+    waiting = f"{plural(parked, 'URL')} parked"
+    return f"{found or 'No first visit is counted'}; {waiting}."
 
 
 def _new_urls_lately(worth: SiteWorth) -> float | None:

@@ -130,7 +130,7 @@ async def test_host_is_slowed_down(browser: Browser, console: Console, site: Hos
         await press(page.get_by_role("button", name="Slow down"))
         await page.get_by_label("Seconds between two visits").fill("33")
         await confirm(page)
-        await page.get_by_text("one request each 33 s").first.wait_for()
+        await page.get_by_text("at least 33 s between two visits").first.wait_for()
         await assert_audited(opened, "host")
 
 

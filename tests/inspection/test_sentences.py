@@ -50,6 +50,7 @@ from inspection.basics.labels import LABELS
 from inspection.crawls.crawl import NotFound, OpenCrawl
 from inspection.hosts.host_index import HostIndex, write_index
 from inspection.hosts.hosts import HostQuery, HostSort, host_reader, read_hosts, read_sites
+from inspection.hosts.parts import read_parts
 from inspection.progress.progress import End, read_progress
 from inspection.progress.report import read_report
 from inspection.progress.status import read_status
@@ -345,6 +346,7 @@ def _hosts(crawl: OpenCrawl, now: float) -> Iterable[str]:
 def _sites(crawl: OpenCrawl, now: float) -> Iterable[str]:
     for site in read_sites(crawl):
         yield "; ".join(sites._parts(site))
+        yield read_parts(crawl, site.site).answer
 
 
 def _status(crawl: OpenCrawl, now: float) -> Iterable[str]:
@@ -502,6 +504,9 @@ CLAIMS: dict[str, Callable[[State], bool]] = {
     r"deeper than --depth: 17 links from a seed, at most 16.*; found on": lambda state: any(
         isinstance(one, LinksParked) for one in state.records
     ),
+    r"No first visit is counted": lambda state: state.score is None,
+    r"first visits? brought": lambda state: state.score is not None or state.answer is missing,
+    r"[1-9]\d* URLs? parked\.": lambda state: state.rows == PARKED,
     r"parked: gossamer|parked URL": lambda state: state.rows == PARKED,
 }
 """Phrase → whether it is true in a state."""
