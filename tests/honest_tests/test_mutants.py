@@ -28,7 +28,7 @@ MUTANTS = {
     "low worth": Mutant("shops", {"LOW_WORTH": 3 * worth.LOW_WORTH}),
     "growth": Mutant("contracts", {"MIN_GROWTH": worth.MIN_GROWTH / 3}, size=400),
     "own texts": Mutant("contracts", {"OWN_TEXT": parts.OWN_TEXT / 3}),
-    "mirrors": Mutant("branches", {"MIN_WEIGHT": originals.MIN_WEIGHT // 3}),
+    "mirrors": Mutant("branches", {"MIN_WEIGHT": originals.MIN_WEIGHT // 5}),
 }
 
 
