@@ -77,4 +77,6 @@ returns only permitted addresses, and aiohttp connects to exactly these.
 Why secrets are in a file. Credentials for a host (`access.py`) must not be in an order, because
 orders are on the log, nor in an archived record. A proxy resolves names itself, so addresses cannot
 be checked: only the operator names a proxy, and is responsible for the networks that it reaches.
+A request to an HTTP proxy has the absolute form of its URL (RFC 9112, 3.2.2). Its record has the
+origin form, which the server receives, and which readers of WARC files expect.
 """
