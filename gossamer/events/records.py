@@ -97,6 +97,9 @@ class Discovery(Struct, frozen=True, gc=False):
     text. 0 means that this is not known."""
     score: float | None = None
     """The score of the page with the link, from 0 to 1. None means that no page links to it."""
+    novelty: float | None = None
+    """The share of the words of the page with the link that no earlier page had, from 0 to 1. None
+    means that the page has no text, or that no page links to the URL."""
     position: str = ""
     """The part of the page with the link, as in `gossamer.events.pages.Link`, or `script` for a
     guess."""

@@ -34,7 +34,15 @@ from gossamer.store import Row, Store
 from gossamer.web.url import Site, site_of
 from services.dedup.documents import Version
 from services.dedup.host_names import HostNames
-from services.dedup.links import LinkParking, Links, digest_text_and_links, find_links, release
+from services.dedup.links import (
+    LinkingPage,
+    LinkParking,
+    Links,
+    digest_text_and_links,
+    find_links,
+    release,
+)
+from services.dedup.novelty import is_known
 from services.dedup.rows import DocumentRow
 from services.dedup.scores import PageScore
 
@@ -145,7 +153,7 @@ class Content:
         self,
         page: PageParsed,
         version: Version,
-        is_known: bool,
+        novelty: float | None,
         crawl: CrawlDefined | None,
         score_by: Callable[[Verdict], PageScore],
         now: float,
@@ -153,7 +161,7 @@ class Content:
         """Decide the verdict on *page*, score it, and release or withhold its links.
 
         *version*: the comparison with the document that its URL had before.
-        *is_known*: whether hardly a word of the text is new. *score_by*: scores the page with the
+        *novelty*: the share of its words that are new. *score_by*: scores the page with the
         verdict on it.
         """
         linked = self.attach_links(page, crawl)
@@ -163,7 +171,8 @@ class Content:
         verdict, original = self._decide_verdict(page, leader, version)
         self._near.leave_former_text(page)
         score = score_by(verdict)
-        duplicates = page.visit.duplicates + 1 if original or is_known else 0
+        duplicates = page.visit.duplicates + 1 if original or is_known(page, novelty) else 0
+        of_page = LinkingPage(duplicates, novelty)
         # A list of known pages has no new text, but it may lead to new pages.
         is_trap = bool(links.followed and original) and duplicates > self._limit
         if is_trap:
@@ -180,10 +189,10 @@ class Content:
             verdict,
             original,
             self._predecessor,
-            [] if reason else release(page, links.followed, duplicates, score.of_link, now),
+            [] if reason else release(page, links.followed, of_page, score.of_link, now),
             []
             if reason
-            else [*self._parking.park(page, links.excluded, duplicates, score.of_link, now)],
+            else [*self._parking.park(page, links.excluded, of_page, score.of_link, now)],
             reason,
             tuple(hazard for hazard, applies in hazards.items() if applies),
             score,
@@ -207,10 +216,10 @@ class Content:
         The target of a redirect has the score of the link that led to the redirect. No page links
         to the entries of a listing.
         """
-        duplicates = page.visit.duplicates
+        of_page = LinkingPage(page.visit.duplicates)
         score = None if page.kind is PageKind.LISTING else page.visit.score
-        yield from release(page, links.followed, duplicates, lambda url: score, now)
-        yield from self._parking.park(page, links.excluded, duplicates, lambda url: score, now)
+        yield from release(page, links.followed, of_page, lambda url: score, now)
+        yield from self._parking.park(page, links.excluded, of_page, lambda url: score, now)
 
     def erase_texts(self, page: PageParsed, crawl: CrawlDefined | None) -> None:
         """Erase the leaders that *page* may have become before a crash, after which it is dropped:

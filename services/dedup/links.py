@@ -207,14 +207,28 @@ def digest_text_and_links(page: PageParsed, links: Links) -> str:
     return blake2b(content.encode(), digest_size=16).hexdigest()
 
 
-def release(
-    page: PageParsed, found: Sequence[Discovery], duplicates: int, score_of: ScoreOf, now: float
-) -> list[UrlsDiscovered]:
-    """Return one event for each site that the links *found* on *page* lead to.
+class LinkingPage(NamedTuple):
+    """Facts about the text of a page that its links carry."""
 
-    *duplicates*: the number of duplicates in a row on the way to these links.
-    """
-    links = [replace(one, duplicates=duplicates, score=score_of(one.url)) for one in found]
+    duplicates: int
+    """The number of duplicates in a row on the way to the links."""
+    novelty: float | None = None
+    """The share of the words of the page that are new; None without a text."""
+
+    def mark(self, found: Discovery, score: float | None) -> Discovery:
+        """Return a link of the page with these facts and a *score*."""
+        return replace(found, duplicates=self.duplicates, novelty=self.novelty, score=score)
+
+
+def release(
+    page: PageParsed,
+    found: Sequence[Discovery],
+    of_page: LinkingPage,
+    score_of: ScoreOf,
+    now: float,
+) -> list[UrlsDiscovered]:
+    """Return one event for each site that the links *found* on *page* lead to."""
+    links = [of_page.mark(one, score_of(one.url)) for one in found]
     return group_by_site(links, page.visit.id, page.crawl, now)
 
 
@@ -265,14 +279,14 @@ class LinkParking:
         self,
         page: PageParsed,
         excluded: Sequence[Discovery],
-        duplicates: int,
+        of_page: LinkingPage,
         score_of: ScoreOf,
         now: float,
     ) -> Iterator[LinksParked]:
         """Yield the *excluded* links of *page*, in events of a limited size."""
         finder = hash_finder(page.visit.id)
         links = [
-            replace(one, duplicates=duplicates, score=score_of(one.url))
+            of_page.mark(one, score_of(one.url))
             for one in excluded
             if not one.guess and self._first_finder(page, one, finder) == finder
         ]

@@ -53,7 +53,7 @@ from services.dedup.links import (
     release_rewritten,
 )
 from services.dedup.listings import NESTED_INDEX, Listings, is_nested_index
-from services.dedup.novelty import Novelty, is_known
+from services.dedup.novelty import Novelty
 from services.dedup.requisites import Requisites
 from services.dedup.rows import DocumentRow
 from services.dedup.scores import PageScore, ScoredPage, Scores
@@ -259,7 +259,7 @@ class Pages:
             scored = ScoredPage(page, verdict, version.change, novelty, evaluated.hidden, relevant)
             return self._scores.score(scored, strategy)
 
-        content = self._content.decide(page, version, is_known(page, novelty), crawl, score_by, now)
+        content = self._content.decide(page, version, novelty, crawl, score_by, now)
         verdict, original = content.verdict, content.original
         yield from mark_new(content.released, version.new_links, page.fetched_at)
         yield from content.parked

@@ -95,6 +95,8 @@ def instances(kind: type[Any]) -> st.SearchStrategy[Any]:
         "before": st.dictionaries(st.text(), st.text()),
         "after": st.dictionaries(st.text(), st.text()),
     }
+    if kind is Discovery:
+        narrow["novelty"] = st.none() | st.floats(0, 1)
     if kind in (Discovery, Visit):
         narrow["score"] = st.none() | st.floats(0, 1)
     if kind is SharedCapture:

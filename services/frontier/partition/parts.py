@@ -220,10 +220,17 @@ class Parts:
         worth.unsaved += 1
         self._store_worth(site, worth)
 
-    def record_opening(self, site: Site, new_links: int, known_links: int) -> None:
-        """Count a page with a new text. Its content has *new_links* to new URLs of its site, and
-        *known_links* to URLs that were discovered before."""
-        self.worth(site).totals.opened += new_links / (new_links + known_links)
+    def record_opening(
+        self, site: Site, new_links: int, known_links: int, novelty: float | None
+    ) -> None:
+        """Count a page with a text of this *novelty*. Its content has *new_links* to new URLs of
+        its site, and *known_links* to URLs that were discovered before.
+
+        A page opens the site no further than its text counts. Otherwise lists of a few words would
+        use up what the pages that they lead to earn.
+        """
+        text = 1.0 if novelty is None else max(OWN_TEXT, value_of_novelty(novelty))
+        self.worth(site).totals.opened += text * new_links / (new_links + known_links)
 
     def record_links(self, site: Site, via: str, urls: Iterable[Discovery]) -> None:
         """Count new links on the page of the visit *via* to *urls* of its site."""

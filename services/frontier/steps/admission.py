@@ -129,7 +129,8 @@ class Admission:
                 self._accept(partition, share, host, accepted, event, now, at_site)
                 queued += len(accepted)
         if opening and not is_counted and not linking_site(event.via, event.site):
-            share.parts.record_opening(event.site, opening, event.known_links)
+            novelty = event.urls[0].novelty
+            share.parts.record_opening(event.site, opening, event.known_links, novelty)
         return queued
 
     def promote(

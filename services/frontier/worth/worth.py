@@ -141,7 +141,7 @@ class SiteTotals(Struct, array_like=True):
     """New texts."""
     opened: float = 0.0
     """The sum, over pages with a new text, of the share of new links among the links of their
-    content."""
+    content, times the new texts that the page counts as."""
     received: int = 0
     """Bytes."""
     new_received: int = 0
