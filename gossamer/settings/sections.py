@@ -150,7 +150,8 @@ class FrontierSettings(Section):
     url_budget: Annotated[Natural, unit("URLs")] = 25
     """Budget of URLs of a site that has earned nothing yet (hazard trap_urls). It grows with new
     texts on pages that lead back to known pages or nowhere, and is multiplied by the number of
-    other sites that link to the site. URLs over a budget are parked. 0 turns the budget off."""
+    other sites that link to the site. Deeper pages have up to as many URLs again. URLs over a
+    budget are parked. 0 turns the budget off."""
     host_budget: Annotated[Natural, unit("hosts")] = 10
     """Budget of hosts of a site that has earned nothing yet (hazard trap_hosts). Seeds are always
     admitted. 0 turns the budget off."""

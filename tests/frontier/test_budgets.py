@@ -33,7 +33,18 @@ def test_site_that_earned_nothing_has_the_budget_of_the_setting(hazard: Hazard) 
     if hazard is Hazard.TRAP_SITE_DEPTH:
         assert limit_of(hazard, at, SETTINGS) == start
     assert find_exceeded(hazard, usage(int(start) - 1), SETTINGS) == ""
-    assert "budget of" in find_exceeded(hazard, usage(int(start)), SETTINGS)
+    used_up = usage(int(start))
+    if hazard is Hazard.TRAP_URLS:
+        used_up = used_up._replace(depth=1)
+    assert "budget of" in find_exceeded(hazard, used_up, SETTINGS)
+
+
+def test_url_budget_has_four_urls_more_for_each_level_up_to_the_setting_again() -> None:
+    limits = [
+        limit_of(Hazard.TRAP_URLS, usage(100)._replace(depth=depth), SETTINGS)
+        for depth in (0, 1, 2, 3, 26, 27, 1000)
+    ]
+    assert limits == [100, 100, 104, 108, 200, 200, 200]
 
 
 @pytest.mark.parametrize("hazard", BUDGETS)

@@ -130,12 +130,12 @@ def link_shop(page: int) -> Iterable[int]:
 
 def link_sessions(page: int) -> Iterable[int]:
     """Link to ten pages under a new session id, until the rule about it is proven."""
-    return link_maze(page) if page < BUDGET - 5 else ()
+    return link_maze(page) if page < BUDGET - 2 else ()
 
 
 def test_links_to_pages_under_new_session_ids_cost_no_budget_once_the_rule_is_proven() -> None:
     assert visits_of(link_sessions, 0) < 2 * BUDGET
-    assert visits_of(link_sessions, 0, proof=BUDGET - 5) == 10 * (BUDGET - 5) + 1
+    assert visits_of(link_sessions, 0, proof=BUDGET - 2) == 10 * (BUDGET - 2) + 1
 
 
 def test_probes_find_pages_that_lead_back_behind_many_that_do_not() -> None:

@@ -5,11 +5,13 @@ what makes it look like a trap. Its seeds are the home pages of its hosts.
 """
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from . import prose
 from .page import Items, Pages, html, links, p, prose_of, site, table, url
 
+T = TypeVar("T")
 KINDS: dict[str, Callable[[int], Pages]] = {}
 ON_ONE_ADDRESS = {"hosted", "hosting"}
 """Kinds whose hosts share an address. All other hosts have addresses of their own."""
@@ -58,6 +60,11 @@ def figures(rows: int, columns: int, *key: object) -> list[list[object]]:
         [prose.name(*key, row).title(), *(chosen.randrange(10, 9000) / 10 for _ in range(columns))]
         for row in range(rows)
     ]
+
+
+def groups(entries: Sequence[T], of: int) -> list[Sequence[T]]:
+    """Return the entries in groups *of* that many."""
+    return [entries[at : at + of] for at in range(0, len(entries), of)]
 
 
 # Texts with long common parts
@@ -365,6 +372,45 @@ def archive(size: int) -> Pages:
         pages[url(host, path)] = html("Archive", links(posts) + links(menu), host)
         for path, title in posts:
             pages[url(host, path)] = html(title, prose_of(80, "archive", path), host)
+    return pages
+
+
+@kind
+def months(size: int) -> Pages:
+    """Stories are only linked by the list of their month, and months by the list of their year: no
+    list has a text of its own, and each leads to new pages only."""
+    host, per = "months.test", 3
+    stories = articles(size * 3 // 4, "/story/{}.html", 100)
+    pages, years = {}, dict[str, list[tuple[str, str]]]()
+    for number, group in enumerate(groups([*stories.items()], per)):
+        year, month = divmod(number, 12)
+        year += 2001
+        path = f"/archive/{year}/{month + 1:02}/"
+        years.setdefault(f"/archive/{year}/", []).append((path, f"{month + 1:02}/{year}"))
+        listed = links((to, title) for to, (title, _) in group)
+        pages[url(host, path)] = html(f"{month + 1:02}/{year}", listed, host)
+        for to, (title, text) in group:
+            pages[url(host, to)] = html(title, text, host)
+    for path, of_year in years.items():
+        pages[url(host, path)] = html(path[-5:-1], links(of_year), host)
+    pages[url(host)] = html("Archive", links((path, path[-5:-1]) for path in years), host)
+    return pages
+
+
+@kind
+def departments(size: int) -> Pages:
+    """Goods are only linked by the lists at the end of three levels of lists."""
+    host = "departments.test"
+    goods = articles(size * 3 // 4, "/goods/{}", 60)
+    pages = {url(host, path): html(title, text, host) for path, (title, text) in goods.items()}
+    entries = [(path, title) for path, (title, _) in goods.items()]
+    for level, of_a_list in ((3, 4), (2, 6), (1, 6)):
+        lists, entries = groups(entries, of_a_list), []
+        for n, listed in enumerate(lists, 1):
+            path, title = f"/level{level}/{n}/", prose.title("department", level, n)
+            pages[url(host, path)] = html(title, links(listed), host)
+            entries.append((path, title))
+    pages[url(host)] = html("Our departments", links(entries), host)
     return pages
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.honest.kinds import KINDS
 from tests.honest.virtual import lost_pages
 
-SMALL, LARGE = 60, 1000
+SMALL, MEDIUM, LARGE = 60, 400, 1000
 """About the pages of each kind."""
 
 
@@ -16,6 +16,14 @@ def test_small_honest_site_that_a_page_links_is_requested_completely(
     kind: str, tmp_path: Path
 ) -> None:
     assert not lost_pages(kind, SMALL, tmp_path, linked=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["months", "departments"])
+def test_lists_of_a_linked_site_leave_budget_for_the_pages_that_they_lead_to(
+    kind: str, tmp_path: Path
+) -> None:
+    assert not lost_pages(kind, MEDIUM, tmp_path, linked=True)
 
 
 @pytest.mark.long

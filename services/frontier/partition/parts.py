@@ -80,8 +80,8 @@ SITEMAP_BYTES = 1 << 20
 """Bytes for which a sitemap counts once more in its budget."""
 MAX_DOUBLINGS = 20
 RELEASE_URLS = 50
-"""Room in a budget for which its URLs are released, unless fewer are parked, or half of the budget
-that a site starts with is less."""
+"""Room in a budget for which its URLs are released, unless fewer are parked, or a quarter of the
+budget that a site starts with is less."""
 BUCKETS_PER_READ = 64
 """Buckets of parked URLs that are read together."""
 OWN_TEXT = 0.25
@@ -404,12 +404,15 @@ class Parts:
             budget, limit = BUDGETS[hazard], limit_of(hazard, usage, settings)
             room = inf if limit is None else limit - budget.used(usage)
             start = getattr(settings, budget.setting)
-            urls = min(part.urls, RELEASE_URLS, max(1.0, start / 2))
+            urls = min(part.urls, RELEASE_URLS, max(1.0, start / 4))
             per_url = budget.per_url(totals)
-            # The depth of parked URLs is not known: they are tried again when the budget grows.
-            has_grown = room >= per_url * urls if per_url else limit != part.released_at
-            if has_grown:
-                part = replace(part, released_at=limit, is_limited=True, releasing=True)
+            # The depth of parked URLs is not known, so the budget may refuse them again: each
+            # bucket is tried once, until the room changes.
+            state = room if room == inf else room // 1 if per_url else limit
+            if state != part.released_at:
+                part = replace(part, released_at=state, released_until=part.tail)
+            if room >= per_url * urls and part.head <= part.released_until:
+                part = replace(part, is_limited=True, releasing=True)
                 self._put(site, name, part)
                 self._schedule(site, now)
 

@@ -122,7 +122,9 @@ class ParkedPart(BucketEnds, frozen=True, array_like=True, kw_only=True):
     releasing: bool = False
     """Whether its URLs are admitted again, a bucket at a time."""
     released_at: float | None = None
-    """The limit of the budget at the last release; null before."""
+    """The room in the budget at the last release, or its limit; null before."""
+    released_until: int = 0
+    """The last bucket that was there then. The URLs of later ones were refused since."""
     is_limited: bool = False
     """Whether the release ends with the bucket after which `to_admit` is used up."""
 

@@ -28,6 +28,8 @@ SECONDS_OF_TEXT = 30.0
 """Seconds that each new text earns, times the growth. A slow but honest server takes less."""
 DEPTH_GROWTH = 4
 """Links beyond the deepest page with a new text that are followed."""
+URLS_OF_A_LEVEL = 4
+"""URLs that a budget has for the pages of one depth, after it is used up by those before them."""
 
 
 class Usage(NamedTuple):
@@ -81,13 +83,19 @@ def _depth_in_site(at: Usage, depth: int) -> int:
     return 0 if entry is None else max(0, depth - entry)
 
 
+def _url_limit(start: float, at: Usage, settings: "FrontierSettings") -> float:
+    """Return the limit for a page, which is larger the deeper it is: lists without a text of their
+    own would use up the budget before the first page that they lead to."""
+    levels = max(0, _depth_in_site(at, at.depth) - 1)
+    return _limit_by_texts(start, at, settings) + min(start, URLS_OF_A_LEVEL * levels)
+
+
+_limit_by_texts = _growing(lambda at: at.totals.new)
 BUDGETS: dict[Hazard, Budget] = {
     Hazard.TRAP_HOSTS: Budget(
         "hosts", "host_budget", lambda at: at.hosts, _growing(lambda at: at.totals.new_hosts)
     ),
-    Hazard.TRAP_URLS: Budget(
-        "URLs", "url_budget", lambda at: at.urls, _growing(lambda at: at.totals.new)
-    ),
+    Hazard.TRAP_URLS: Budget("URLs", "url_budget", lambda at: at.urls, _url_limit),
     Hazard.TRAP_BYTES: Budget(
         "bytes",
         "byte_budget",
