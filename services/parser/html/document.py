@@ -173,8 +173,6 @@ def read_document(
     )
     title, language = _find_title(elements, meta, tree), _find_language(tree)
     title = title[:MAX_TITLE_LENGTH]
-    sources = (fold_whitespace(one.get("src") or one.get("data")) for one in elements.of(*MEDIA))
-    media = [*filter(None, sources)]
     description = _first_words(*meta.get("description", ()), *meta.get("og:description", ()))
     # Linked data sometimes contains the whole article.
     linked_data = "" if options.text == "off" else _linked_data_markup(tree)
@@ -184,7 +182,9 @@ def read_document(
     hazards = {Hazard.HIDDEN_TEXT} if has_concealed_text(tree) else set()
     pieces = _visible_pieces(tree)
     lines = split_lines(tree, between_nodes=" ") if options.compared else []
-    compared_text = "\n".join(_add_title_and_media(title, lines, media)) if options.compared else ""
+    compared_text = (
+        "\n".join(_add_title_and_media(title, lines, elements)) if options.compared else ""
+    )
     content: list[Block] = read_part(
         Part.MAIN_TEXT, options, lambda: _content_blocks(tree, links.resolver, options), []
     )
@@ -201,7 +201,7 @@ def read_document(
         content=content,
         is_manual=is_manual,
         visible=" ".join(pieces),
-        compared=_add_title_and_media(title, pieces, media) if pieces else [],
+        compared=_add_title_and_media(title, pieces, elements) if pieces else [],
         compared_text=compared_text,
         about={**about, **links.fields(), "declared_language": language},
         hazards=links.hazards | hazards,
@@ -214,13 +214,16 @@ def _visible_pieces(tree: LexborHTMLParser) -> list[str]:
     return split_pieces(tree.body.text(separator=SEPARATOR, skip_empty=True))
 
 
-def _add_title_and_media(title: str, texts: list[str], media: list[str]) -> list[str]:
-    """Return the compared text: *title* and *texts*, and the sources *media* beside few words.
+def _add_title_and_media(title: str, texts: list[str], elements: Elements) -> list[str]:
+    """Return the compared text: *title* and *texts*, and beside few words the sources of media.
 
     The pages of a gallery have few words, and differ in their pictures.
     """
-    words = " ".join(texts).split(None, MIN_WORDS)
-    return [*filter(None, [title]), *texts, *(media if len(words) <= MIN_WORDS else ())]
+    compared = [title, *texts] if title else [*texts]
+    if len(" ".join(texts).split(None, MIN_WORDS)) <= MIN_WORDS:
+        sources = (one.get("src") or one.get("data") for one in elements.of(*MEDIA))
+        compared += filter(None, map(fold_whitespace, sources))
+    return compared
 
 
 def _find_title(elements: Elements, meta: Meta, tree: LexborHTMLParser) -> str:

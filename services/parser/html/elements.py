@@ -1,7 +1,7 @@
 """The elements of a document with links or metadata, found in one pass."""
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -89,9 +89,8 @@ class Elements:
         return self._positions.get(element.node.mem_id, "") if self._positions else ""
 
     def of(self, *tags: str) -> Iterator[Element]:
-        """Yield the elements of the first of *tags*, then those of the next."""
-        for tag in tags:
-            yield from self._by_tag.get(tag, ())
+        """Return the elements of the first of *tags*, then those of the next."""
+        return chain.from_iterable(self._by_tag.get(tag, ()) for tag in tags)
 
 
 def _find_elements(tree: LexborHTMLParser, selector: str) -> list[Element]:
