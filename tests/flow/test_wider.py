@@ -131,7 +131,7 @@ def test_depth_of_a_url_is_the_smallest_at_which_it_was_found(tmp_path: Path) ->
 
 
 def test_page_limit_and_host_budget_hold_for_released_urls(tmp_path: Path) -> None:
-    crawl = virtual_crawl(tmp_path, CHAIN, 0.0, url_budget=6, budget_growth=0.0, seed_sites=0)
+    crawl = virtual_crawl(tmp_path, CHAIN, 0.0, url_budget=3, budget_growth=0.0, seed_sites=0)
     crawl.define("http://a.test/0", max_depth=0)
     assert crawl.run()
     crawl.define(max_depth=9, pages_before=1, max_pages=2)
