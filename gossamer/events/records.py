@@ -487,6 +487,9 @@ class PageFetched(Event, frozen=True, kw_only=True, tag="page_fetched"):
     headers. See `gossamer.web.usage`."""
     wall: Wall | None = None
     """The wall that answered in place of a page. None means that the response is not a wall."""
+    intermediate: bool = False
+    """Whether another response decides the visit: to the request that was repeated without refused
+    headers, or that followed a redirect. An intermediate response is archived and not read."""
     signature: Signature = NO_SIGNATURE
     """The signature of the host's response for a page that does not exist, as in the order."""
     hazards: tuple[str, ...] = ()

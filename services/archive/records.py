@@ -86,8 +86,9 @@ class Capture:
 
 
 def is_not_modified(page: PageFetched) -> bool:
-    """Return whether *page* is a 304 to a conditional request."""
-    return page.status == 304 and bool(page.visit.conditions)
+    """Return whether *page* is a 304 to a conditional request, and not to one that was repeated
+    because the 304 had no reason."""
+    return page.status == 304 and bool(page.visit.conditions) and not page.intermediate
 
 
 def is_shared(page: PageFetched) -> bool:

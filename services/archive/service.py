@@ -47,6 +47,9 @@ from services.archive.uploading import Start, start_thread
 
 CAPTURED_PURPOSES = (Purpose.PAGE, Purpose.ROBOTS, Purpose.USAGE, Purpose.REQUISITE)
 """The purposes of visits whose captures have a row. Only those of pages are published."""
+FOLLOWED_PURPOSES = (Purpose.ROBOTS, Purpose.USAGE)
+"""The purposes of visits whose intermediate captures have a row, too: `gossamer usage` follows the
+redirects."""
 TYPICAL_CAPTURE_BYTES = 64 << 10
 """Bytes of a capture, generously, by which the last space is divided into steps."""
 
@@ -173,7 +176,8 @@ class Archive(Processor):
         count("gossamer_archived_bytes_total", segment.size - offset, crawl=page.crawl)
         if segment.size > self._settings.segment_size:
             self._full.append(self._open.pop(page.crawl))
-        if page.visit.purpose not in CAPTURED_PURPOSES:
+        purposes = FOLLOWED_PURPOSES if page.intermediate else CAPTURED_PURPOSES
+        if page.visit.purpose not in purposes:
             return []
         archived = _make_event(page, captured, self._prefix + file, offset, now)
         self._captures.record(page, archived, captured)

@@ -7,6 +7,7 @@
 """
 
 import math
+import re
 from collections.abc import Callable, Iterable
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
@@ -99,7 +100,7 @@ def is_readable_cut(kind: str) -> bool:
     return is_textual(kind) or kind in (PACKED_XML, *GZIP)
 
 
-OK = 200
+OK, PARTIAL = 200, 206
 YEAR_SECONDS = 31536000.0
 CUT_HAZARDS = {
     "length": Hazard.INFINITE_BODY,
@@ -108,6 +109,8 @@ CUT_HAZARDS = {
     "disconnect": Hazard.CUT_SHORT,
 }
 """Why a body is cut → the hazard."""
+
+_content_range = re.compile(r"bytes\s+0-(\d{1,15})/(\d{1,15}|\*)", re.IGNORECASE)
 
 
 class Tls(NamedTuple):
@@ -137,6 +140,15 @@ class Reply(Struct, frozen=True, kw_only=True):
     started_at: float = 0.0
     took: float = 0.0
     timing: Timing = NO_TIMING
+
+
+def mark_partial(reply: Reply) -> Reply:
+    """Return *reply* to a request with a range, marked as cut if it is not the whole document."""
+    if reply.status != PARTIAL or reply.truncated:
+        return reply
+    match = _content_range.fullmatch(first_value(reply.headers, "content-range").strip())
+    is_whole = match is not None and match[2] == str(int(match[1]) + 1)
+    return reply if is_whole else replace(reply, truncated="length")
 
 
 class Failure(Struct, frozen=True, kw_only=True):
@@ -292,8 +304,8 @@ WARC_WORDS = {"slow": "time"}
 """Key of `CUT_HAZARDS` → the word of WARC 1.1 (5.13), if it is another one."""
 
 
-class FollowedRedirect(NamedTuple):
-    """A redirect that was followed within a visit."""
+class Exchange(NamedTuple):
+    """A request of a visit and its response."""
 
     url: str
     reply: Reply
@@ -318,14 +330,16 @@ class VisitResult(Struct, frozen=True, kw_only=True):
     """Cookies that the host set or deleted."""
     url: str = ""
     robots_location: tuple[str, int] | None = None
-    redirects: tuple[FollowedRedirect, ...] = ()
-    """The redirects that were followed; each becomes a `PageFetched`."""
+    exchanges: tuple[Exchange, ...] = ()
+    """All requests of the visit that had a response."""
     last: Reply | Failure | None = None
     """The response to the last request of the visit, if that is not *response*."""
     shared: bool = False
     """Whether *response* is from the capture of another crawl, so that no request was made."""
     unconditional: bool = False
     """Whether *response* is to a request without conditions, also if the order has some."""
+    is_intermediate: bool = False
+    """Whether *response* is intermediate: no response of the visit is one for its URL."""
 
 
 def failed_result(failure: Failure) -> VisitResult:
@@ -348,7 +362,7 @@ def skipped_result(outcome: Outcome, reason: str, *hazards: Hazard) -> VisitResu
 
 
 def unvisited_result(reason: str, wait: float = 0.0, hop: Reply | None = None) -> VisitResult:
-    """Return the result of a visit that was not made, or was ended after the redirect *hop*.
+    """Return the result of a visit that was not made, or was ended after the response *hop*.
 
     It may be made in *wait* seconds. The request for *hop* is reported, so that the frontier delays
     the next visit to the host.
@@ -356,7 +370,7 @@ def unvisited_result(reason: str, wait: float = 0.0, hop: Reply | None = None) -
     assessment = Assessment(
         outcome=Outcome.UNVISITED, has_page=False, reason=reason, retry_after=wait
     )
-    return VisitResult(assessment=assessment, response=hop)
+    return VisitResult(assessment=assessment, response=hop, is_intermediate=True)
 
 
 def make_events(
@@ -367,8 +381,8 @@ def make_events(
     now: float,
     lease: float = 0.0,
 ) -> tuple[Event, ...]:
-    """Return the events of the visit *index*: followed redirects and the page, then the outcome,
-    with the *lease* of the visits that follow.
+    """Return the events of the visit *index*: intermediate responses and the page, then the
+    outcome, with the *lease* of the visits that follow.
 
     A robots.txt of another host adds `RobotsRequested` or `RobotsAnswered`.
     """
@@ -380,7 +394,13 @@ def make_events(
     if visit is not order.visits[index]:
         order = replace(order, visits=(*order.visits[:index], visit, *order.visits[index + 1 :]))
     emitted: list[Event] = [
-        _make_page(order, visit, *redirect, now) for redirect in result.redirects
+        replace(
+            _make_page(order, visit, *exchange, now),
+            usage_statements=result.usage_statements,
+            intermediate=True,
+        )
+        for exchange in result.exchanges
+        if exchange.reply is not result.response or result.is_intermediate
     ]
     if isinstance(result.response, Reply) and result.assessment.has_page:
         page = _make_page(order, visit, result.url or visit.url, result.response, now)
@@ -447,7 +467,7 @@ def reply_of(page: PageFetched) -> Reply:
 def page_to_keep(events: Iterable[Event]) -> PageFetched | None:
     """Return the page among the *events* of a visit if other crawls may take it: a whole document
     that was requested. None otherwise."""
-    pages = [event for event in events if isinstance(event, PageFetched)]
+    pages = [one for one in events if isinstance(one, PageFetched) and not one.intermediate]
     ended = [event for event in events if isinstance(event, VisitEnded)]
     if len(pages) != 1 or not ended or ended[0].outcome is not Outcome.PAGE:
         return None

@@ -19,7 +19,7 @@ from gossamer.web.http import Headers
 from gossamer.web.url import host_name
 from gossamer.web.usage import Category, UsagePolicy
 from gossamer.web.walls import Walls
-from services.fetcher.outcome import Accepts, Failure, Reply
+from services.fetcher.outcome import Accepts, Exchange, Failure, Reply, mark_partial
 
 T = TypeVar("T")
 
@@ -127,6 +127,8 @@ class Pace:
         """Why the order has to end."""
         self.wait = 0.0
         """Seconds after which the order may be made again; 0 if that is not known."""
+        self._exchanges: list[Exchange] = []
+        """The responses since the last call of `pop_exchanges`."""
 
     def request(self, request: Fetch) -> Conversation[Reply | Failure | None]:
         """Wait for the pause, then make *request*; return None if the order must end now.
@@ -168,9 +170,19 @@ class Pace:
             self.reason, self.wait = response.reason, response.wait
             return None
         self._pause = max(self.order.pause, self.order.pause_factor * response.took)
-        if isinstance(response, Reply) and not response.tls.fault:
+        if not isinstance(response, Reply):
+            return response
+        if not response.tls.fault:
             self._jar.take(request.url, response.headers, self.now)
+        if any(name == "Range" for name, _ in request.headers):
+            response = mark_partial(response)
+        self._exchanges.append(Exchange(request.url, response))
         return response
+
+    def pop_exchanges(self) -> tuple[Exchange, ...]:
+        """Return the responses since the last call, with the URLs of their requests."""
+        popped, self._exchanges = tuple(self._exchanges), []
+        return popped
 
     def read_capture(self, shared: SharedCapture, url: str) -> Conversation[PageFetched | None]:
         """Return the *shared* capture of *url*; None if it is missing, or if a request for the URL

@@ -6,6 +6,9 @@ servers answer 416 to any range (hazard `range_error`). A revisit sends conditio
 and some servers refuse any (hazard `conditions_refused`). The request is then repeated once without
 the headers that were refused (`REFUSALS`).
 
+Each response of a visit becomes a `PageFetched`. All but the one that decides the visit are
+`intermediate`: they are archived and not read.
+
 Visits of a robots.txt are different (RFC 9309, 2.3). Redirects within the host are followed, and
 every response yields rules. A redirect to another host ends the visit, and the frontier of the
 other host is requested to order the file. A wrong Content-Encoding is accepted if decoding yields
@@ -23,7 +26,6 @@ Visits of usage files (`tdmrep.json`, licenses) follow redirects within the host
 without any sign of their format says nothing.
 """
 
-import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -36,7 +38,6 @@ from gossamer.events.outcomes import OUTCOMES
 from gossamer.web.coding import GZIP_MAGIC, Body, decode, is_plain
 from gossamer.web.http import (
     Headers,
-    first_value,
     freshness_lifetime,
     joined_values,
     redirect_target,
@@ -51,9 +52,9 @@ from gossamer.web.validators import CONDITIONS, refuses_conditions
 from gossamer.web.walls import HTML, Wall
 from services.fetcher.outcome import (
     CUT_HAZARDS,
+    PARTIAL,
     Assessment,
     Failure,
-    FollowedRedirect,
     Reply,
     VisitResult,
     accept_any,
@@ -72,12 +73,10 @@ UNKNOWN_ROBOTS = "the order has no rules of robots.txt"
 PASSED_WALL = "redirects set a cookie and led back; the response is the one with the cookie"
 MAX_WALL_REDIRECTS = 5
 """Maximum number of redirects that are followed within a visit."""
-PARTIAL, UNSATISFIABLE = 206, 416
+UNSATISFIABLE = 416
 ROBOTS_FILE_STATUSES = frozenset({200, 203, 204, PARTIAL})
 """Statuses whose body is the robots.txt. A 204 is an empty file. HTML is a file without rules, as
 on sites that send their home page for every missing file."""
-
-_content_range = re.compile(r"bytes\s+0-(\d{1,15})/(\d{1,15}|\*)", re.IGNORECASE)
 
 
 def refusal(order: HostCheckedOut, epoch: int, now: float) -> str:
@@ -102,8 +101,7 @@ def converse(order: HostCheckedOut, limits: VisitLimits, now: float) -> Conversa
     pace = Pace(order, limits, now)
     for index, visit in enumerate(order.visits):
         result = yield from _visit(pace, visit)
-        if cookies := pace.new_cookies():
-            result = replace(result, cookies=cookies)
+        result = replace(result, cookies=pace.new_cookies(), exchanges=pace.pop_exchanges())
         ends_order = OUTCOMES[result.assessment.outcome].ends_order
         last = ends_order or index == len(order.visits) - 1
         lease = 0.0 if last else pace.shorten_lease(index + 1)
@@ -143,14 +141,19 @@ def _visit(pace: Pace, visit: Visit) -> Conversation[VisitResult]:
         return failed_result(walk.response)
     if walk.at != visit.url:
         failing = assess(walk.response, walk.at, pace.now)
-        return VisitResult(assessment=failing.without_page(), response=walk.response)
+        return VisitResult(
+            assessment=failing.without_page(),
+            response=walk.response,
+            usage_statements=limit_statements(stated),
+            is_intermediate=True,
+        )
     if wall := _find_wall(pace, visit.url, walk.response):
         return VisitResult(
             assessment=assess_wall(wall, walk.response, pace.now),
             response=walk.response,
             last=walk.last,
         )
-    response = mark_partial(walk.response) if pace.limits.ranges else walk.response
+    response = walk.response
     assessment = assess(response, visit.url, pace.now, walk.is_conditional, request.accepts)
     assessment = replace(assessment, hazards=(*walk.hazards, *assessment.hazards))
     if walk.returned and assessment.outcome is not Outcome.REDIRECT and not assessment.reason:
@@ -384,32 +387,13 @@ def add_range(request: Fetch) -> Fetch:
     return replace(request, headers=(*request.headers, ("Range", f"bytes=0-{size - 1}")))
 
 
-def mark_partial(reply: Reply) -> Reply:
-    """Return *reply* to a request with a range, marked as cut if it is not the whole document."""
-    if reply.status != PARTIAL or reply.truncated:
-        return reply
-    match = _content_range.fullmatch(first_value(reply.headers, "content-range").strip())
-    is_whole = match is not None and match[2] == str(int(match[1]) + 1)
-    return reply if is_whole else replace(reply, truncated="length")
-
-
 def visit_robots(pace: Pace, visit: Visit) -> Conversation[VisitResult]:
     """Fetch a robots.txt; return its rules or location, or `unvisited` if the order must end."""
-    redirects: list[FollowedRedirect] = []
-    result = yield from _follow_robots(pace, visit, redirects)
-    return replace(result, redirects=tuple(redirects))
-
-
-def _follow_robots(
-    pace: Pace, visit: Visit, redirects: list[FollowedRedirect]
-) -> Conversation[VisitResult]:
-    at, hops = visit.url, visit.hops
+    at, hops, redirect = visit.url, visit.hops, None
     while True:
         response = yield from pace.request(Fetch(at, accept_any, pace.limits.robots_limit))
         if response is None:
-            return unvisited_result(
-                pace.reason, pace.wait, redirects[-1].reply if redirects else None
-            )
+            return unvisited_result(pace.reason, pace.wait, redirect)
         if isinstance(response, Failure):
             return _robots_failure(pace, response, is_elsewhere=bool(visit.on_behalf_of))
         # Servers send a wall with any type in place of robots.txt.
@@ -427,8 +411,7 @@ def _follow_robots(
             return VisitResult(
                 assessment=moved, response=response, url=at, robots_location=(target, hops)
             )
-        redirects.append(FollowedRedirect(at, response))
-        at = target
+        at, redirect = target, response
 
 
 def leaves_host(url: str, target: str) -> bool:
@@ -532,25 +515,21 @@ def visit_usage_file(pace: Pace, visit: Visit) -> Conversation[VisitResult]:
 
     Redirects within the host are followed. A file that cannot be fetched says nothing.
     """
-    redirects: list[FollowedRedirect] = []
-    at = visit.url
+    at, hops, redirect = visit.url, 0, None
     while True:
         response = yield from pace.request(Fetch(at, accept_any, pace.limits.robots_limit))
         if response is None:
-            hop = redirects[-1].reply if redirects else None
-            return unvisited_result(pace.reason, pace.wait, hop)
+            return unvisited_result(pace.reason, pace.wait, redirect)
         if isinstance(response, Failure):
             file = _silent_file(pace, visit, response.reason)
-            return replace(failed_result(response), usage_file=file, redirects=tuple(redirects))
+            return replace(failed_result(response), usage_file=file)
         assessment = assess(response, at, pace.now)
         if wall := _find_wall(pace, at, response):
             assessment = replace(assessment, wall=wall)
         target = redirect_target(response.status, response.headers, at)
-        if not target or len(redirects) == REDIRECTS or _leaves_order(pace, target):
-            result = _read_usage_file(pace, visit, response, assessment, at)
-            return replace(result, redirects=tuple(redirects))
-        redirects.append(FollowedRedirect(at, response))
-        at = target
+        if not target or hops == REDIRECTS or _leaves_order(pace, target):
+            return _read_usage_file(pace, visit, response, assessment, at)
+        at, hops, redirect = target, hops + 1, response
 
 
 def _leaves_order(pace: Pace, target: str) -> bool:

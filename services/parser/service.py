@@ -30,6 +30,8 @@ logger = structlog.get_logger()
 
 def is_read(page: PageFetched) -> bool:
     """Return whether the parser reads *page*: of requisites, only styles and redirects."""
+    if page.intermediate:
+        return False
     if page.visit.purpose is not Purpose.REQUISITE:
         return page.visit.purpose.is_read
     if page.status in REDIRECTS:

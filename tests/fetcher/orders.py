@@ -88,8 +88,14 @@ class Emitted:
         return [e for call in self.calls for e in call if isinstance(e, VisitEnded)]
 
     @property
-    def pages(self) -> list[PageFetched]:
+    def captures(self) -> list[PageFetched]:
+        """All responses."""
         return [e for call in self.calls for e in call if isinstance(e, PageFetched)]
+
+    @property
+    def pages(self) -> list[PageFetched]:
+        """The responses that decide their visits."""
+        return [page for page in self.captures if not page.intermediate]
 
     @property
     def outcomes(self) -> list[str]:

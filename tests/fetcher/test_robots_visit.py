@@ -152,7 +152,7 @@ async def test_five_redirects_are_followed_with_the_pause_of_the_host() -> None:
         left = [request.answered_at for request in server.requests]
         gaps = [after - before for before, after in zip(left, came[1:], strict=False)]
         assert min(gaps) >= 0.05
-        kept = [(one.visit.url, one.status, one.body) for one in emitted.pages]
+        kept = [(one.visit.url, one.status, one.body) for one in emitted.captures]
         moved = ["/robots.txt", "/h1", "/h2", "/h3", "/h4"]
         assert kept == [
             (server.root + path, 302 if path == "/robots.txt" else 301, b"") for path in moved

@@ -78,7 +78,7 @@ async def test_redirect_within_the_host_is_followed() -> None:
         emitted = await visit(server)
         file = emitted.one.usage_file
     assert file and file.url == f"{server.root}{PATH}" and len(file.statements) == 1
-    assert [kept.visit.url for kept in emitted.pages] == [
+    assert [kept.visit.url for kept in emitted.captures] == [
         f"{server.root}{PATH}",
         f"{server.root}/moved.json",
     ]

@@ -3,12 +3,14 @@
 from collections import Counter
 from pathlib import Path
 
-from gossamer.events import ErasureRequested
-from gossamer.events.topics import PAGES
-from gossamer.log.codec import encode
+from gossamer.events import DEFAULT_CRAWL, ErasureRequested
+from gossamer.events.topics import PAGES, PAGES_ARCHIVED
+from gossamer.log.codec import decode, encode, split_key
 from gossamer.web.url import HostKey, Site, host_name
+from services.archive.rows import CaptureRow
 from services.fetcher.outcome import Failure, Reply
 from services.frontier.tables.sites import SiteRow
+from tests.archive.harness import responses
 from tests.flow.virtual import VirtualCrawl
 
 SEEDS = ("http://a.me.test/", "http://b.me.test/", "http://you.test/", "https://a.me.test/")
@@ -85,6 +87,14 @@ def test_shop_behind_a_cookie_wall_is_crawled(tmp_path: Path) -> None:
         ("http://shop.test/", (("Cookie", "passed=1"),)),
     ]
     assert {url for url, _ in sent[3:]} >= {f"http://shop.test/{n}" for n in range(12)}
+    assert sum(url == "http://shop.test/?set=1" for url, _ in sent) == 1, "it is no page"
+    # The archive has all responses, and only the last one is a version of the page.
+    first = [url for url in responses(tmp_path) if not url.endswith("/robots.txt")][:3]
+    assert first == [url for url, _ in sent[:3]]
+    key = DEFAULT_CRAWL, "http://shop.test/"
+    assert [row.status for row in crawl._store().table(CaptureRow).scan(key)] == [200]
+    tail = crawl.log.tail([PAGES_ARCHIVED.name]).poll(0)
+    assert [decode(one).status for one in tail if split_key(one.key) == key] == [200]  # type: ignore[attr-defined]
 
 
 def test_erased_host_leaves_no_cookies(tmp_path: Path) -> None:

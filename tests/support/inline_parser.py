@@ -9,6 +9,7 @@ from gossamer.runtime.processor import Processor
 from services.parser.options import Options
 from services.parser.page import parse
 from services.parser.result import classify, find_coding_fault, report_unreadable
+from services.parser.service import is_read
 
 
 class InlineParser(Processor):
@@ -21,8 +22,8 @@ class InlineParser(Processor):
         self._options = options
 
     def handle(self, event: Event, now: float) -> Iterator[PageParsed]:
-        """Yield the contents of a fetched page; ignore visits of other purposes."""
-        if isinstance(event, PageFetched) and event.visit.purpose.is_read:
+        """Yield the contents of a fetched page; ignore responses that it does not read."""
+        if isinstance(event, PageFetched) and is_read(event):
             if reason := find_coding_fault(event):
                 count_hazards(self.name, [Hazard.PARSER_FAULT])
                 yield report_unreadable(event, reason, now)
