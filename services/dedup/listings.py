@@ -114,6 +114,11 @@ class Listings:
         listings = (page for page in pages if page.kind is PageKind.LISTING)
         return [(ListingRow, (page.crawl, page.visit.url), "") for page in listings]
 
+    def is_known(self, page: PageParsed) -> bool:
+        """Return whether an earlier visit to the URL of *page* has read a listing."""
+        row = self._rows.get((page.crawl, page.visit.url))
+        return row is not None and row.at is not None
+
     def read(
         self, page: PageParsed, crawl: CrawlDefined | None, blocklist: Blocklist
     ) -> ListingVersion:

@@ -61,7 +61,7 @@ from services.dedup.scores import PageScore, ScoredPage, Scores
 NAME = "dedup"
 NO_DOCUMENT = ("", Gone.NOINDEX, Gone.LISTING, Gone.IRRELEVANT, Gone.USAGE, Gone.SOFT_404)
 """Values of `DocumentRow.gone` that a 304 does not contradict."""
-IS_BACK = "its document was deleted: the next visit is unconditional, to publish it again"
+NOTHING_TO_CONFIRM = "a 304, but there is no document: it is visited again soon without conditions"
 UNPUBLISHED = "the page asks not to be indexed{}: it is not published"
 LISTING_VERDICTS: dict[float | None, Verdict] = {
     None: Verdict.FIRST,
@@ -342,8 +342,10 @@ class Pages:
         page = evaluated.page
         row = self._documents.confirm(page)
         fields: dict[str, Any] = {"digest": row.digest if row else ""}
-        if row and row.gone not in NO_DOCUMENT:
-            fields = {"reason": IS_BACK, "validators": NO_VALIDATORS}
+        is_confirmed = row.gone in NO_DOCUMENT if row else self._listings.is_known(page)
+        if not is_confirmed:
+            # The document was deleted or has expired. The frontier plans the other visit.
+            fields = {"reason": NOTHING_TO_CONFIRM, "validators": NO_VALIDATORS}
         yield _verdict_on(page, Verdict.UNCHANGED, now, change=0.0, **fields)
 
     def _redirect(self, gone: Gone, evaluated: EvaluatedPage, now: float) -> Output:

@@ -191,7 +191,7 @@ def test_304_for_a_deleted_document_drops_its_validators() -> None:
     found = verdict_on(one, not_modified(3.0))
     assert (found.verdict, found.digest) == (Verdict.UNCHANGED, "")
     assert found.validators == NO_VALIDATORS
-    assert "the next visit is unconditional" in found.reason
+    assert "visited again soon without conditions" in found.reason
     assert row_of(one).gone
 
 

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 import pytest
 from fastwarc.warc import WarcRecordType
+from msgspec.structs import replace
 
 from gossamer.events import (
     DEFAULT_CRAWL,
@@ -15,10 +16,12 @@ from gossamer.events import (
     Page,
     PageArchived,
     PageDeduplicated,
+    RefetchRequested,
     Verdict,
     Visit,
     VisitEnded,
 )
+from gossamer.events.public import Gone
 from gossamer.events.topics import PAGES, PAGES_ARCHIVED, PAGES_DEDUPLICATED, VISITS_ENDED
 from gossamer.log.codec import encode
 from gossamer.runtime.processor import Output, Processor
@@ -29,6 +32,7 @@ from gossamer.web.validators import Validators
 from services.archive.rows import CaptureRow
 from services.dedup.rows import DocumentRow
 from services.fetcher.outcome import Failure, Reply
+from services.frontier.tables.hosts import HostRow
 from tests.archive.harness import assert_readable, files, records
 from tests.flow.virtual import START, VirtualCrawl
 
@@ -47,6 +51,14 @@ def web(url: str, now: float) -> tuple[float, Reply | Failure]:
         ("Cache-Control", "max-age=7200"),
     )
     body = f"<title>Version {version}</title><p>The text of version {version}.".encode()
+    return 0.1, Reply(status=200, headers=headers, body=body, started_at=now, took=0.1)
+
+
+def feed(url: str, now: float) -> tuple[float, Reply | Failure]:
+    if url != URL:
+        return web(url, now)
+    headers = (("Content-Type", "application/rss+xml"), ("ETag", '"feed"'))
+    body = b"<rss><channel><title>News</title></channel></rss>"
     return 0.1, Reply(status=200, headers=headers, body=body, started_at=now, took=0.1)
 
 
@@ -148,3 +160,49 @@ def test_changed_page_is_sent_and_published_whole(crawl: OrderedCrawl) -> None:
     ]
     assert len(set(found)) == 2, "each refers to its own version"
     assert found[-1] == newest.record_id
+
+
+@pytest.mark.parametrize("gone", [None, Gone.REMOVED])
+@pytest.mark.parametrize("revisit", ["none", "fixed:30d"])
+def test_304_without_a_document_is_requested_again_without_conditions(
+    tmp_path: Path, revisit: str, gone: Gone | None
+) -> None:
+    """The document has expired or was deleted, but the frontier still has its validators."""
+    crawl = OrderedCrawl(tmp_path / "warc", web)
+    crawl.define(URL, revisit=revisit)
+    crawl.run(until=START + 3600.0)
+    store = crawl._store()
+    rows, key = store.table(DocumentRow), (DEFAULT_CRAWL, URL)
+    if gone:
+        rows.put(replace(rows.get(key), gone=gone))
+    else:
+        rows.drop(key)
+    store.flush()
+    crawl.start()
+    wanted = RefetchRequested(
+        at=crawl.now, site=Site("a.test"), host=HostKey("http://a.test"), urls=(URL,)
+    )
+    crawl.log.append([encode(wanted)])
+    crawl.run(until=START + 2 * 3600.0)
+
+    visits = [one for one in crawl.all(VisitEnded) if one.visit.url == URL]
+    assert [one.outcome for one in visits] == [Outcome.NOT_MODIFIED, Outcome.PAGE]
+    assert not visits[-1].visit.conditions
+    assert [one.title for one in crawl.all(Page)] == ["Version 1"]
+    [host] = store.table(HostRow).everything()
+    assert (host.politeness.failures, host.backoff_reason) == ({}, None)
+    first, again = crawl.all(PageDeduplicated)
+    assert "without conditions" in first.reason
+    assert (again.verdict, again.validators) == (Verdict.FIRST, Validators('W/"v1"'))
+    crawl.run(until=START + 10 * 86400.0)
+    assert [url for _, _, url in crawl.requests].count(URL) == 3, "it is asked once more, not ever"
+
+
+def test_304_to_a_listing_confirms_it(tmp_path: Path) -> None:
+    """A listing has no document."""
+    crawl = OrderedCrawl(tmp_path / "warc", feed)
+    crawl.define(URL)
+    assert crawl.run()
+    crawl.visit_again(START + 86400.0)
+    assert crawl.newest(VisitEnded).outcome is Outcome.NOT_MODIFIED
+    assert crawl.newest(PageDeduplicated).validators == Validators('"feed"')

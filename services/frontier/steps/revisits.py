@@ -17,6 +17,7 @@ from gossamer.events import (
     ChangeHint,
     ChangesHinted,
     CrawlDefined,
+    Outcome,
     PageDeduplicated,
     RobotsAnswered,
     Verdict,
@@ -36,6 +37,7 @@ from services.frontier.choice.pacing import BudgetAllocation
 from services.frontier.partition.partition import Partition
 from services.frontier.partition.partitions import Partitions
 from services.frontier.partition.plans import MAX_MOVED_BUCKETS
+from services.frontier.partition.politeness import retry_wait
 from services.frontier.partition.share import CrawlShare
 from services.frontier.revisit import (
     Basis,
@@ -127,12 +129,25 @@ class Revisits:
     def retry(self, partition: Partition, event: VisitEnded, at: float) -> None:
         """Plan another attempt at *at* for a visit that failed."""
         visit, attempt = event.visit, event.visit.attempt + 1
+        self._plan_attempt(
+            partition, event, visit, attempt, f"attempt {attempt + 1} after {event.outcome}", at
+        )
+
+    def _plan_attempt(
+        self,
+        partition: Partition,
+        event: VisitEnded | PageDeduplicated,
+        visit: Visit,
+        attempt: int,
+        reason: str,
+        at: float,
+    ) -> None:
         row = PlanRow(
             crawl=event.crawl,
             host=event.host,
             url=visit.url,
             at=at,
-            reason=f"attempt {attempt + 1} after {event.outcome}",
+            reason=reason,
             policy=self._policy_of(event.crawl).name,
             origin=Origin.of(visit, visit.via),
             attempt=attempt,
@@ -205,6 +220,12 @@ class Revisits:
         if is_late(event) and self._has_begun(event):
             return
         at, visit, validators = event.fetched_at or event.at, event.visit, event.validators
+        if event.status == NOT_MODIFIED and validators == NO_VALIDATORS:
+            # The 304 confirmed no document, which says nothing about the page or its host.
+            again = replace(visit, earlier=visit.earlier + 1, validators=NO_VALIDATORS)
+            at = event.at + retry_wait(1, Outcome.NOT_MODIFIED)
+            self._plan_attempt(partition, event, again, 1, event.reason, at)
+            return
         states = _states(share, event.site, visit.statistics)
         if event.verdict is Verdict.UNREADABLE:
             decision = self._policy(share).record_absence(states, visit.url, at, Absence.REFUSED)
