@@ -80,6 +80,10 @@ class KafkaSettings(Access):
     """Session timeout of consumer groups. The partitions of a member that sends no heartbeat for
     this long are assigned to other members. A process that returns under its name before then gets
     its own partitions back: long enough for a pod with its image and volume."""
+    rack: Annotated[str, unit("name of a zone")] = ""
+    """The zone of this process, as `broker.rack` names it for the brokers there. Consumers read
+    from a replica in their zone, if the brokers allow that (`replica.selector.class`): traffic
+    between zones costs money."""
     partitions: Annotated[Positive | None, unit("partitions")] = None
     """Number of partitions of each topic that is keyed by site, for `gossamer topics apply`. If it
     is not set, `schemas/topics` states the number. It must divide 96. `gossamer topics resize`
