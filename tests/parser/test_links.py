@@ -53,6 +53,43 @@ def test_kind_text_and_relations_of_link(markup: str, link: Link) -> None:
     assert parse_response(markup).links == (link,)
 
 
+PLACEHOLDER = "data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=="
+LAZY_FRAMES = {
+    # Markup of lazy frames: in reports about lazyload scripts, and in the scripts themselves.
+    "aFarkas/lazysizes#942": ("class=lazyload data-src=/x loading=lazy", "/x"),
+    "aFarkas/lazysizes#705": ("data-src='\n/x?rel=0' src='' class=lazyload", "/x?rel=0"),
+    "aFarkas/lazysizes#994": (f"class=lazyload src={PLACEHOLDER} data-src=/x", "/x"),
+    "verlok/vanilla-lazyload#19": ("data-original=iframes/i01.html", "/dir/iframes/i01.html"),
+    "WP Rocket": ("src=about:blank data-lazy-src=/x", "/x"),
+    "wp-media/wp-rocket#1184": ("src=/x data-lazy-src=/x", "/x"),
+    "litespeedtech/lscache_wp#595": ("data-litespeed-src=/x src='about:blank'", "/x"),
+    "Codeinwp/optimole-wp#257": ("src=About:Blank data-opt-src=/x", "/x"),
+    "kiprotect/klaro#30": ("type=opt-in data-src=/x data-name=maps", "/x"),
+    "Cookiebot": ("data-cookieconsent=marketing data-cookieblock-src=//www.example.org/x", "/x"),
+    "Complianz": ("data-src-cmplz=/x src=about:blank", "/x"),
+    "consentmanager": ("src=about:blank class=cmplazyload data-cmp-src=/x", "/x"),
+    # A source of its own is the document, whatever else the element has.
+    "source and lazy source": ("src=/x data-src=/y", "/x"),
+    "two lazy sources": ("data-lazy-src=/y data-src=/x", "/x"),
+    # Values that are not written as a URL.
+    "dkern/jquery.lazy#163": ("data-loader=youtube data-src=1AYGnw6MwFM", None),
+    "template": ("data-src='/embed/{{ id }}'", None),
+    "word and URL": ("data-src=map data-lazy-src=/x", "/x"),
+    "only a placeholder": ("src=about:blank", None),
+    "thumbnail": ("data-thumbnail-url=/x.jpg", None),
+}
+
+
+@pytest.mark.parametrize("tag", ["iframe", "frame"])
+@pytest.mark.parametrize(("attributes", "path"), LAZY_FRAMES.values(), ids=LAZY_FRAMES)
+def test_lazy_frame_is_link_to_its_document(tag: str, attributes: str, path: str | None) -> None:
+    element = f"<{tag} {attributes}>"
+    parsed = parse_response(f"<frameset>{element}" if tag == "frame" else f"{element}</iframe>")
+    expected = (Link(f"{ROOT}{path}", kind="frame"),) if path else ()
+    assert parsed.links == expected
+    assert not path or not parsed.hazards
+
+
 def test_checkpoint_of_link() -> None:
     parsed = parse_response(
         "<header><nav><a href=/menu>A</a></nav><a href=/logo>A</a></header><a href=/nowhere>A</a>"

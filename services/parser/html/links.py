@@ -22,7 +22,12 @@ from gossamer.web.http import parse_refresh
 from gossamer.web.url import site_of
 from services.parser.html.elements import Element, Elements
 from services.parser.html.hidden import INVISIBLE_ELEMENTS
-from services.parser.html.requisites import embedded_document, find_media, find_requisites
+from services.parser.html.requisites import (
+    embedded_document,
+    find_media,
+    find_requisites,
+    is_written_url,
+)
 from services.parser.links import LinkCollector, Resolver, link_kind
 from services.parser.options import Options
 from services.parser.parts import Part, read_part
@@ -39,17 +44,32 @@ MAX_SCRIPT_CHARACTERS = 300_000
 EVENT_HANDLERS = frozenset(("onclick", "onchange", "onsubmit", "onmousedown"))
 BLANK_OR_J = frozenset(" \t\n\f\rjJ")
 """First characters of an href that may be a javascript: URL."""
+FRAME_SOURCES = (
+    "data-src",
+    "data-lazy-src",
+    "data-litespeed-src",
+    "data-opt-src",
+    "data-original",
+    "data-cookieblock-src",
+    "data-src-cmplz",
+    "data-cmp-src",
+)
+"""Attributes from which scripts take the `src` of a frame, when it is about to be seen or when the
+reader has consented."""
 
+_placeholder = re.compile(r"\s*(?:$|about:blank|data:)", re.IGNORECASE)
 _page_extensions = "html?|xhtml|shtml|php\\d?|aspx?|jspx?|jsf|cfm|cgi|do|pl|pdf"
+_page_name = rf"[\w%~-][\w%~./-]*\.(?:{_page_extensions})"
 _literal = re.compile(
     r"""["'`](?<![+]["'`])(?<![+]\s["'`])([\w/%~.:@,;&=?\#-]{2,500})["'`](?!\s?[+])""", re.ASCII
 )
 _url = re.compile(
     rf"""(?:https?:)?//[\w.-]+\.\w[\w.:-]*(?:/.*)?
     | (?:\.\.?)?/[\w%~].*
-    | [\w%~-][\w%~./-]*\.(?:{_page_extensions})(?:[?\#].*)?""",
+    | {_page_name}(?:[?\#].*)?""",
     re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
+_page_file = re.compile(_page_name, re.IGNORECASE | re.ASCII)
 _not_a_page = re.compile(
     r"\.(?:m?js|jsx|tsx?|css|json|map|xml|png|jpe?g|gif|svg|webp|avif|ico|bmp|woff2?|ttf|eot|otf|mp[34]"
     r"|webm|og[gv]|wav|zip|gz|wasm|txt|swf)(?:[?#]|$)|[=&?]$|%(?![0-9a-f]{2})",
@@ -187,7 +207,7 @@ def find_target(element: Element) -> Target | None:
             )
             return Target(element.get("href"), kind_or_none) if kind_or_none else None
         case "iframe" | "frame":
-            target, kind = element.get("src"), LinkKind.FRAME
+            target, kind = _framed_document(element), LinkKind.FRAME
         case "object" | "embed":
             target, kind = embedded_document(element), LinkKind.EMBED
         case "meta" if element.get("http-equiv").lower() == "refresh":
@@ -196,6 +216,19 @@ def find_target(element: Element) -> Target | None:
             return None
     # A bare fragment links to a place in the same document.
     return Target(target, kind) if target.strip() and not target.startswith("#") else None
+
+
+def _framed_document(element: Element) -> str:
+    """Return the `src` of a frame; the first lazy source that is written as a URL instead if the
+    `src` is missing or a placeholder."""
+    source = element.get("src")
+    if not _placeholder.match(source):
+        return source
+    return next(filter(_is_written_document, map(element.get, FRAME_SOURCES)), source)
+
+
+def _is_written_document(value: str) -> bool:
+    return is_written_url(value) or _page_file.fullmatch(value.strip()) is not None
 
 
 def link_text(element: Element) -> str:
