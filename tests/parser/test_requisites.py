@@ -92,7 +92,7 @@ PIXEL = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAA
     ("html", "expected"),
     [
         # Lazy loaders: lazysizes, vanilla-lazyload, WP Rocket, Lazy Load by Automattic, jQuery
-        # Lazy, Echo, PageSpeed, Mirage by Cloudflare, Flickity, UIkit, lozad, reveal.js.
+        # Lazy, Echo, PageSpeed, Mirage by Cloudflare, Flickity, Optimole, UIkit, lozad, reveal.js.
         (f"<img class=lazyload src='{PIXEL}' data-src=/a.png>", ["a.png"]),
         ("<img src=/p.gif data-src=a.png data-srcset='s.png 640w, l.png 2000w'>",
          ["p.gif", "dir/a.png", "dir/l.png"]),
@@ -103,8 +103,8 @@ PIXEL = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAA
         ("<img src=/grey.gif data-original=img/bmw_m1_hood.jpg data-original-set='/h.jpg 3x'>",
          ["grey.gif", "dir/img/bmw_m1_hood.jpg"]),
         ("<img data-lazy=//www.example.org/1><img data-echo=/2><img data-cfsrc=/3>"
-         "<img data-pagespeed-lazy-src=/4><img data-flickity-lazyload=/5><img data-full-src=/6>",
-         ["1", "2", "3", "4", "5", "6"]),
+         "<img data-pagespeed-lazy-src=/4><img data-flickity-lazyload=/5><img data-full-src=/6>"
+         "<img data-opt-src=/7>", ["1", "2", "3", "4", "5", "6", "7"]),
         ("<picture><source data-srcset='/d.webp 1x'><img data-src=/a.png></picture>",
          ["a.png", "d.webp"]),
         ("<picture><source data-src=/d.webp><img src=/a.png></picture>", ["a.png", "d.webp"]),

@@ -49,6 +49,7 @@ LAZY_SOURCES = (
     "data-hi-res-src",
     "data-image-src",
     "data-ll-src",
+    "data-opt-src",
     "data-echo",
     "data-cfsrc",
     "data-pagespeed-lazy-src",
