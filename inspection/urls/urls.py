@@ -522,10 +522,10 @@ def _requisite_answer(facts: UrlFacts, row: RequisiteRow, now: float) -> tuple[U
     if row.outcome == Outcome.REDIRECT:
         answer = f"Redirected {at} ({row.status}) to {row.redirects_to}, {kind}."
         return UrlState.REDIRECTED, answer
-    return (
-        UrlState.FAILED,
-        f"Failed {at}, {kind}: {outcome_text(row.outcome, row.status, row.reason)}.",
-    )
+    # A requisite may have any type. So an unwanted one is too large.
+    setting = ", fetcher.requisite_limit" if row.outcome == Outcome.UNWANTED_TYPE else ""
+    text = outcome_text(row.outcome, row.status, f"{row.reason}{setting}")
+    return UrlState.FAILED, f"Failed {at}, {kind}: {text}."
 
 
 def _queued_answer(facts: UrlFacts, queued: Queued, now: float) -> str:

@@ -273,7 +273,7 @@ def test_why_says_what_a_requisite_is_and_which_page_needed_it(tmp_path: Path) -
 
 
 IMAGES = """<p>This is home.<img src=/a.png srcset='/s.png 640w, /l.png 2000w'>
-<video src=/v.mp4></video><img src=/huge.png><img src=http://cdn.test/b.png>"""
+<video src=/v.mp4></video><video src=/huge.mp4></video><img src=/huge.png><img src=http://cdn.test/b.png>"""
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,8 @@ IMAGES = """<p>This is home.<img src=/a.png srcset='/s.png 640w, /l.png 2000w'>
         ({"requisites": "same-site"}, f"{CDN}/b.png", "archive.requisites is same-site"),
         ({"requisites": "all"}, "/v.mp4", "files of pages are not fetched: archive.media is off"),
         ({"requisites": "all"}, "/s.png", "archive.srcset"),
-        ({"requisites": "all"}, "/huge.png", "binary and larger than the size limit"),
+        ({"requisites": "all"}, "/huge.png", "size limit, fetcher.requisite_limit"),
+        ({"requisites": "all", "media": True}, "/huge.mp4", "size limit, fetcher.requisite_limit"),
         ({"requisites": "all", "media": True}, "/w.mp4", "with archive.media if an archived page"),
     ],
 )
@@ -297,7 +298,8 @@ def test_why_says_in_words_why_a_requisite_is_not_fetched(
 
     def web(url: str, now: float) -> tuple[float, Reply | Failure]:
         if "huge" in url:
-            headers = (("Content-Type", "image/png"),)
+            kind = "video/mp4" if url.endswith("mp4") else "image/png"
+            headers = (("Content-Type", kind),)
             cut = Reply(status=200, headers=headers, truncated="length", started_at=now, took=0.1)
             return 0.1, cut
         return site(url, now)
