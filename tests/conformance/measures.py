@@ -337,42 +337,71 @@ def count_found(pairs: list[TextPair], limit: int) -> Precision:
 
 
 class MainText(NamedTuple):
-    """The main text of an article."""
+    """The main text of a page."""
 
+    kind: str
+    """The kind of the page, such as `forum`."""
     parsed: PageParsed
     f1: float
+    recall: float
 
 
 class MainTexts(list[MainText]):
-    """The main texts of all articles."""
+    """The main texts of all pages."""
 
     @property
     def mean_f1(self) -> float:
-        """Return the mean F1 over all articles; it is 0 for an article without a text."""
+        """Return the mean F1 over all pages; it is 0 for a page without a text."""
         return sum(one.f1 for one in self) / len(self)
 
     @property
+    def mean_recall(self) -> float:
+        """Return the mean recall over all pages; it is 0 for a page without a text."""
+        return sum(one.recall for one in self) / len(self)
+
+    @property
     def without_text(self) -> int:
-        """Return the number of articles without a main text."""
+        """Return the number of pages without a main text."""
         return sum(not one.parsed.text for one in self)
+
+    def by_kind(self) -> dict[str, "MainTexts"]:
+        """Return the main texts of each kind of page, in alphabetical order."""
+        kinds = sorted({one.kind for one in self})
+        return {kind: MainTexts(one for one in self if one.kind == kind) for kind in kinds}
 
 
 def measure_main_texts(folder: Path) -> MainTexts:
     """Read article pages, and compare their main texts with the true ones."""
     truth = json.loads(gzip.decompress((folder / "pages-ground-truth.json.gz").read_bytes()))
-    headers = ("Content-Type", "text/html"), ("Content-Encoding", "gzip")
+    files = sorted((folder / "pages").glob("*.html.gz"))
+    true_texts = (truth[file.name.removesuffix(".html.gz")]["articleBody"] for file in files)
+    return MainTexts(
+        _read_main_text("article", file, true) for file, true in zip(files, true_texts, strict=True)
+    )
+
+
+def measure_page_kinds(folder: Path) -> MainTexts:
+    """Read pages of other kinds, and compare their main texts with the true ones."""
     found = MainTexts()
-    for file in sorted((folder / "pages").glob("*.html.gz")):
-        parsed = parse(page_response(file.read_bytes(), *headers, url=URL), OPTIONS, NOW)
-        true = truth[file.name.removesuffix(".html.gz")]["articleBody"]
-        found.append(MainText(parsed, f1_of(parsed.text or "", true)))
+    for file in sorted((folder / "page-kinds").glob("*.json")):
+        truth = json.loads(file.read_bytes())
+        kind, true = truth["_internal"]["page_type"]["primary"], truth["ground_truth"]
+        page = file.with_suffix(".html.gz")
+        found.append(_read_main_text(kind, page, true["main_content"]))
     return found
 
 
-def f1_of(found: str, true: str) -> float:
-    """Return the harmonic mean of precision and recall of the words of *found*."""
-    both = (_words(found) & _words(true)).total()
-    return 2 * both / (_words(found).total() + _words(true).total())
+def _read_main_text(kind: str, page: Path, true: str) -> MainText:
+    headers = ("Content-Type", "text/html"), ("Content-Encoding", "gzip")
+    parsed = parse(page_response(page.read_bytes(), *headers, url=URL), OPTIONS, NOW)
+    return MainText(kind, parsed, *f1_and_recall(parsed.text or "", true))
+
+
+def f1_and_recall(found: str, true: str) -> tuple[float, float]:
+    """Return the harmonic mean of precision and recall of the words of *found*, and recall."""
+    found_words, true_words = _words(found), _words(true)
+    both = (found_words & true_words).total()
+    return 2 * both / (found_words.total() + true_words.total()), both / true_words.total()
 
 
 def _words(text: str) -> Counter[str]:

@@ -60,6 +60,17 @@ def test_main_texts_of_real_pages_have_the_required_f1(suite_folder: SuiteFolder
     assert result.mean_f1 > 0.95
 
 
+@pytest.mark.slow
+def test_main_texts_of_other_pages_have_the_published_f1(suite_folder: SuiteFolder) -> None:
+    result = published_result("page_kinds", suite_folder)
+    assert isinstance(result, MainTexts)
+    assert len(result) == 249
+    for one in result:
+        check_invariants(one.parsed)
+    assert result.without_text <= 3
+    assert result.mean_f1 > 0.75
+
+
 def test_page_has_a_row_and_a_section_for_each_measure() -> None:
     page = FILE.read_text(encoding="utf-8")
     for name in MEASURES:
