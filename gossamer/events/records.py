@@ -260,6 +260,11 @@ class Visit(Struct, frozen=True, gc=False):
         return conditions(self.validators) if self.conditional else ()
 
     @property
+    def redirected_from(self) -> str:
+        """The URL that redirected to this one; "" if a link or a seed led to it."""
+        return self.via.partition("@")[2] if self.hops else ""
+
+    @property
     def max_requests(self) -> int:
         """The largest number of requests, each of which has a pause.
 

@@ -27,7 +27,9 @@ without any sign of their format says nothing.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
+from urllib.parse import parse_qsl
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -44,7 +46,7 @@ from gossamer.web.http import (
 )
 from gossamer.web.robots import REDIRECTS, RobotsRules, parse_robots
 from gossamer.web.sniffing import whole_type
-from gossamer.web.url import host_key, host_name
+from gossamer.web.url import BadUrl, canonicalize, host_key, host_name
 from gossamer.web.usage import Action, Statement, judge, limit_statements, read_headers
 from gossamer.web.usage.files import ReadFile, UsageFile, statements_about
 from gossamer.web.usage.reading import read_usage_file
@@ -133,7 +135,7 @@ def _visit(pace: Pace, visit: Visit) -> Conversation[VisitResult]:
     if visit.shared and (taken := (yield from _take_shared(pace, visit, visit.shared, stated))):
         return taken
     request = _make_request(pace.limits, visit)
-    walk = yield from _pass_wall(pace, request)
+    walk = yield from _pass_wall(pace, request, visit.redirected_from)
     if walk.response is None:
         hop = walk.last if isinstance(walk.last, Reply) else None
         return unvisited_result(pace.reason, pace.wait, hop)
@@ -230,11 +232,13 @@ class _WallResult(Struct, frozen=True):
     """Whether redirects led back to the visit's URL with another cookie."""
 
 
-def _pass_wall(pace: Pace, request: Fetch) -> Conversation[_WallResult]:
+def _pass_wall(pace: Pace, request: Fetch, origin: str) -> Conversation[_WallResult]:
     """Make *request*; follow redirects that set a cookie and lead back to its URL.
 
     A cookie wall answers a request without its cookie by such redirects. Other redirects are not
-    followed: the redirect is then the response.
+    followed: the redirect is then the response. So is a redirect to *origin*, which redirected to
+    the URL: the frontier orders that URL again if the cookies have changed. Another URL that
+    redirects in a loop is requested once.
     """
     sent = pace.cookie(request.url)
     exchange = yield from _request_document(pace, request)
@@ -242,14 +246,16 @@ def _pass_wall(pace: Pace, request: Fetch) -> Conversation[_WallResult]:
     walk = _WallResult(
         response, at, exchange.hazards, exchange.is_conditional, last=exchange.refusal
     )
+    passed = {origin}
     for _ in range(MAX_WALL_REDIRECTS):
         if not isinstance(response, Reply):
             break
         target = _within_wall(pace, request.url, at, response, sent)
-        if not target:
+        if not target or target in passed:
             break
         redirect = response
         if target != request.url:
+            passed.add(target)
             response = yield from pace.request(Fetch(target, accept_any, pace.limits.robots_limit))
             if response is None:
                 break
@@ -286,12 +292,26 @@ def _within_wall(pace: Pace, url: str, at: str, response: Reply, sent: Headers) 
     has_new_cookie = pace.cookie(url) != sent
     if target == url:
         return url if has_new_cookie else ""
-    marks_url = target.startswith(url + ("&" if "?" in url else "?"))
-    if at == url and not (pace.tries_cookie_walls and (has_new_cookie or marks_url)):
+    is_about_url = _marks(target, url) or _names(target, url)
+    if at == url and not (pace.tries_cookie_walls and (has_new_cookie or is_about_url)):
         return ""
     robots = pace.order.robots
     allowed = robots is not None and robots.allows(target)
     return target if allowed and not pace.limits.blocklist.of_url(target) else ""
+
+
+def _marks(target: str, url: str) -> bool:
+    """Return whether *target* is *url* with another parameter."""
+    return target.startswith(url + ("&" if "?" in url else "?"))
+
+
+def _names(target: str, url: str) -> bool:
+    """Return whether a parameter of *target* is *url*, so that it may lead back."""
+    for _, value in parse_qsl(target.partition("?")[2]):
+        with suppress(BadUrl):
+            if canonicalize(value, url) == url:
+                return True
+    return False
 
 
 def _is_failing(response: Reply | Failure, url: str, now: float) -> bool:

@@ -1,7 +1,10 @@
 """Cookies travel with orders and return with outcomes, and stay within their site."""
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from gossamer.events import DEFAULT_CRAWL, ErasureRequested
 from gossamer.events.topics import PAGES, PAGES_ARCHIVED
@@ -14,6 +17,7 @@ from tests.archive.harness import responses
 from tests.flow.virtual import VirtualCrawl
 
 SEEDS = ("http://a.me.test/", "http://b.me.test/", "http://you.test/", "https://a.me.test/")
+SHOP = "http://shop.test"
 LINKS = b"".join(b"<a href=/%d></a>" % n for n in range(12))
 
 
@@ -95,6 +99,56 @@ def test_shop_behind_a_cookie_wall_is_crawled(tmp_path: Path) -> None:
     assert [row.status for row in crawl._store().table(CaptureRow).scan(key)] == [200]
     tail = crawl.log.tail([PAGES_ARCHIVED.name]).poll(0)
     assert [decode(one).status for one in tail if split_key(one.key) == key] == [200]  # type: ignore[attr-defined]
+
+
+BACK = ("/check?back=/a", "/check?to=http%3A%2F%2Fshop.test%2Fa", "/check?back=a", "/check")
+
+
+def bounce(folder: Path, check: str, cookie: Callable[[float], str]) -> list[str]:
+    """Crawl `/a`, which redirects to *check* unless it gets the cookie `passed=1`; return the
+    requested paths. *check* sets *cookie*, which gets the time, and leads back."""
+
+    def answer(url: str, now: float) -> tuple[float, Reply | Failure]:
+        if url.endswith("/robots.txt"):
+            return web(url, now)
+        is_passed = "passed=1" in dict(crawl.fetcher.sent[-1][1]).get("Cookie", "")
+        if url == f"{SHOP}/a" and is_passed:
+            html = (("Content-Type", "text/html"),)
+            return 0.1, Reply(status=200, headers=html, body=b"<p>Shop", started_at=now, took=0.1)
+        headers: tuple[tuple[str, str], ...] = (("Location", check),)
+        if "/check" in url:
+            headers = (("Location", "/a"), ("Set-Cookie", cookie(now)))
+        return 0.1, Reply(status=302, headers=headers, started_at=now, took=0.1)
+
+    crawl = VirtualCrawl(folder, answer)
+    crawl.define(f"{SHOP}/a")
+    assert crawl.run()
+    paths = [url.removeprefix(SHOP) for url, _ in crawl.fetcher.sent]
+    pages = [split_key(record.key)[1] for record in crawl.log.tail([PAGES.name]).poll(0)]
+    assert pages == [f"{SHOP}/a"] * pages.count(f"{SHOP}/a")
+    return [path for path in paths if path != "/robots.txt"] + ["published"] * len(pages)
+
+
+@pytest.mark.parametrize("check", BACK)
+def test_page_is_fetched_with_the_cookie_of_another_page(tmp_path: Path, check: str) -> None:
+    """Reports scrapy/scrapy#1225, EFForg/https-everywhere#1128: a redirect to another page, which
+    sets a cookie and leads back, is a known URL, and the page was lost."""
+    done = bounce(tmp_path, check, lambda now: "passed=1; Path=/")
+    assert done == ["/a", check, "/a", "published"]
+
+
+@pytest.mark.parametrize("check", BACK)
+@pytest.mark.parametrize(
+    ("cookie", "most"),
+    [(lambda now: "", 3), (lambda now: "seen=1", 6), (lambda now: f"n={now}", 9)],
+)
+def test_cookies_that_change_nothing_end_the_loop(
+    tmp_path: Path, check: str, cookie: Callable[[float], str], most: int
+) -> None:
+    """Report scrapy/scrapy#1225: a loop of redirects ends, whatever cookies it sets."""
+    done = bounce(tmp_path, check, cookie)
+    assert "published" not in done
+    assert len(done) <= most, done
 
 
 def test_erased_host_leaves_no_cookies(tmp_path: Path) -> None:

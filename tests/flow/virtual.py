@@ -93,7 +93,8 @@ class VirtualFetcher(Processor):
         """The captures for other crawls by the names of their blobs; None to keep none."""
         self._blocklist = Blocklist()
         self.sent: list[tuple[str, Headers]] = []
-        """The headers of each request, without those that every request has."""
+        """The headers of each request, without those that every request has. The last ones are of
+        the request that the web answers."""
         self._terms = VisitLimits(
             product="gossamer",
             accepts=accept_types(DOCUMENTS),
@@ -192,10 +193,10 @@ class VirtualFetcher(Processor):
         if isinstance(step, Delay):
             at = now + step.seconds
         else:
+            self.sent.append((step.url, step.headers))
             took, answer = self._web(step.url, now)
             at, answer = now + took, answer_conditionally(answer, step.headers)
             self._requests.append((now, at, step.url))
-            self.sent.append((step.url, step.headers))
         self._count += 1
         heappush(self._conversations, (at, self._count, crawl, conversation, answer))
 

@@ -15,6 +15,8 @@ from gossamer.events.outcomes import (
 )
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
+from gossamer.web.http import redirect_target
+from gossamer.web.url import host_key
 from services.frontier.features.ended_visit import EndedVisit
 from services.frontier.features.usage_files import give_up_usage_files, record_usage_file
 from services.frontier.partition.politeness import (
@@ -38,6 +40,9 @@ from services.frontier.tables.urls import (
     UrlRow,
     VerdictRow,
 )
+
+IS_BOUNCED = "it redirected to a URL that set a cookie and leads back"
+"""The reason of an attempt for a URL that was redirected."""
 
 
 class Endings:
@@ -124,6 +129,7 @@ class Endings:
             if self._store_outcome(event, earlier + 1, 0, now):
                 at = event.started_at or now
                 self._revisits.record_absence(share, event, event.visit, at)
+            self._repeat_origin(ended)
         leaves_queue = fate in (Fate.DONE, Fate.RETRY) or (fate is Fate.WAIT and given_up)
         if leaves_queue and not ended.is_lost:
             row = share.queues.advance(row)
@@ -132,6 +138,24 @@ class Endings:
         backs_off = fate is Fate.WAIT or (fate is Fate.RETRY and given_up)
         ended.backoff_until = now + wait if backs_off else None
         return row
+
+    def _repeat_origin(self, ended: EndedVisit) -> None:
+        """Plan another attempt for the URL that redirected to the visited one, if this one leads
+        back to it and has set a cookie: the response may be another one now.
+
+        The URL-seen test drops the redirect back. It also ends the loop if the attempt is
+        redirected again.
+        """
+        event = ended.event
+        url = event.visit.redirected_from
+        if not url or event.outcome is not Outcome.REDIRECT or not event.cookies:
+            return
+        target = redirect_target(event.status, (("Location", event.location),), event.visit.url)
+        if target != url or host_key(url) != event.host:
+            return
+        last = self._urls.get((event.crawl, event.host), url)
+        if last and last.outcome == Outcome.REDIRECT:
+            self._revisits.repeat(ended.partition, event.site, last, IS_BOUNCED, ended.now)
 
     def _wait_after(self, row: HostRow, event: VisitEnded) -> float:
         """Return the seconds for which the host backs off after *event*."""

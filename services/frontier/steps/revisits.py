@@ -50,7 +50,7 @@ from services.frontier.revisit import (
 )
 from services.frontier.tables.hosts import HostRow
 from services.frontier.tables.plans import DueRow, PlanRow
-from services.frontier.tables.urls import Origin, QueuedUrl
+from services.frontier.tables.urls import Origin, QueuedUrl, UrlRow
 
 LATE_SECONDS = 30.0
 """A verdict is late if it comes more than these seconds after its visit: the next visit may have
@@ -129,34 +129,42 @@ class Revisits:
     def retry(self, partition: Partition, event: VisitEnded, at: float) -> None:
         """Plan another attempt at *at* for a visit that failed."""
         visit, attempt = event.visit, event.visit.attempt + 1
-        self._plan_attempt(
-            partition, event, visit, attempt, f"attempt {attempt + 1} after {event.outcome}", at
-        )
-
-    def _plan_attempt(
-        self,
-        partition: Partition,
-        event: VisitEnded | PageDeduplicated,
-        visit: Visit,
-        attempt: int,
-        reason: str,
-        at: float,
-    ) -> None:
         row = PlanRow(
             crawl=event.crawl,
             host=event.host,
             url=visit.url,
-            at=at,
-            reason=reason,
-            policy=self._policy_of(event.crawl).name,
+            reason=f"attempt {attempt + 1} after {event.outcome}",
             origin=Origin.of(visit, visit.via),
             attempt=attempt,
             earlier=visit.earlier,
             validators=visit.validators,
             statistics=visit.statistics,
         )
-        self._rows.put(row)
-        partition.schedule_url(at, event.site, event.host, event.crawl, visit.url)
+        self._plan_attempt(partition, event.site, row, at)
+
+    def repeat(
+        self, partition: Partition, site: Site, last: UrlRow, reason: str, at: float
+    ) -> None:
+        """Plan another attempt at *at* for a URL whose last visit, *last*, did not fail. The
+        request has no conditions."""
+        plan = self.find_plan(last.crawl, last.host, last.url)
+        if last.queued or (plan and plan.queued and not plan.is_outdated(last)):
+            return
+        row = PlanRow(
+            crawl=last.crawl,
+            host=last.host,
+            url=last.url,
+            reason=reason,
+            origin=last.origin,
+            attempt=1,
+            earlier=last.earlier,
+            statistics=plan.statistics if plan else b"",
+        )
+        self._plan_attempt(partition, site, row, at)
+
+    def _plan_attempt(self, partition: Partition, site: Site, row: PlanRow, at: float) -> None:
+        self._rows.put(replace(row, at=at, policy=self._policy_of(row.crawl).name))
+        partition.schedule_url(at, site, row.host, row.crawl, row.url)
 
     def postpone(
         self, partition: Partition, share: CrawlShare, site: Site, plan: PlanRow, at: float
@@ -222,9 +230,10 @@ class Revisits:
         at, visit, validators = event.fetched_at or event.at, event.visit, event.validators
         if event.status == NOT_MODIFIED and validators == NO_VALIDATORS:
             # The 304 confirmed no document, which says nothing about the page or its host.
-            again = replace(visit, earlier=visit.earlier + 1, validators=NO_VALIDATORS)
-            at = event.at + retry_wait(1, Outcome.NOT_MODIFIED)
-            self._plan_attempt(partition, event, again, 1, event.reason, at)
+            row = replace(_plan_row(event, visit, at, NO_VALIDATORS), visited_at=None)
+            row = replace(row, reason=event.reason, attempt=1, statistics=visit.statistics)
+            wait = retry_wait(1, Outcome.NOT_MODIFIED)
+            self._plan_attempt(partition, event.site, row, event.at + wait)
             return
         states = _states(share, event.site, visit.statistics)
         if event.verdict is Verdict.UNREADABLE:
