@@ -5,9 +5,10 @@ from selectolax.lexbor import LexborHTMLParser
 
 from gossamer.text.blocks import fold_whitespace
 from services.parser.html.content import read_blocks
+from services.parser.html.document import read_document
 from services.parser.html.main import choose_blocks, join_lines
 from services.parser.links import Resolver
-from tests.parser.pages import URL, parse_response
+from tests.parser.pages import OPTIONS, URL, parse_response
 
 PARAGRAPHS = "".join(
     f"<p>The council of the small town met on the second floor, and spoke about bridge {number}, "
@@ -98,12 +99,37 @@ def test_names_of_wrappers_do_not_matter() -> None:
     )
 
 
-def chosen_text(body: str, extracted: str, is_manual: bool = False) -> str:
+def chosen_text(
+    body: str, extracted: str, is_manual: bool = False, is_article: bool = False
+) -> str:
     """Return the main text of *body* in which an extractor found the text *extracted*."""
     tree = LexborHTMLParser(f"<body>{body}")
     assert tree.body
     blocks = read_blocks(tree.body, Resolver(URL, "utf-8"), rich=False)
-    return join_lines(choose_blocks(blocks, extracted, is_manual))
+    return join_lines(choose_blocks(blocks, extracted, is_manual, is_article))
+
+
+def test_posts_of_a_thread_are_main_text_and_comments_on_an_article_are_not() -> None:
+    """Extractors take one post of a thread for its text, and all others for comments."""
+    posts = [f"Post {number} says that the old bridge is safe. {SENTENCE}" for number in range(4)]
+    body = "".join(f"<div><p>{post}</p></div>" for post in posts)
+    assert chosen_text(body, posts[0]) == "\n".join(posts)
+    assert chosen_text(body, posts[0], is_article=True) == posts[0]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "<meta property='og:type' content='article'>",
+        """<script type='application/ld+json'>{"@type": ["NewsArticle"]}</script>""",
+        "<div itemscope itemtype='https://schema.org/BlogPosting'></div>",
+    ],
+)
+def test_article_states_that_it_is_one(statement: str) -> None:
+    """OpenGraph, JSON-LD and microdata."""
+    tree = f"<!DOCTYPE html><head><title>Bridge</title>{statement}</head><p>{SENTENCE}"
+    assert read_document(tree, URL, "utf-8", OPTIONS).is_article
+    assert not read_document(tree.replace(statement, ""), URL, "utf-8", OPTIONS).is_article
 
 
 def test_beginning_of_a_manual_is_main_text_if_inherited_methods_are_most_of_it() -> None:

@@ -16,7 +16,7 @@ from html import unescape
 from itertools import islice, product
 from typing import Any, NamedTuple
 
-from selectolax.lexbor import LexborNode
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from gossamer.events.pages import Source
 from gossamer.text.blocks import fold_whitespace
@@ -54,6 +54,7 @@ PROPERTIES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("modified", "updated"): ("dateModified",),
 }
 """The names of dates in microdata, by the marks of elements with a time."""
+ARTICLE_SELECTOR = "[itemtype$=Article], [itemtype$=BlogPosting]"
 # fmt: off
 OPEN_GRAPH_PREFIXES = (
     "og:", "article:", "book:", "profile:", "video:", "music:", "product:", "twitter:",
@@ -81,6 +82,7 @@ IMAGE_NAMES = (
     "og:image:secure_url", "og:image", "og:image:url", "twitter:image", "twitter:image:src",
 )
 # fmt: on
+_article = re.compile(r'"@type"\s*:\s*(?:\[[^\]]*)?"\w*(?:Article|BlogPosting|Report)"')
 _script_wrapping = re.compile(
     r"^\s*(?:<!--[^{}\[\]]*-->|<!--|//\s*<!\[CDATA\[|<!\[CDATA\[)|(?:-->|(?://\s*)?\]\]>)\s*;?\s*$"
 )
@@ -137,6 +139,16 @@ def read_about(elements: Elements, meta: Meta, resolver: Resolver, url: str, now
         "linked_data": texts,
         "not_in_snippets": tuple(islice(_nosnippet_texts(elements), MAX_SNIPPETS)),
     }
+
+
+def is_article(linked_data: Iterable[str], meta: Meta, tree: LexborHTMLParser) -> bool:
+    """Return whether the document states that it is an article: in OpenGraph, or by a type of
+    schema.org."""
+    return (
+        "article" in map(str.lower, meta.get("og:type", ()))
+        or any(map(_article.search, linked_data))
+        or tree.css_first(ARTICLE_SELECTOR) is not None
+    )
 
 
 def _first_time(

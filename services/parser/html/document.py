@@ -20,7 +20,7 @@ from gossamer.events.hazards import Hazard
 from gossamer.text.blocks import SEPARATOR, fold_whitespace, split_pieces
 from gossamer.web.directives import meta_names, parse_directives
 from gossamer.web.usage import Statement, names_of_meta, read_meta
-from services.parser.html.about import Fields, Meta, collect_meta, read_about
+from services.parser.html.about import Fields, Meta, collect_meta, is_article, read_about
 from services.parser.html.blocks import Block
 from services.parser.html.content import read_blocks
 from services.parser.html.cost import truncate_costly
@@ -75,6 +75,8 @@ class Document:
     """The blocks of the text and of the parts beside it. [] if no main text is extracted."""
     is_manual: bool
     """Whether headings link to themselves, as in documentation."""
+    is_article: bool
+    """Whether the document states that it is an article."""
     visible: str
     """The visible text, white space folded."""
     compared: list[str]
@@ -174,6 +176,7 @@ def read_document(
     title, language = _find_title(elements, meta, tree), _find_language(tree)
     title = title[:MAX_TITLE_LENGTH]
     description = _first_words(*meta.get("description", ()), *meta.get("og:description", ()))
+    states_article = is_article(about.get("linked_data", ()), meta, tree)
     # Linked data sometimes contains the whole article.
     linked_data = "" if options.text == "off" else _linked_data_markup(tree)
     write_as_displayed(tree)
@@ -200,6 +203,7 @@ def read_document(
         usage_statements=read_meta(stated, options.product),
         content=content,
         is_manual=is_manual,
+        is_article=states_article,
         visible=" ".join(pieces),
         compared=_add_title_and_media(title, pieces, elements) if pieces else [],
         compared_text=compared_text,

@@ -17,9 +17,10 @@ PREFIX_LENGTH = 40
 """Letters at the beginning of a block by which it is found if the extractor dropped parts of it."""
 MIN_FOUND = 0.5
 """Least share of the main text that must be found in blocks."""
-MIN_EXTRACTED = 0.2
-"""Least share of the paragraphs of a page that are its main text. An extractor that found less
-found another part of the page: the introduction of a newsletter, a form, the answer to a question.
+MIN_EXTRACTED, MIN_EXTRACTED_OF_ARTICLE = 0.7, 0.2
+"""Least share of the paragraphs of a page that are its main text, and of a page that states that it
+is an article, below which there may be comments. An extractor that found less found another part of
+the page: the introduction of a newsletter, a form, the answer to a question, one post of a thread.
 """
 MAX_LINKED = 0.35
 """Highest share of characters in links of a block that is added."""
@@ -41,7 +42,9 @@ _sentence = re.compile(r"[.!?\u2026\u3002\uff01\uff1f]")
 _other = re.compile(r"[\W_]+")
 
 
-def choose_blocks(blocks: Sequence[Block], main: str, is_manual: bool) -> list[Block]:
+def choose_blocks(
+    blocks: Sequence[Block], main: str, is_manual: bool, is_article: bool
+) -> list[Block]:
     """Return the blocks of the *main* text; [] if its text is hardly in the *blocks*.
 
     A page of a manual is text from its title to the end of the element with the text, and its lists
@@ -52,7 +55,7 @@ def choose_blocks(blocks: Sequence[Block], main: str, is_manual: bool) -> list[B
         return []
     paragraphs = [_is_paragraph(block) for block in blocks]
     total = sum(_length(block) for block, one in zip(blocks, paragraphs, strict=True) if one)
-    if len(main) < MIN_EXTRACTED * total:
+    if len(main) < (MIN_EXTRACTED_OF_ARTICLE if is_article else MIN_EXTRACTED) * total:
         kept = [one or other for one, other in zip(kept, paragraphs, strict=True)]
     _complete(blocks, kept, is_manual)
     return [block for block, is_kept in zip(blocks, kept, strict=True) if is_kept]

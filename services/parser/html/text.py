@@ -107,6 +107,10 @@ class Page(Protocol):
         """Whether headings link to themselves, as in documentation."""
 
     @property
+    def is_article(self) -> bool:
+        """Whether the document states that it is an article."""
+
+    @property
     def visible(self) -> str:
         """The visible text on one line."""
 
@@ -135,7 +139,7 @@ def _extract_main(page: Page, options: Options) -> MainText:
         return MainText()
     fast = options.text == "fast"
     found = extract_fast_text(page.markup) if fast else extract_main_text(page.markup)
-    chosen = choose_blocks(page.content, found, page.is_manual) if found else []
+    chosen = choose_blocks(page.content, found, page.is_manual, page.is_article) if found else []
     main = join_lines(chosen) if chosen else found
     return MainText(main, chosen) if main and not is_poor(main, page.visible) else MainText()
 
