@@ -1,4 +1,4 @@
-"""The honest web notices a heuristic that is three times as eager: a crawl loses honest pages."""
+"""The honest web notices a heuristic that is several times as eager: a crawl loses honest pages."""
 
 import sys
 from collections.abc import Iterator

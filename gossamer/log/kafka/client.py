@@ -209,7 +209,7 @@ def client_config(settings: KafkaSettings, errors: ConnectionErrors) -> dict[str
     return {
         "bootstrap.servers": settings.servers,
         "client.id": "gossamer",
-        "client.rack": settings.rack,
+        **({"client.rack": settings.rack} if settings.rack else {}),
         "reconnect.backoff.max.ms": MAX_BACKOFF_MS,
         "socket.timeout.ms": unanswered,
         "socket.connection.setup.timeout.ms": unanswered,
