@@ -135,15 +135,18 @@ class Appender:
 def test_killed_broker_keeps_acknowledged_records_and_clients_continue(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The reader then seeks in partitions that the client does not fetch yet.
-    monkeypatch.setattr("gossamer.log.kafka.reader.CHECK_INTERVAL", 0.5)
+    monkeypatch.setattr("gossamer.log.kafka.reader.CHECK_INTERVAL", 2.0)
     log = KafkaLog(broker.settings(timeout=90.0))
     hasty = await_answer(lambda: KafkaLog(broker.settings(timeout=5.0)))
     reader = log.reader("reads-on", [TOPIC], Nothing())  # type: ignore[arg-type]
     tail = log.tail([TOPIC])
     appender = Appender(log)
     appender.goes_on()
-    assert reader.advance(reader.poll(30.0), ())
+    while not reader.advance(records := reader.poll(1.0), ()) or not records:
+        pass
+    beginner = log.reader("begins", [TOPIC], Nothing())  # type: ignore[arg-type]
+    while not beginner.partitions:
+        beginner.poll(0.05)
     broker.server.kill()
     for attempt in (
         lambda: hasty.append([Message(TOPIC, "k", b"hasty", "k")]),
@@ -157,8 +160,9 @@ def test_killed_broker_keeps_acknowledged_records_and_clients_continue(
     found = sorted(one.value for one in everything(log) if one.key == "n")
     assert found == expected, "lost, or twice"
     await_answer(lambda: hasty.append([Message(TOPIC, "k", b"later", "k")]))
-    while log.lag("reads-on", TOPIC):
-        reader.advance(reader.poll(0.05), ())
+    for group, one in (("reads-on", reader), ("begins", beginner)):
+        while log.lag(group, TOPIC):
+            one.advance(one.poll(0.05), ())
     until(lambda: b"later" in {record.value for record in tail.poll(0.1)}, "the tail goes on")
     for opened in (log, hasty):
         opened.close()

@@ -337,13 +337,16 @@ class KafkaReader:
         self._seek(at, position.next)
 
     def _seek(self, at: At, offset: int) -> None:
+        place = TopicPartition(self._settings.prefix + at[0], at[1], offset)
         try:
-            self._consumer.seek(TopicPartition(self._settings.prefix + at[0], at[1], offset))
+            self._consumer.seek(place)
         except KafkaException as failure:
-            # The client does not fetch the partition now, for example just after its broker has
-            # restarted. The next record or check seeks again.
             if (error := error_of(failure)).code() != KafkaError._STATE:
                 raise self._errors.translate_error(error) from failure
+            # The client does not fetch the partition. If its broker was killed just after the
+            # assignment, the client waits for the committed offset for ever.
+            self._consumer.incremental_unassign([place])
+            self._consumer.incremental_assign([place])
 
     def _of_all_topics(self, partitions: Iterable[int]) -> list[TopicPartition]:
         chosen = frozenset(partitions)
