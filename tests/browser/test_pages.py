@@ -18,7 +18,7 @@ PAGES = {
     "hosts": "http://127.0.0.1:",
     "sites": "127.0.0.1",
     "url": "Enter a URL",
-    "failures": "failed or were refused",
+    "failures": "refused or parked URLs",
     "speed": "No limit now",
     "blocklist": "Unblock",
     "dead-letters": "parser",
