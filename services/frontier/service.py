@@ -235,8 +235,8 @@ class Frontier(Processor):
                 continue
             if partition.number in self._unread_partitions:
                 partition.read_until = self._requested_at
-            if self._alone and not partition.caught_up:
-                partition.free_checked_out(now)
+            if not partition.caught_up:
+                partition.free_checked_out(now, self._alone)
                 self._left = None
             partition.caught_up = True
         self._unread_partitions -= partitions

@@ -192,7 +192,7 @@ SCENARIOS: dict[tuple[Condition, Trigger], Callable[[], Simulation]] = {
     (OUT, Trigger.FAILED): lambda: until(simulate(answer=DOWN, retries=1), OUT, Trigger.FAILED),
     (OUT, Trigger.LEASE_EXPIRED): leave_unanswered,
     (OUT, Trigger.SUSPECTED): stop_fetchers,
-    (OUT, Trigger.RESTARTED): kill_fetcher,
+    (OUT, Trigger.FENCED): kill_fetcher,
     (Condition.READY, Trigger.FORWARDED): forward_url,
     (Condition.READY, Trigger.AWAITS_VERDICT): await_verdict,
     (Condition.READY, Trigger.TAKEN_OVER): take_over,

@@ -123,6 +123,9 @@ class Fleet(Simulation):
         self.waiting.remove(order)
         if order.expires_at <= self.now:
             return None
+        if order.epoch < self.partition(order.site).epoch:
+            self._report(Run(order), last=True)
+            return None
         run = Run(order, next_at=self.now, ends_at=order.expires_at)
         self.fetchers[name].runs.append(run)
         return order
@@ -309,6 +312,41 @@ def test_host_of_a_dead_fetcher_is_released_by_the_next_frontier() -> None:
     fleet.deliver()
     fleet.run(fleet.now + DELAY + 0.01)
     assert [order.host for order in fleet.waiting] == [HOSTS[0]]
+
+
+def test_order_that_a_dead_frontier_did_not_append_is_made_again_at_once() -> None:
+    fleet = Fleet()
+    fleet.admit(f"{HOSTS[0]}/")
+    fleet.deliver()
+    fleet.waiting.clear()
+    fleet.crash(back=0)
+    fleet.deliver()
+    fleet.run(fleet.now + DELAY + 0.01)
+    assert [order.host for order in fleet.waiting] == [HOSTS[0]]
+    assert not fleet.row(HOSTS[0]).backoff_reason
+
+
+def test_order_of_a_dead_frontier_that_lies_unread_is_made_again_and_not_begun() -> None:
+    fleet = Fleet()
+    fleet.admit(f"{HOSTS[0]}/")
+    fleet.deliver()
+    fleet.crash(back=0)
+    fleet.deliver()
+    fleet.run(fleet.now + DELAY + 0.01)
+    fenced, made = fleet.waiting
+    assert fenced.host == made.host == HOSTS[0]
+    assert fleet.begin(NAMES[0]) is None
+    assert fleet.begin(NAMES[1]) == made
+    fleet.deliver()
+    assert fleet.row(HOSTS[0]).lease.begun_by == NAMES[1]
+
+
+def test_order_of_a_dead_frontier_that_a_fetcher_has_begun_stays() -> None:
+    fleet = fleet_at_work()
+    fleet.crash(back=0)
+    fleet.deliver()
+    fleet.run(fleet.now + 100.0)
+    assert not fleet.waiting and fleet.row(HOSTS[0]).condition is Condition.CHECKED_OUT
 
 
 def test_host_whose_fetcher_died_counts_as_suspect() -> None:

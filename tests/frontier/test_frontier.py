@@ -103,6 +103,7 @@ def test_fleet_waits_for_lease_of_checked_out_host_after_restart() -> None:
     sim.admit(*urls("a.test", 3))
     sim.run(until=START + 2)
     [*_, (_, order)] = sim.orders
+    sim.report_begun(order)
     sim.start()
     ordered = len(sim.orders)
     sim.run()

@@ -127,6 +127,8 @@ def test_new_owner_knows_checked_out_hosts_before_its_first_order() -> None:
     sim.step()
     out = {order.host for _, order in sim.orders}
     assert len(out) == 4
+    for _, order in sim.orders:
+        sim.report_begun(order)
     # FrontierCaches has capacity for one of nine hosts, and orders are never answered.
     sim.settings = sim.settings.model_copy(update={"loaded_limit": 1})
     expires = min(order.expires_at for _, order in sim.orders)

@@ -85,6 +85,8 @@ def test_new_owner_makes_no_order_beside_one_of_former_owner() -> None:
     while len(sim.orders) < 300:
         sim.step()
     former = {order.host for _, order in sim.orders}
+    for _, order in sim.orders:
+        sim.report_begun(order)
     sim.lose()
     sim.settings = sim.settings.model_copy(update={"checked_out_limit": 600})
     sim.start()
@@ -282,6 +284,7 @@ def test_lease_keeps_its_length_under_any_clock_of_next_owner(wrong: float) -> N
     sim.step()
     [(_, order)] = sim.orders
     whole = order.expires_at - order.at
+    sim.report_begun(order)
     sim.lose()
     sim.now += wrong
     claimed = sim.now

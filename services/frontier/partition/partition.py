@@ -719,19 +719,20 @@ class Partition:
             else:
                 del listed[key]
 
-    def free_checked_out(self, now: float) -> None:
-        """End all check-outs of the last run, after a restart.
+    def free_checked_out(self, now: float, alone: bool) -> None:
+        """End the check-outs of earlier claims whose orders nobody carries out.
 
-        The fetchers stopped with that run, and have sent no requests since.
+        *alone*: all fetchers of earlier runs have stopped. Otherwise those of orders that no
+        fetcher has begun.
         """
-        for host in [*self.bench.hosts.values()]:
-            if host.row.condition is Condition.CHECKED_OUT:
+        for host in self.bench.checked_out_hosts():
+            if alone or host.row.lease.is_fenced(self.epoch):
                 delay = host.row.politeness.delay
                 if host.row.lease.purpose is Purpose.ROBOTS:
                     delay = min(delay, MAX_RESTARTED_DELAY)
                 row = replace(host.row, ready_at=now + delay)
                 if row.queued:
-                    self.update(host, row, Trigger.RESTARTED)
+                    self.update(host, row, Trigger.FENCED)
                 else:
                     self.unload(host, row, Trigger.EMPTIED)
 

@@ -23,6 +23,10 @@ unread on the log is carried out: a start also states up to which offset fetcher
 report precedes its commit, so an order may have reports of two fetchers, of which only one has
 begun it; then the lease holds.
 
+**A dead frontier** may have stored an order that it never appended. Fetchers refuse orders of
+earlier claims. So a frontier that has claimed a partition and has read all earlier reports ends the
+leases of orders that nobody has begun (`Lease.is_fenced`).
+
 **The URL.** The outcomes of an order come in the order of its visits. When a lease expires, the
 first queued URL is the one in flight, or follows a visit whose outcome was lost. Orders of one URL
 isolate it. A URL at which `MAX_URL_LEASES` leases in a row expired is given up, with the outcome

@@ -49,7 +49,7 @@ class Trigger(StrEnum):
     FAILED = "failed"
     LEASE_EXPIRED = "lease expired"
     SUSPECTED = "suspected"
-    RESTARTED = "restarted"
+    FENCED = "fenced"
     TAKEN_OVER = "taken over"
     POSTPONED = "postponed"
     NAME_DELAYED = "name delayed"
@@ -148,10 +148,10 @@ TRANSITIONS = (
     ),
     Transition(
         Condition.CHECKED_OUT,
-        Trigger.RESTARTED,
+        Trigger.FENCED,
         Condition.DELAYED,
-        "A new standalone run found the host checked out. All fetchers of earlier runs have "
-        "stopped.",
+        "A frontier that claimed the partition found the host checked out, and no fetcher had "
+        "begun the order, or all fetchers of earlier runs have stopped.",
     ),
     Transition(
         Condition.READY,

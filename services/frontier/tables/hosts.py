@@ -108,6 +108,14 @@ class Lease(ColumnGroup, frozen=True):
             return False
         return self.begun_offset < offset and self.order_offset < committed
 
+    def is_fenced(self, epoch: int) -> bool:
+        """Return whether the last order is of a claim before *epoch*, and nobody has begun it.
+
+        Fetchers report that they begin an order before they ask which claim is in force. So once
+        all reports from before the claim were applied, nobody begins the order any more.
+        """
+        return self.order is not None and self.begun_by is None and _place(self.order)[0] < epoch
+
 
 def _place(order: OrderId) -> tuple[int, int]:
     """Return the epoch and the number of *order*: both only grow in a partition."""
