@@ -198,17 +198,17 @@ class HostClient:
         except TimeoutError as error:
             raise Denied(LEASE_TOO_SHORT) from error
         except (PrivateAddress, Blocklisted, DnsFailure, DnsUnanswered) as error:
-            return replace(_failure(error), timing=self._phases.end())
+            self._phases.end()
+            return replace(_failure(error), timing=self._phases.timing)
         request.address = address_key(addresses[0])
         self._phases.begin("limited")
         await admission.reach(Stage.CONNECT)
-        self._phases.begin("connect")
         return await self._request(step, addresses, admission)
 
     async def _request(
         self, step: Fetch, addresses: tuple[str, ...], admission: Admission[Request]
     ) -> Reply | Failure:
-        started_at, begun_at = self._web.clock(), self._time()
+        started_at, begun_at = self._web.clock(), self._phases.begin("connect")
         host, delay = host_key(step.url), admission.request.delay
         self._web.idle.reuse(host, addresses)
         self._close_idle(addresses[0])
@@ -216,9 +216,9 @@ class HostClient:
             with self._web.gaps.request(host_name(host), delay):
                 response = await self._response_to(step, host, addresses, admission)
         finally:
-            took = self._time() - begun_at
+            took = self._phases.end() - begun_at
             observe("gossamer_fetch_seconds", took)
-        return replace(response, started_at=started_at, took=took, timing=self._phases.end())
+        return replace(response, started_at=started_at, took=took, timing=self._phases.timing)
 
     def _close_idle(self, address: str) -> None:
         """Close idle connections to *address* until one more connection is within the limit."""
@@ -373,15 +373,20 @@ class PhaseTimer:
         self._time, self._phase, self._begun_at = time, "dns", time()
         self._seconds = dict[str, float]()
 
-    def begin(self, phase: str) -> None:
-        """End the current phase, and begin or continue *phase*."""
+    def begin(self, phase: str) -> float:
+        """End the current phase, and begin or continue *phase*; return the time."""
         now = self._time()
         self._seconds[self._phase] = self._seconds.get(self._phase, 0.0) + now - self._begun_at
         self._phase, self._begun_at = phase, now
+        return now
 
-    def end(self) -> Timing:
-        """End the request; return the seconds of its phases."""
-        self.begin(self._phase)
+    def end(self) -> float:
+        """End the current phase; return the time."""
+        return self.begin(self._phase)
+
+    @property
+    def timing(self) -> Timing:
+        """The seconds of all phases that have ended."""
         return Timing(**self._seconds)
 
 
