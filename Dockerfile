@@ -1,4 +1,4 @@
-# One image for the five services, the console and the command line: `python -m services.fetcher`, `gossamer pages`.
+# One image for the five services, the console and the command line: `python -m gossamer.services.fetcher`, `gossamer pages`.
 FROM python:3.13-slim-trixie AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 RUN python -m venv /opt/gossamer
@@ -11,12 +11,6 @@ RUN for kind in fleet api parquet s3; do \
 COPY pyproject.toml README.md LICENSE /app/
 COPY gossamer /app/gossamer
 COPY services /app/services
-COPY standalone /app/standalone
-COPY changes /app/changes
-COPY procedures /app/procedures
-COPY local_fleet /app/local_fleet
-COPY inspection /app/inspection
-COPY console /app/console
 COPY schemas /app/schemas
 # Editable, so that the image contains the code once.
 RUN /opt/gossamer/bin/pip install --no-build-isolation --no-deps --editable /app \

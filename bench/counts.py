@@ -27,9 +27,9 @@ from unittest.mock import patch
 
 from bench.page import ROBOTS, make_pages
 from gossamer.log.sqlite import SqliteLog
+from gossamer.services.fetcher.outcome import Failure, Reply
 from gossamer.store.sqlite import SqliteTable
 from gossamer.telemetry import configure_logs
-from services.fetcher.outcome import Failure, Reply
 from tests.flow.torn import Fate, TornTable
 from tests.flow.virtual import VirtualCrawl
 

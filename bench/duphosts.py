@@ -22,15 +22,15 @@ from typing import NamedTuple
 
 from gossamer.events import CrawlDefined, Event, HostsCompared, PageParsed, Visit
 from gossamer.events.pages import PageKind
+from gossamer.services.dedup.rows import HostNameRow, original_of
+from gossamer.services.dedup.seen import SeenTable
+from gossamer.services.dedup.service import Dedup
+from gossamer.services.parser.simhash import simhash_of
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.text.sketch import make_sketch
 from gossamer.web.url import fingerprint, host_key, site_of
-from services.dedup.rows import HostNameRow, original_of
-from services.dedup.seen import SeenTable
-from services.dedup.service import Dedup
-from services.parser.simhash import simhash_of
 
 SIMHASH_WORDS = 50
 PAGE_WORDS = 90

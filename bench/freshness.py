@@ -26,7 +26,7 @@ from random import Random
 from bench.revisiting import Crawl, Result, Tally
 from bench.selective import report
 from bench.webs import DAY, WEBS, Page, Web, recorded_web
-from services.frontier.revisit import make_policy
+from gossamer.services.frontier.revisit import make_policy
 
 POLICIES = ("fixed", "selective_incremental", "adaptive", "optimal")
 

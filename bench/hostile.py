@@ -21,11 +21,11 @@ from typing import NamedTuple
 
 from gossamer.errors import Poison
 from gossamer.events import PageFetched, Visit
+from gossamer.services.parser.pool.messages import Request
+from gossamer.services.parser.pool.pool import Pool
+from gossamer.services.parser.wiring import options_of
 from gossamer.settings import Settings
 from gossamer.web.url import HostKey, Site
-from services.parser.pool.messages import Request
-from services.parser.pool.pool import Pool
-from services.parser.wiring import options_of
 from tests.parser.hostile import HOSTILE
 from tests.suites import data_folder
 

@@ -19,13 +19,13 @@ from ipaddress import ip_network
 from multiprocessing.connection import Connection
 
 from gossamer.events import Event, HostCheckedOut, OrderId, Visit
+from gossamer.services.fetcher.http.client import Web
+from gossamer.services.fetcher.limitations import ClockSkew, Limitations, LocalBackoff
+from gossamer.services.fetcher.service import Fetcher
+from gossamer.services.fetcher.wiring import fixed_epoch, raise_descriptor_limit
 from gossamer.settings import FetcherSettings
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import HostKey, site_of
-from services.fetcher.http.client import Web
-from services.fetcher.limitations import ClockSkew, Limitations, LocalBackoff
-from services.fetcher.service import Fetcher
-from services.fetcher.wiring import fixed_epoch, raise_descriptor_limit
 
 BODY = b"<!DOCTYPE html><title>a page</title><p>" + b"some words " * 900
 HEAD = (

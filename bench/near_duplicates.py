@@ -19,15 +19,15 @@ from pathlib import Path
 from statistics import correlation
 from typing import Any
 
+from gossamer.services.dedup.content import distance
+from gossamer.services.parser.html.cost import truncate_costly
+from gossamer.services.parser.html.document import read_document
+from gossamer.services.parser.html.text import extract_main_text
+from gossamer.services.parser.simhash import simhash_of
+from gossamer.services.parser.wiring import options_of
 from gossamer.settings import Settings
 from gossamer.text.blocks import fold_whitespace
 from gossamer.text.sketch import estimate_change, make_sketch
-from services.dedup.content import distance
-from services.parser.html.cost import truncate_costly
-from services.parser.html.document import read_document
-from services.parser.html.text import extract_main_text
-from services.parser.simhash import simhash_of
-from services.parser.wiring import options_of
 from tests.conformance.measures import SIMHASH_WORDS, TextPair, compare_pairs, count_found
 from tests.suites import data_folder
 

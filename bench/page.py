@@ -253,7 +253,7 @@ async def bare(seeds: list[str], bodies: Path, text: bool) -> None:
 
 
 def _extractor() -> Callable[[str], str | None]:
-    from services.parser.html.text import extract_main_text
+    from gossamer.services.parser.html.text import extract_main_text
 
     return extract_main_text
 

@@ -26,6 +26,8 @@ from gossamer.events import (
     Visit,
     VisitEnded,
 )
+from gossamer.procedures.tables import tables
+from gossamer.services.frontier.service import Frontier
 from gossamer.settings import FrontierSettings, Settings
 from gossamer.settings.servers import CassandraSettings
 from gossamer.sqlite import Database
@@ -36,8 +38,6 @@ from gossamer.store.cassandra.tables import create_tables
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import site_of
-from procedures.tables import tables
-from services.frontier.service import Frontier
 from tests.servers import Server
 
 START, DAY, STEP = 1_700_000_000.0, 86400.0, 600.0

@@ -7,8 +7,8 @@ from heapq import heappop, heappush
 from random import Random
 
 from bench.webs import DAY, Page, Web, internal_links
-from services.dedup.links import MAX_NEW_LINKS
-from services.frontier.revisit import (
+from gossamer.services.dedup.links import MAX_NEW_LINKS
+from gossamer.services.frontier.revisit import (
     CrawlState,
     Evidence,
     Hint,
@@ -20,7 +20,7 @@ from services.frontier.revisit import (
     States,
     Visit,
 )
-from services.frontier.revisit.price import next_token_at, refill_tokens, spend_token
+from gossamer.services.frontier.revisit.price import next_token_at, refill_tokens, spend_token
 
 
 class Freshness:

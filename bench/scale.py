@@ -36,14 +36,14 @@ from gossamer.log.sqlite import PARTITIONS, SqliteLog
 from gossamer.runtime.loop import Loop
 from gossamer.runtime.processor import Processor
 from gossamer.runtime.sequential import sequential_loop
+from gossamer.services.dedup.seen import SeenTable
+from gossamer.services.dedup.service import Dedup
+from gossamer.services.frontier.service import Frontier
 from gossamer.settings import DedupSettings, FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import Site
-from services.dedup.seen import SeenTable
-from services.dedup.service import Dedup
-from services.frontier.service import Frontier
 
 LINKS_PER_EVENT = 20
 """Links of one page to one site."""

@@ -18,8 +18,8 @@ from random import Random
 
 from bench.revisiting import Crawl
 from bench.webs import BEGIN, DAY, Page, Web
-from services.frontier.revisit import make_policy
-from services.frontier.revisit.selective_incremental import (
+from gossamer.services.frontier.revisit import make_policy
+from gossamer.services.frontier.revisit.selective_incremental import (
     FIRST_FR_MAX,
     RECORD_LIMIT,
     fr_max_by_internal,

@@ -26,6 +26,25 @@ from gossamer.log import Message
 from gossamer.log.codec import encode
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
+from gossamer.procedures.tables import tables
+from gossamer.services.archive.rows import CaptureRow
+from gossamer.services.dedup.content import DigestRow, NearCandidate, NearRow, bands
+from gossamer.services.dedup.rows import DocumentRow
+from gossamer.services.dedup.seen import hash_finder, mapping_key
+from gossamer.services.frontier.partition.parked import ParkedRow
+from gossamer.services.frontier.revisit import (
+    CrawlState,
+    PageState,
+    SiteState,
+    States,
+    Visit,
+    make_policy,
+    pack,
+)
+from gossamer.services.frontier.tables.hosts import HostRow, HostTotals, RobotsRow
+from gossamer.services.frontier.tables.plans import DueRow, PlanRow
+from gossamer.services.frontier.tables.sites import SiteRow
+from gossamer.services.frontier.tables.urls import HistoryRow, Origin, QueuedUrl, UrlRow, VerdictRow
 from gossamer.settings import Settings
 from gossamer.settings.servers import CassandraSettings, KafkaSettings
 from gossamer.sqlite import Database
@@ -37,25 +56,6 @@ from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import parse_robots
 from gossamer.web.url import HostKey, fingerprint, site_of
 from gossamer.web.validators import Validators
-from procedures.tables import tables
-from services.archive.rows import CaptureRow
-from services.dedup.content import DigestRow, NearCandidate, NearRow, bands
-from services.dedup.rows import DocumentRow
-from services.dedup.seen import hash_finder, mapping_key
-from services.frontier.partition.parked import ParkedRow
-from services.frontier.revisit import (
-    CrawlState,
-    PageState,
-    SiteState,
-    States,
-    Visit,
-    make_policy,
-    pack,
-)
-from services.frontier.tables.hosts import HostRow, HostTotals, RobotsRow
-from services.frontier.tables.plans import DueRow, PlanRow
-from services.frontier.tables.sites import SiteRow
-from services.frontier.tables.urls import HistoryRow, Origin, QueuedUrl, UrlRow, VerdictRow
 from tests.servers import Server
 
 ROOT = Path(__file__).resolve().parents[1]

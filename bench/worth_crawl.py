@@ -28,17 +28,17 @@ from gossamer.events import (
 )
 from gossamer.events.pages import Link
 from gossamer.events.topics import VISITS_ORDERED
+from gossamer.inspection.progress.progress import Progress, read_totals
 from gossamer.log import MAX_POLL_RECORDS
 from gossamer.log.codec import encode
 from gossamer.runtime.loop import Loop
 from gossamer.runtime.processor import Processor
 from gossamer.runtime.sequential import sequential_loop
+from gossamer.services.dedup.seen import SeenTable
+from gossamer.services.dedup.service import Dedup
+from gossamer.services.frontier.service import Frontier
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
-from inspection.progress.progress import Progress, read_totals
-from services.dedup.seen import SeenTable
-from services.dedup.service import Dedup
-from services.frontier.service import Frontier
 from tests.flow.virtual import VISIT_LIMIT, VirtualCrawl
 
 TICK = 1.0

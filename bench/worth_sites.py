@@ -24,15 +24,15 @@ from gossamer.log.codec import encode
 from gossamer.log.sqlite import PARTITIONS, SqliteLog
 from gossamer.runtime.processor import Processor
 from gossamer.runtime.sequential import sequential_loop
+from gossamer.services.frontier.partition.parts import Parts
+from gossamer.services.frontier.partition.workbench import FrontierCaches
+from gossamer.services.frontier.service import Frontier
+from gossamer.services.frontier.worth.worth import pack_worth
 from gossamer.settings import FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import Site
-from services.frontier.partition.parts import Parts
-from services.frontier.partition.workbench import FrontierCaches
-from services.frontier.service import Frontier
-from services.frontier.worth.worth import pack_worth
 
 STORED_TOGETHER = 1000
 """Sites whose rows are written together."""

@@ -2,7 +2,8 @@
 
 Operators set a list of limits with their times, such as `mon-fri 08:00-18:00` (UTC). The first one
 that applies now is active, and without one there is no limit. Frontiers order no faster
-(`services.frontier.choice.pacing`), and fetchers return orders that were made under another limit.
+(`gossamer.services.frontier.choice.pacing`), and fetchers return orders that were made under
+another limit.
 """
 
 import re

@@ -1,9 +1,9 @@
-"""Writes all generated files: `python -m schemas` (run by scripts/schemas)."""
+"""Writes all generated files: `python -m gossamer.schemas` (run by scripts/schemas)."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from schemas import configuration, formats, reference, states, tables, topics
+from gossamer.schemas import configuration, formats, reference, states, tables, topics
 
 SOURCES = (formats, tables, topics, configuration, states, reference)
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from gossamer.schemas.markdown import table
 from gossamer.settings import Settings
 from gossamer.settings.load import DELIMITER, OTHER_VARIABLES, PREFIX
-from schemas.markdown import table
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "configuration.md"
 

@@ -23,7 +23,7 @@ from gossamer.events.topics import TOPIC_OF
 from gossamer.web import cookies, robots, soft_404, usage, validators, walls
 from gossamer.web.usage import files as usage_files
 
-SCHEMAS = Path(__file__).parent
+SCHEMAS = Path(__file__).resolve().parent
 JSON_SCHEMA, AVRO, PROTOBUF = SCHEMAS / "events", SCHEMAS / "avro", SCHEMAS / "protobuf"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 PUBLIC = (Page, PageArchived)

@@ -1,6 +1,6 @@
 """Checks the English of code and documentation: refused phrases, and descriptions.
 
-python -m schemas.prose      (what scripts/check runs)
+python -m gossamer.schemas.prose      (what scripts/check runs)
 
 It prints one line for each finding, and exits with 1 if there is any. The refused phrases and their
 replacements are a table in `docs/vocabulary.md`. A description is the HELP text of a metric, or the
@@ -17,11 +17,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gossamer.events.topics import TOPIC_OF
+from gossamer.procedures.tables import tables
+from gossamer.schemas.configuration import sections
+from gossamer.schemas.formats import descriptions_of_fields
 from gossamer.settings import Settings
 from gossamer.telemetry.metrics import COUNTERS, GAUGES, HISTOGRAMS
-from procedures.tables import tables
-from schemas.configuration import sections
-from schemas.formats import descriptions_of_fields
 
 ROOT = Path(__file__).resolve().parents[1]
 WORDS = "docs/vocabulary.md"

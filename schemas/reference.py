@@ -11,16 +11,16 @@ from gossamer.events import Event, Page, PageArchived
 from gossamer.events.hazards import HAZARDS, Counting
 from gossamer.events.outcomes import OUTCOMES, Meaning, Wait
 from gossamer.events.public import GONE_RULES, GoneRule
+from gossamer.schemas.compatible import Schema
+from gossamer.schemas.formats import schema_of
+from gossamer.schemas.markdown import insert_lines, table
+from gossamer.services.fetcher.http.limiters import Limiter, lookup_limiters, request_limiters
+from gossamer.services.fetcher.rate_limits import AddressLimits, LocalSlots
 from gossamer.settings import FetcherSettings
 from gossamer.telemetry.metrics import COUNTERS, GAUGES, HISTOGRAMS, Metric
 from gossamer.web.url import STEPS as EVERY_STEP
 from gossamer.web.url_steps import HOST_STEPS
 from gossamer.web.url_steps import STEPS as CRAWL_STEPS
-from schemas.compatible import Schema
-from schemas.formats import schema_of
-from schemas.markdown import insert_lines, table
-from services.fetcher.http.limiters import Limiter, lookup_limiters, request_limiters
-from services.fetcher.rate_limits import AddressLimits, LocalSlots
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 METRICS = DOCS / "metrics.md"

@@ -7,11 +7,11 @@ from typing import Protocol, TypeVar
 
 from gossamer.runtime.partitions import STATE_MEANINGS
 from gossamer.runtime.partitions import TRANSITIONS as PARTITION_TRANSITIONS
-from services.frontier.partition.gates import GATES
-from services.frontier.steps.checkin import OUTCOME_EFFECTS
-from services.frontier.steps.queue_fates import QUEUE_FATES
-from services.frontier.tables.conditions import CONDITIONS
-from services.frontier.tables.conditions import TRANSITIONS as HOST_TRANSITIONS
+from gossamer.services.frontier.partition.gates import GATES
+from gossamer.services.frontier.steps.checkin import OUTCOME_EFFECTS
+from gossamer.services.frontier.steps.queue_fates import QUEUE_FATES
+from gossamer.services.frontier.tables.conditions import CONDITIONS
+from gossamer.services.frontier.tables.conditions import TRANSITIONS as HOST_TRANSITIONS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 HOSTS = DOCS / "host-conditions.md"

@@ -10,17 +10,17 @@ from collections.abc import Iterator
 from itertools import groupby, pairwise
 from pathlib import Path
 
+from gossamer.procedures.tables import TABLES, tables
+from gossamer.schemas.formats import descriptions_of_fields
+from gossamer.schemas.markdown import table
+from gossamer.services.dedup.seen import SeenRow
 from gossamer.settings import Settings
 from gossamer.settings.servers import CassandraSettings
 from gossamer.store import Row, partition_fields
 from gossamer.store.cassandra import cql
 from gossamer.store.columns import columns_of
-from procedures.tables import TABLES, tables
-from schemas.formats import descriptions_of_fields
-from schemas.markdown import table
-from services.dedup.seen import SeenRow
 
-CQL = Path(__file__).parent / "cassandra"
+CQL = Path(__file__).resolve().parent / "cassandra"
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "tables.md"
 PAGE_HEAD = """\
 <!-- Written by scripts/schemas from the row classes: change them there. -->
@@ -123,8 +123,8 @@ def tables_page() -> str:
 
 def owner_of(row: type[Row]) -> str:
     """Return the service whose package defines *row*, or "runtime"."""
-    package, service, *_ = row.__module__.split(".")
-    return service if package == "services" else "runtime"
+    _, package, *inner = row.__module__.split(".")
+    return inner[0] if package == "services" else "runtime"
 
 
 def _picture(rows: dict[str, list[type[Row]]]) -> Iterator[str]:

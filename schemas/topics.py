@@ -8,10 +8,10 @@ import yaml
 
 from gossamer.events.topics import TOPICS, Topic
 from gossamer.log.kafka.topics import TopicSpec, topic_specs
+from gossamer.schemas.markdown import insert_lines, table
 from gossamer.settings.servers import KafkaSettings
-from schemas.markdown import insert_lines, table
 
-README = Path(__file__).parent / "README.md"
+README = Path(__file__).resolve().parent / "README.md"
 OVERLAY = Path(__file__).resolve().parents[1] / "k8s" / "overlays" / "production"
 STRIMZI = OVERLAY / "kafka" / "topics.yaml"
 STRIMZI_HEAD = (

@@ -131,7 +131,8 @@ class Fate(Enum):
 
 
 class Wait(Enum):
-    """The backoff of a failing host. `services.frontier.partition.politeness` computes it."""
+    """The backoff of a failing host. `gossamer.services.frontier.partition.politeness` computes
+    it."""
 
     NONE = "none"
     SHORT = "one minute, doubled with each failure, at most `frontier.down_wait`"

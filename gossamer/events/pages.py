@@ -2,9 +2,10 @@
 
 Links and seeds pass their origin on to the URLs that they lead to (`link_discovery`,
 `seed_discovery`). A URL carries its origin on all its events and rows
-(`services.frontier.tables.urls.Origin`). A link has half the priority of its page, a redirect all
-of it: what an operator puts first stays first for a few links, and no crawl is put first as a
-whole. A retried URL is queued behind the URLs of its rank that were admitted before its retry.
+(`gossamer.services.frontier.tables.urls.Origin`). A link has half the priority of its page, a
+redirect all of it: what an operator puts first stays first for a few links, and no crawl is put
+first as a whole. A retried URL is queued behind the URLs of its rank that were admitted before its
+retry.
 """
 
 from collections import defaultdict

@@ -1,7 +1,8 @@
 """Operators' requests about URLs: urgent visits, retries, refetches and erasures, and the
 events of an erasure.
 
-An erasure removes all that is stored about URLs. See `services.frontier.procedures.erasing`.
+An erasure removes all that is stored about URLs. See
+`gossamer.services.frontier.procedures.erasing`.
 """
 
 from msgspec import Struct

@@ -89,7 +89,7 @@ _EVENT_TYPES = {
     for kind in base.__subclasses__()
     if kind not in (FleetEvent, Contents)
 }
-_FOLDER = files("schemas") / "topics"
+_FOLDER = files("gossamer.schemas") / "topics"
 
 
 TOPICS: dict[str, Topic] = {}

@@ -75,7 +75,7 @@ class Claimant:
     partitions to that one. The other process detects this before it writes, and joins the group
     again. A process that pauses between this check and the write may still change rows that the new
     owner has not written yet. The new owner accepts such rows (`find` in
-    `services.frontier.partition.partition`).
+    `gossamer.services.frontier.partition.partition`).
     """
 
     def __init__(self, store: Store, kind: str = "") -> None:

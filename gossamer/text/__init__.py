@@ -15,4 +15,4 @@ TextMode = Literal["main", "fast", "off"]
 """The main text, a main text found in less time, or no main text."""
 PageField = Literal["forms", "headings", "metadata", "requisites"]
 PAGE_FIELDS: tuple[PageField, ...] = get_args(PageField)
-"""Parts of an HTML page that are only published (`services.parser.parts`)."""
+"""Parts of an HTML page that are only published (`gossamer.services.parser.parts`)."""

@@ -4,7 +4,7 @@
 module depend on the usual behaviour of servers, so they may be wrong for some host. A crawl names
 its steps (`crawl.url_steps`) in its definition, and dedup, which all URLs pass, applies them. Some
 steps need no proof (`STEPS`). Others apply to a host after the host has proved them (`HOST_STEPS`,
-and `services.dedup.host_steps`).
+and `gossamer.services.dedup.host_steps`).
 
 Each step takes a canonical URL and returns one, or "" if the URL is not to be visited. Steps are
 repeated until none changes the URL, so the order of steps that only merge makes no difference.

@@ -1,4 +1,4 @@
-"""The archive as a process of a fleet: `python -m services.archive`."""
+"""The archive as a process of a fleet: `python -m gossamer.services.archive`."""
 
 import sys
 import threading
@@ -11,7 +11,7 @@ from gossamer.errors import GossamerError, NoSpace, Unavailable
 from gossamer.log.blobs import DAY, HOUR, LEFTOVER_AGE, remove_kept, remove_leftovers
 from gossamer.runtime.identity import check_folder
 from gossamer.runtime.process import Backends, run, run_processor
-from services.archive.service import Archive
+from gossamer.services.archive.service import Archive
 
 logger = structlog.get_logger()
 

@@ -20,11 +20,11 @@ import structlog
 from gossamer.erasures import Erasures
 from gossamer.errors import retry_waits
 from gossamer.events import PageArchived
+from gossamer.services.archive.rows import CaptureRow, SegmentRow, UnpublishedRow
+from gossamer.services.archive.segments import complete_segments, free_bytes, remove_segment
+from gossamer.services.archive.uploading import Start, Upload, Uploader, start_thread
 from gossamer.store import Store
 from gossamer.telemetry import set_gauge
-from services.archive.rows import CaptureRow, SegmentRow, UnpublishedRow
-from services.archive.segments import complete_segments, free_bytes, remove_segment
-from services.archive.uploading import Start, Upload, Uploader, start_thread
 
 CHECK_INTERVAL = 0.5
 """Seconds between two checks whether the upload has ended."""

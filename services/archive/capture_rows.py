@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from gossamer.erasures import erase_rows
 from gossamer.events import Event, PageArchived, PageFetched
 from gossamer.runtime.processor import Key
+from gossamer.services.archive.records import Body, Capture, is_not_modified, is_shared
+from gossamer.services.archive.rows import CaptureRow, PayloadRow
 from gossamer.store import Store, iterate_partition
 from gossamer.web.http import payload_digest
-from services.archive.records import Body, Capture, is_not_modified, is_shared
-from services.archive.rows import CaptureRow, PayloadRow
 
 MAX_CAPTURES_SEARCHED = 10
 """Captures of a URL that are searched for the body that a 304 omits."""

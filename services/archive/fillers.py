@@ -12,7 +12,7 @@ from base64 import b32encode
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from services.archive.reading import CHUNK_BYTES, ERASED_FIELD
+from gossamer.services.archive.reading import CHUNK_BYTES, ERASED_FIELD
 
 END = b"\r\n\r\n"
 """The end of every WARC record."""

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from gossamer.services.archive.reading import Fields, RecordHead, RecordReader, parse_fields
 from gossamer.web.surt import surt_key
-from services.archive.reading import Fields, RecordHead, RecordReader, parse_fields
 
 INDEX_SUFFIX = ".cdxj"
 """Suffix of the index of a complete file, beside it."""

@@ -24,15 +24,9 @@ from typing import NamedTuple
 from gossamer.captures import parse_time
 from gossamer.erasures import ErasureRow, Erasures, targets_of
 from gossamer.events import FLEET, Erasure
-from gossamer.settings import ArchiveSettings
-from gossamer.settings.units import DAY
-from gossamer.store import Store, iterate_partition
-from gossamer.telemetry import count
-from gossamer.volumes import Missing, Volume, VolumeUnavailable
-from gossamer.web.url import site_of
-from services.archive.reading import RecordHead
-from services.archive.records import date
-from services.archive.rewriting import (
+from gossamer.services.archive.reading import RecordHead
+from gossamer.services.archive.records import date
+from gossamer.services.archive.rewriting import (
     LocalFile,
     Place,
     Runs,
@@ -45,8 +39,14 @@ from services.archive.rewriting import (
     rewrite,
     size_on_disk,
 )
-from services.archive.rows import CaptureRow, PayloadRow
-from services.archive.segments import UNCOMMITTED_SUFFIX
+from gossamer.services.archive.rows import CaptureRow, PayloadRow
+from gossamer.services.archive.segments import UNCOMMITTED_SUFFIX
+from gossamer.settings import ArchiveSettings
+from gossamer.settings.units import DAY
+from gossamer.store import Store, iterate_partition
+from gossamer.telemetry import count
+from gossamer.volumes import Missing, Volume, VolumeUnavailable
+from gossamer.web.url import site_of
 
 STEP_BYTES = 8 << 20
 """Bytes of a file that are read in one step: about a tenth of a second."""

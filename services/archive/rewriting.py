@@ -20,18 +20,18 @@ from pathlib import Path
 from typing import IO, NamedTuple, Protocol
 from uuid import NAMESPACE_URL, uuid5
 
-from gossamer.volumes import Volume
-from services.archive.fillers import make_filler
-from services.archive.index import INDEX_SUFFIX
-from services.archive.reading import CHUNK_BYTES, RecordHead, RecordReader
-from services.archive.records import date
-from services.archive.segments import (
+from gossamer.services.archive.fillers import make_filler
+from gossamer.services.archive.index import INDEX_SUFFIX
+from gossamer.services.archive.reading import CHUNK_BYTES, RecordHead, RecordReader
+from gossamer.services.archive.records import date
+from gossamer.services.archive.segments import (
     FILE_NAME,
     UNCOMMITTED_SUFFIX,
     remove_segment,
     sync,
     translate_errors,
 )
+from gossamer.volumes import Volume
 
 REWRITING_SUFFIX = ".rewriting"
 """Suffix of the partial copy of a file."""

@@ -18,7 +18,7 @@ name from the start, with the suffix `.open` until it is complete. At the start 
 renames a file to `.uncommitted`. The pages of a parked file are delivered again, unless the store
 was restored to an older state; in that case the file is the only copy. Both remove a file without a
 whole capture. Repair never changes a complete file, even if the row lists it as open. A file is
-indexed just before it is completed (`services.archive.index`).
+indexed just before it is completed (`gossamer.services.archive.index`).
 
 With volumes, complete files are uploaded, their captures are published, and the files are removed
 (`buffer`). `Buffer.load` continues at the start of a writer:
@@ -48,11 +48,11 @@ from pathlib import Path
 import structlog
 
 from gossamer.errors import GossamerError
+from gossamer.services.archive.index import INDEX_SUFFIX, index_file
+from gossamer.services.archive.reading import RecordReader, read_chunks
+from gossamer.services.archive.rows import SegmentRow
 from gossamer.sqlite import no_space
 from gossamer.volumes import OPEN_SUFFIX, PARTIAL_SUFFIX
-from services.archive.index import INDEX_SUFFIX, index_file
-from services.archive.reading import RecordReader, read_chunks
-from services.archive.rows import SegmentRow
 
 UNCOMMITTED_SUFFIX = ".uncommitted"
 """Suffix of a file that repair has parked."""

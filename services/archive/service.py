@@ -23,19 +23,13 @@ from gossamer.events import (
 from gossamer.events.topics import PAGES_ARCHIVED, PAGES_FETCHED
 from gossamer.log import MAX_POLL_RECORDS
 from gossamer.runtime.processor import Key, Output, Processor
-from gossamer.settings import ArchiveSettings
-from gossamer.store import Store
-from gossamer.store.claims import Claimant
-from gossamer.telemetry import count, set_gauge
-from gossamer.web.http import first_value, payload_digest
-from gossamer.web.usage import judge
-from services.archive.buffer import Buffer
-from services.archive.capture_rows import CaptureRows
-from services.archive.exclusions import Exclusions
-from services.archive.records import Capture, capture, dns, warcinfo
-from services.archive.retention import Retention
-from services.archive.rows import STANDALONE_WRITER, SegmentRow
-from services.archive.segments import (
+from gossamer.services.archive.buffer import Buffer
+from gossamer.services.archive.capture_rows import CaptureRows
+from gossamer.services.archive.exclusions import Exclusions
+from gossamer.services.archive.records import Capture, capture, dns, warcinfo
+from gossamer.services.archive.retention import Retention
+from gossamer.services.archive.rows import STANDALONE_WRITER, SegmentRow
+from gossamer.services.archive.segments import (
     SUFFIXES,
     Segment,
     complete,
@@ -43,7 +37,13 @@ from services.archive.segments import (
     repair,
     translate_errors,
 )
-from services.archive.uploading import Start, start_thread
+from gossamer.services.archive.uploading import Start, start_thread
+from gossamer.settings import ArchiveSettings
+from gossamer.store import Store
+from gossamer.store.claims import Claimant
+from gossamer.telemetry import count, set_gauge
+from gossamer.web.http import first_value, payload_digest
+from gossamer.web.usage import judge
 
 CAPTURED_PURPOSES = (Purpose.PAGE, Purpose.ROBOTS, Purpose.USAGE, Purpose.REQUISITE)
 """The purposes of visits whose captures have a row. Only those of pages are published."""

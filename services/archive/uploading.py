@@ -12,9 +12,9 @@ from typing import NamedTuple
 import structlog
 
 from gossamer.errors import BadSettings, GossamerError
+from gossamer.services.archive.segments import companions
 from gossamer.telemetry import count
 from gossamer.volumes import Volume
-from services.archive.segments import companions
 
 END_BYTES = 64 << 10
 """Bytes at the end of an uploaded file that are compared with the local one. The last gzip member

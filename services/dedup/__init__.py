@@ -116,7 +116,7 @@ Only the shared store can decide which page was first, with one conditional writ
 URLs out of scope were in it, a wider scope could not find them; if URLs that are too deep were in
 it, a shorter path would come too late. Also, most links of most pages lead out of scope, and would
 fill the set. They are parked: an event takes them to the frontier, which sends them back once the
-crawl is wide enough (`services.frontier`).
+crawl is wide enough (`gossamer.services.frontier`).
 
 **Links from other sites.** The instance that owns a site tests all links to it, and most of them
 lead to URLs in the set. So the instance counts the other sites that link to a page

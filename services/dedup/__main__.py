@@ -1,4 +1,4 @@
-"""Dedup as a process of a fleet: `python -m services.dedup`."""
+"""Dedup as a process of a fleet: `python -m gossamer.services.dedup`."""
 
 import asyncio
 import sys
@@ -10,7 +10,7 @@ from gossamer.log.throttling import Throttle
 from gossamer.runtime.concurrent import run_async
 from gossamer.runtime.identity import check_folder
 from gossamer.runtime.process import Backends, run, run_processor
-from services.dedup.service import Dedup
+from gossamer.services.dedup.service import Dedup
 
 
 def work(backends: Backends) -> None:
@@ -25,8 +25,8 @@ def run_on_loop(backends: Backends) -> None:
     """Run on the runtime's loop, with the URL-seen set on the instance's disk."""
     require_extra("fleet")
     # Imported after the check, so that `run` reports a missing RocksDB in words.
-    from services.dedup.replicated import ReplicatedSeen
-    from services.dedup.rocksdb import RocksDisk
+    from gossamer.services.dedup.replicated import ReplicatedSeen
+    from gossamer.services.dedup.rocksdb import RocksDisk
 
     settings = backends.settings
     folder = settings.dedup.folder / settings.service.instance
@@ -42,10 +42,10 @@ def run_on_loop(backends: Backends) -> None:
 def run_on_faust(backends: Backends) -> None:
     """Run on Faust's streams and table."""
     require_extra("faust")
-    from services.dedup.faust.app import FaustWorker, build
-    from services.dedup.faust.changelog import make_changelog
-    from services.dedup.faust.tables import lock_folder
-    from services.dedup.faust.transport import Offsets
+    from gossamer.services.dedup.faust.app import FaustWorker, build
+    from gossamer.services.dedup.faust.changelog import make_changelog
+    from gossamer.services.dedup.faust.tables import lock_folder
+    from gossamer.services.dedup.faust.transport import Offsets
 
     # The runtime's loop watches its topics itself; Faust's consumer does not.
     backends.log.watch(Dedup.name, [topic.name for topic in Dedup.reads], backends.store)

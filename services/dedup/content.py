@@ -29,12 +29,9 @@ from gossamer.events import CrawlDefined, LinksParked, PageParsed, UrlsDiscovere
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import LinkKind, PageKind
 from gossamer.runtime.processor import Key
-from gossamer.settings import DedupSettings
-from gossamer.store import Row, Store
-from gossamer.web.url import Site, site_of
-from services.dedup.documents import Version
-from services.dedup.host_names import HostNames
-from services.dedup.links import (
+from gossamer.services.dedup.documents import Version
+from gossamer.services.dedup.host_names import HostNames
+from gossamer.services.dedup.links import (
     LinkingPage,
     LinkParking,
     Links,
@@ -42,9 +39,12 @@ from services.dedup.links import (
     find_links,
     release,
 )
-from services.dedup.novelty import is_known
-from services.dedup.rows import DocumentRow
-from services.dedup.scores import PageScore
+from gossamer.services.dedup.novelty import is_known
+from gossamer.services.dedup.rows import DocumentRow
+from gossamer.services.dedup.scores import PageScore
+from gossamer.settings import DedupSettings
+from gossamer.store import Row, Store
+from gossamer.web.url import Site, site_of
 
 MAX_LEADER_ATTEMPTS = 5
 """Attempts to replace a leader while other instances do the same."""

@@ -28,6 +28,8 @@ from gossamer.events import Page, PageParsed, Tombstone, Verdict
 from gossamer.events.pages import LinkKind, contents_of
 from gossamer.events.public import GONE_RULES, Gone
 from gossamer.runtime.processor import Key
+from gossamer.services.dedup.links import find_new_links, sketch_links
+from gossamer.services.dedup.rows import HIDDEN_REASONS, DocumentRow
 from gossamer.settings import DedupSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
@@ -36,8 +38,6 @@ from gossamer.text.sketch import estimate_change
 from gossamer.text.volatile import compare
 from gossamer.web.soft_404 import Signature, is_missing_text
 from gossamer.web.url import fingerprint
-from services.dedup.links import find_new_links, sketch_links
-from services.dedup.rows import HIDDEN_REASONS, DocumentRow
 
 
 class Version(NamedTuple):

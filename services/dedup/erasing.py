@@ -1,5 +1,5 @@
 """Erases the rows about URLs and hosts that the frontier erases; see
-`services.frontier.procedures.erasing`.
+`gossamer.services.frontier.procedures.erasing`.
 
 An erasure is received on `urls.discovered`, where the URL-seen set can be changed. The rows in the
 store are erased by `settle`, in the thread that handles pages.
@@ -15,14 +15,14 @@ from collections.abc import Iterator, Sequence
 from gossamer.erasures import Erasures, erase_rows, tombstones_of
 from gossamer.events import ErasureBegun, Event, Tombstone, UrlsErased
 from gossamer.events.topics import PAGES
+from gossamer.services.dedup.content import DigestRow, NearRow, bands
+from gossamer.services.dedup.guesses import GuessesRow
+from gossamer.services.dedup.listings import ListingRow
+from gossamer.services.dedup.requisites import Requisites
+from gossamer.services.dedup.rows import DocumentRow, HostNameRow, HostStepsRow
+from gossamer.services.dedup.seen import SeenSet
 from gossamer.store import Partition, R, Row, Store
 from gossamer.web.url import fingerprint, host_key, site_of
-from services.dedup.content import DigestRow, NearRow, bands
-from services.dedup.guesses import GuessesRow
-from services.dedup.listings import ListingRow
-from services.dedup.requisites import Requisites
-from services.dedup.rows import DocumentRow, HostNameRow, HostStepsRow
-from services.dedup.seen import SeenSet
 
 
 class Erasing:

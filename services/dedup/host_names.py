@@ -50,6 +50,16 @@ from gossamer.events import (
 )
 from gossamer.events.hazards import Hazard
 from gossamer.runtime.processor import Key
+from gossamer.services.dedup.originals import (
+    HEURISTICS,
+    Claim,
+    Comparison,
+    choose_original,
+    is_alias,
+    is_www_pair,
+    states_original,
+)
+from gossamer.services.dedup.rows import DocumentRow, HostNameRow, original_of
 from gossamer.settings import DedupSettings
 from gossamer.store import Store
 from gossamer.text.sketch import estimate_change
@@ -66,16 +76,6 @@ from gossamer.web.url import (
     is_address,
     site_of,
 )
-from services.dedup.originals import (
-    HEURISTICS,
-    Claim,
-    Comparison,
-    choose_original,
-    is_alias,
-    is_www_pair,
-    states_original,
-)
-from services.dedup.rows import DocumentRow, HostNameRow, original_of
 
 MAX_MISSES = 2
 """Consecutive visits that find another home page than the counterpart's, after which the home pages

@@ -39,6 +39,7 @@ from msgspec.structs import replace
 from gossamer.cache import ENTRY_BYTES, ByteCache
 from gossamer.events import CrawlDefined, Discovery, PageParsed, Purpose
 from gossamer.runtime.processor import Key
+from gossamer.services.dedup.rows import ASSUMED_RULE, DocumentRow, HostRules, HostStepsRow
 from gossamer.store import Store
 from gossamer.text.sketch import estimate_change
 from gossamer.web.soft_404 import Signature, is_home_page, is_missing_text
@@ -50,7 +51,6 @@ from gossamer.web.url_steps import (
     token_in,
     without_default_document,
 )
-from services.dedup.rows import ASSUMED_RULE, DocumentRow, HostRules, HostStepsRow
 
 MIN_DIFFERENCE = 0.5
 """Fraction of changed words from which the texts of a URL and its rewritten URL are two pages."""

@@ -55,12 +55,12 @@ from gossamer.events.pages import (
     link_discovery,
     split_for_events,
 )
+from gossamer.services.dedup.rows import HostRules
+from gossamer.services.dedup.seen import hash_finder
 from gossamer.telemetry import count
 from gossamer.web import links
 from gossamer.web.url import HostKey, Site, fingerprint, host_key, site_of
 from gossamer.web.url_steps import merge_url, without_default_document
-from services.dedup.rows import HostRules
-from services.dedup.seen import hash_finder
 
 LONG_LINK_CHARS = 200
 """Links with more characters are counted. They were 1 % in viuva-negra's crawl (5.3)."""

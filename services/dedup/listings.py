@@ -34,10 +34,10 @@ from gossamer.events import (
 from gossamer.events.outcomes import SITEMAP_DEPTH
 from gossamer.events.pages import link_priority
 from gossamer.runtime.processor import Key
+from gossamer.services.dedup.links import DEEP, Links, find_links, targets
 from gossamer.store import Row, Store
 from gossamer.web.links import linking_site
 from gossamer.web.url import fingerprint, site_of
-from services.dedup.links import DEEP, Links, find_links, targets
 
 NESTED_INDEX = "an index that an index lists, which sitemaps.org does not allow: it is not read"
 

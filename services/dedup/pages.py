@@ -33,18 +33,11 @@ from gossamer.events.public import Gone
 from gossamer.policies import uses_hints, uses_internal_links
 from gossamer.relevance import facts_of, parse_relevance
 from gossamer.runtime.processor import Key
-from gossamer.settings import DedupSettings
-from gossamer.store import Store
-from gossamer.web.links import sample_links
-from gossamer.web.soft_404 import NO_PAGE, is_home_page
-from gossamer.web.url import host_key
-from gossamer.web.usage import Action, Category, policy_of
-from gossamer.web.validators import NO_VALIDATORS
-from services.dedup.content import Content, LinkedPage
-from services.dedup.documents import Documents
-from services.dedup.host_names import NOTHING, HostNames, Lesson, keys_of
-from services.dedup.host_steps import HostSteps
-from services.dedup.links import (
+from gossamer.services.dedup.content import Content, LinkedPage
+from gossamer.services.dedup.documents import Documents
+from gossamer.services.dedup.host_names import NOTHING, HostNames, Lesson, keys_of
+from gossamer.services.dedup.host_steps import HostSteps
+from gossamer.services.dedup.links import (
     apply_url_steps,
     find_links,
     group_by_host,
@@ -52,11 +45,18 @@ from services.dedup.links import (
     mark_new,
     release_rewritten,
 )
-from services.dedup.listings import NESTED_INDEX, Listings, is_nested_index
-from services.dedup.novelty import Novelty
-from services.dedup.requisites import Requisites
-from services.dedup.rows import DocumentRow
-from services.dedup.scores import PageScore, ScoredPage, Scores
+from gossamer.services.dedup.listings import NESTED_INDEX, Listings, is_nested_index
+from gossamer.services.dedup.novelty import Novelty
+from gossamer.services.dedup.requisites import Requisites
+from gossamer.services.dedup.rows import DocumentRow
+from gossamer.services.dedup.scores import PageScore, ScoredPage, Scores
+from gossamer.settings import DedupSettings
+from gossamer.store import Store
+from gossamer.web.links import sample_links
+from gossamer.web.soft_404 import NO_PAGE, is_home_page
+from gossamer.web.url import host_key
+from gossamer.web.usage import Action, Category, policy_of
+from gossamer.web.validators import NO_VALIDATORS
 
 NAME = "dedup"
 NO_DOCUMENT = ("", Gone.NOINDEX, Gone.LISTING, Gone.IRRELEVANT, Gone.USAGE, Gone.SOFT_404)

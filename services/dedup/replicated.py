@@ -33,9 +33,9 @@ from gossamer.events import UrlsSeen
 from gossamer.events.topics import URLS_SEEN
 from gossamer.log import Log, Message, Record, Tail, partition_of
 from gossamer.log.codec import decode, encode
+from gossamer.services.dedup.seen import Finding, SeenRow, SeenSet
 from gossamer.telemetry import set_gauge
 from gossamer.web.url import Site
-from services.dedup.seen import Finding, SeenRow, SeenSet
 
 POLL_TIMEOUT = 0.1
 """Seconds that one poll of the changelog waits."""
@@ -151,7 +151,8 @@ class Changes:
 
 
 class ReplicatedSeen(SeenSet):
-    """The set on *disk*, with its changelog on *log*; see `services.dedup.seen.SeenSet`."""
+    """The set on *disk*, with its changelog on *log*; see
+    `gossamer.services.dedup.seen.SeenSet`."""
 
     def __init__(self, log: Log, disk: Disk, clock: Clock) -> None:
         self._log, self._disk, self._clock = log, disk, clock

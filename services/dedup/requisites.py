@@ -26,12 +26,12 @@ from gossamer.events import (
     UrlsDiscovered,
 )
 from gossamer.events.pages import group_by_site
+from gossamer.services.dedup.seen import Finding, SeenSet, hash_finder
 from gossamer.settings import ArchiveSettings
 from gossamer.telemetry import count
 from gossamer.web.directives import find_signals
 from gossamer.web.url import fingerprint, site_of
 from gossamer.web.usage import is_reserved
-from services.dedup.seen import Finding, SeenSet, hash_finder
 
 MAX_STYLES = 5
 """Styles on the way from a page to a requisite."""

@@ -1,4 +1,4 @@
-"""A sorted map in RocksDB, on an instance's disk; see `services.dedup.replicated.Disk`."""
+"""A sorted map in RocksDB, on an instance's disk; see `gossamer.services.dedup.replicated.Disk`."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

@@ -57,7 +57,7 @@ class DocumentRow(Row, frozen=True):
     """Verdict and original of the last published document; "" if it was not a copy."""
     links: bytes = b""
     """Sketch of the links to the same site, if the policy uses hints; tells which links of the next
-    version are new (`services.dedup.links`)."""
+    version are new (`gossamer.services.dedup.links`)."""
 
 
 class HostNameRow(Row, frozen=True):

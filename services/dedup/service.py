@@ -44,23 +44,23 @@ from gossamer.log import Message
 from gossamer.log.codec import split_key
 from gossamer.policies import uses_hints
 from gossamer.runtime.processor import Handler, Key, Output, Processor, check_handlers
+from gossamer.services.dedup.erasing import Erasing
+from gossamer.services.dedup.guesses import Guesses
+from gossamer.services.dedup.host_names import HostNames
+from gossamer.services.dedup.host_steps import HostSteps
+from gossamer.services.dedup.links import InLinks, KnownUrl, KnownUrls, hints_of_links
+from gossamer.services.dedup.listings import Listings
+from gossamer.services.dedup.pages import Pages
+from gossamer.services.dedup.promotions import Promotions
+from gossamer.services.dedup.requisites import Requisites, split_requisites
+from gossamer.services.dedup.rows import HostRules
+from gossamer.services.dedup.seen import Finding, SeenSet, hash_finder
 from gossamer.settings import ArchiveSettings, DedupSettings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
 from gossamer.telemetry import count
 from gossamer.web.links import linking_site
 from gossamer.web.url import BadUrl, HostKey, Site, canonicalize, fingerprint, host_key, site_of
-from services.dedup.erasing import Erasing
-from services.dedup.guesses import Guesses
-from services.dedup.host_names import HostNames
-from services.dedup.host_steps import HostSteps
-from services.dedup.links import InLinks, KnownUrl, KnownUrls, hints_of_links
-from services.dedup.listings import Listings
-from services.dedup.pages import Pages
-from services.dedup.promotions import Promotions
-from services.dedup.requisites import Requisites, split_requisites
-from services.dedup.rows import HostRules
-from services.dedup.seen import Finding, SeenSet, hash_finder
 
 MAX_HINTS = 5000
 """Hints for one host from one sitemap or feed."""
@@ -70,7 +70,7 @@ EVENTS_OF_CRAWLS = (SeedAdded, UrlsDiscovered, PageParsed)
 
 
 class Dedup(Processor):
-    """The URL-seen test and the content test; see `services.dedup`."""
+    """The URL-seen test and the content test; see `gossamer.services.dedup`."""
 
     name = "dedup"
     reads = (topics.SEEDS, topics.URLS_DISCOVERED, topics.PAGES_PARSED)

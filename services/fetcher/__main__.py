@@ -1,10 +1,10 @@
-"""The fetcher as a process of a fleet: `python -m services.fetcher`."""
+"""The fetcher as a process of a fleet: `python -m gossamer.services.fetcher`."""
 
 import sys
 
 from gossamer.runtime.concurrent import run_async
 from gossamer.runtime.process import Backends, run
-from services.fetcher.wiring import coordinate_fleet, serve
+from gossamer.services.fetcher.wiring import coordinate_fleet, serve
 
 
 def work(backends: Backends) -> None:

@@ -28,16 +28,11 @@ from gossamer.events import (
 from gossamer.events.topics import VISITS_ORDERED, Topic
 from gossamer.log.blobs import keep, may_refer, read_kept, refer
 from gossamer.runtime.processor import Emitter
-from gossamer.telemetry import set_gauge
-from gossamer.volumes import Volume, VolumeUnavailable
-from gossamer.web.sniffing import PACKED_XML, UNCUTTABLE_TYPES
-from gossamer.web.url import Site, host_name
-from gossamer.web.usage import policy_of
-from services.fetcher.access import archive_headers
-from services.fetcher.http.client import HostClient, Web
-from services.fetcher.http.limiters import Admission, Request, Stage
-from services.fetcher.limitations import ClockSkew, Limitations, LocalBackoff, LocalFault
-from services.fetcher.outcome import (
+from gossamer.services.fetcher.access import archive_headers
+from gossamer.services.fetcher.http.client import HostClient, Web
+from gossamer.services.fetcher.http.limiters import Admission, Request, Stage
+from gossamer.services.fetcher.limitations import ClockSkew, Limitations, LocalBackoff, LocalFault
+from gossamer.services.fetcher.outcome import (
     Failure,
     Reply,
     accept_types,
@@ -45,9 +40,23 @@ from services.fetcher.outcome import (
     failed_result,
     make_events,
 )
-from services.fetcher.rate_limits import Denied
-from services.fetcher.steps import Delay, Emit, Fetch, Keep, ReadKept, Step, StepResult, VisitLimits
-from services.fetcher.visit import converse, refusal
+from gossamer.services.fetcher.rate_limits import Denied
+from gossamer.services.fetcher.steps import (
+    Delay,
+    Emit,
+    Fetch,
+    Keep,
+    ReadKept,
+    Step,
+    StepResult,
+    VisitLimits,
+)
+from gossamer.services.fetcher.visit import converse, refusal
+from gossamer.telemetry import set_gauge
+from gossamer.volumes import Volume, VolumeUnavailable
+from gossamer.web.sniffing import PACKED_XML, UNCUTTABLE_TYPES
+from gossamer.web.url import Site, host_name
+from gossamer.web.usage import policy_of
 
 logger = structlog.get_logger()
 T = TypeVar("T")

@@ -13,13 +13,13 @@ from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist, forbidden_by
 from gossamer.events import Event, HostCheckedOut, Outcome, PageFetched, SharedCapture
+from gossamer.services.fetcher.outcome import Accepts, Exchange, Failure, Reply, mark_partial
 from gossamer.speed import PROPAGATION_SECONDS, Speeds
 from gossamer.web.cookies import Cookie, Jar
 from gossamer.web.http import Headers
 from gossamer.web.url import host_name
 from gossamer.web.usage import Category, UsagePolicy
 from gossamer.web.walls import Walls
-from services.fetcher.outcome import Accepts, Exchange, Failure, Reply, mark_partial
 
 T = TypeVar("T")
 

@@ -37,22 +37,7 @@ from msgspec.structs import replace
 from gossamer.events import HostCheckedOut, Outcome, Purpose, SharedCapture, Visit, VisitEnded
 from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import OUTCOMES
-from gossamer.web.coding import GZIP_MAGIC, Body, decode, is_plain
-from gossamer.web.http import (
-    Headers,
-    freshness_lifetime,
-    joined_values,
-    redirect_target,
-)
-from gossamer.web.robots import REDIRECTS, RobotsRules, parse_robots
-from gossamer.web.sniffing import whole_type
-from gossamer.web.url import BadUrl, canonicalize, host_key, host_name
-from gossamer.web.usage import Action, Statement, judge, limit_statements, read_headers
-from gossamer.web.usage.files import ReadFile, UsageFile, statements_about
-from gossamer.web.usage.reading import read_usage_file
-from gossamer.web.validators import CONDITIONS, refuses_conditions
-from gossamer.web.walls import HTML, Wall
-from services.fetcher.outcome import (
+from gossamer.services.fetcher.outcome import (
     CUT_HAZARDS,
     PARTIAL,
     Assessment,
@@ -69,7 +54,22 @@ from services.fetcher.outcome import (
     skipped_result,
     unvisited_result,
 )
-from services.fetcher.steps import Conversation, Emit, Fetch, Keep, Pace, VisitLimits
+from gossamer.services.fetcher.steps import Conversation, Emit, Fetch, Keep, Pace, VisitLimits
+from gossamer.web.coding import GZIP_MAGIC, Body, decode, is_plain
+from gossamer.web.http import (
+    Headers,
+    freshness_lifetime,
+    joined_values,
+    redirect_target,
+)
+from gossamer.web.robots import REDIRECTS, RobotsRules, parse_robots
+from gossamer.web.sniffing import whole_type
+from gossamer.web.url import BadUrl, canonicalize, host_key, host_name
+from gossamer.web.usage import Action, Statement, judge, limit_statements, read_headers
+from gossamer.web.usage.files import ReadFile, UsageFile, statements_about
+from gossamer.web.usage.reading import read_usage_file
+from gossamer.web.validators import CONDITIONS, refuses_conditions
+from gossamer.web.walls import HTML, Wall
 
 UNKNOWN_ROBOTS = "the order has no rules of robots.txt"
 PASSED_WALL = "redirects set a cookie and led back; the response is the one with the cookie"

@@ -15,14 +15,19 @@ from gossamer.log.codec import encode
 from gossamer.log.throttling import Throttle
 from gossamer.runtime.concurrent import ConcurrentRunner
 from gossamer.runtime.loop import Report, ignore
+from gossamer.services.fetcher.http.client import Web
+from gossamer.services.fetcher.limitations import (
+    ClockSkew,
+    Limitations,
+    LocalBackoff,
+    ShowLimitations,
+)
+from gossamer.services.fetcher.rate_limits import LeasedSlots, SlotSource
+from gossamer.services.fetcher.service import BlobStore, EpochOf, Fetcher
 from gossamer.settings import FetcherSettings, Settings
 from gossamer.store import Store
 from gossamer.store.claims import ClaimRow
 from gossamer.web.url import Site
-from services.fetcher.http.client import Web
-from services.fetcher.limitations import ClockSkew, Limitations, LocalBackoff, ShowLimitations
-from services.fetcher.rate_limits import LeasedSlots, SlotSource
-from services.fetcher.service import BlobStore, EpochOf, Fetcher
 
 LEASE_VISITS = 4
 """The lease of an address slot lasts as long as this number of longest visits."""

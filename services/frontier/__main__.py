@@ -1,12 +1,12 @@
-"""The frontier as a process of a fleet: `python -m services.frontier`."""
+"""The frontier as a process of a fleet: `python -m gossamer.services.frontier`."""
 
 import sys
 
 from gossamer.events.topics import PAGES_FETCHED
 from gossamer.log.throttling import far_behind
 from gossamer.runtime.process import Backends, run, run_processor
+from gossamer.services.frontier.service import Frontier
 from gossamer.web.signing import SignMode
-from services.frontier.service import Frontier
 
 
 def work(backends: Backends) -> None:

@@ -50,31 +50,27 @@ from gossamer.log.control import ControlRow, control_row
 from gossamer.overrides import overridden_site
 from gossamer.runtime.handling import read_ahead
 from gossamer.runtime.processor import Handler, Key, Output, Processor, check_handlers
-from gossamer.settings import FrontierSettings
-from gossamer.store import Store
-from gossamer.web.signing import SignMode
-from gossamer.web.url import HostKey, Site, host_key
-from services.frontier.choice.dispatch import Balance, FindLagging, HostLoader, ReadyHost
-from services.frontier.choice.pacing import Pacing
-from services.frontier.features.replicas import Replicas
-from services.frontier.features.shared import SharedCaptures
-from services.frontier.partition.partition import Partition
-from services.frontier.partition.partitions import Gauges, Partitions
-from services.frontier.partition.parts import may_be_repeated
-from services.frontier.partition.politeness import Overrides
-from services.frontier.partition.share import CrawlShare
-from services.frontier.partition.shares import Shares, shares_at
-from services.frontier.partition.workbench import Host, servable_crawls
-from services.frontier.procedures.erasing import ErasureHandler
-from services.frontier.procedures.removal import CrawlRemoval
-from services.frontier.steps.admission import Admission, OperatorRequests
-from services.frontier.steps.checkin import CheckIn
-from services.frontier.steps.checkout import CheckOut
-from services.frontier.steps.leases import Leases
-from services.frontier.steps.refusals import Refusals
-from services.frontier.steps.requisites import RequisiteAdmission, is_requisite
-from services.frontier.steps.revisits import Revisits, is_late, plans_of
-from services.frontier.steps.robots import (
+from gossamer.services.frontier.choice.dispatch import Balance, FindLagging, HostLoader, ReadyHost
+from gossamer.services.frontier.choice.pacing import Pacing
+from gossamer.services.frontier.features.replicas import Replicas
+from gossamer.services.frontier.features.shared import SharedCaptures
+from gossamer.services.frontier.partition.partition import Partition
+from gossamer.services.frontier.partition.partitions import Gauges, Partitions
+from gossamer.services.frontier.partition.parts import may_be_repeated
+from gossamer.services.frontier.partition.politeness import Overrides
+from gossamer.services.frontier.partition.share import CrawlShare
+from gossamer.services.frontier.partition.shares import Shares, shares_at
+from gossamer.services.frontier.partition.workbench import Host, servable_crawls
+from gossamer.services.frontier.procedures.erasing import ErasureHandler
+from gossamer.services.frontier.procedures.removal import CrawlRemoval
+from gossamer.services.frontier.steps.admission import Admission, OperatorRequests
+from gossamer.services.frontier.steps.checkin import CheckIn
+from gossamer.services.frontier.steps.checkout import CheckOut
+from gossamer.services.frontier.steps.leases import Leases
+from gossamer.services.frontier.steps.refusals import Refusals
+from gossamer.services.frontier.steps.requisites import RequisiteAdmission, is_requisite
+from gossamer.services.frontier.steps.revisits import Revisits, is_late, plans_of
+from gossamer.services.frontier.steps.robots import (
     AT_SEEDS,
     NEVER,
     RobotsOnBehalf,
@@ -82,13 +78,17 @@ from services.frontier.steps.robots import (
     discover_sitemaps,
     discover_usual_sitemap,
 )
-from services.frontier.steps.urgent import UrgentRequests
-from services.frontier.steps.verdicts import Verdicts
-from services.frontier.tables.hosts import NO_HOST, OffsetAndTime
-from services.frontier.tables.ordering import is_urgent
-from services.frontier.tables.plans import DueRow, PlanRow
-from services.frontier.tables.urls import RequisiteRow, UrlRow, VerdictRow
-from services.frontier.totals.daily import day_of
+from gossamer.services.frontier.steps.urgent import UrgentRequests
+from gossamer.services.frontier.steps.verdicts import Verdicts
+from gossamer.services.frontier.tables.hosts import NO_HOST, OffsetAndTime
+from gossamer.services.frontier.tables.ordering import is_urgent
+from gossamer.services.frontier.tables.plans import DueRow, PlanRow
+from gossamer.services.frontier.tables.urls import RequisiteRow, UrlRow, VerdictRow
+from gossamer.services.frontier.totals.daily import day_of
+from gossamer.settings import FrontierSettings
+from gossamer.store import Store
+from gossamer.web.signing import SignMode
+from gossamer.web.url import HostKey, Site, host_key
 
 OF_A_CRAWL_ALONE = (
     UrlsAdmitted,

@@ -1,10 +1,10 @@
-"""The parser as a process of a fleet: `python -m services.parser`."""
+"""The parser as a process of a fleet: `python -m gossamer.services.parser`."""
 
 import sys
 
 from gossamer.runtime.concurrent import run_async
 from gossamer.runtime.process import Backends, run
-from services.parser.wiring import serve
+from gossamer.services.parser.wiring import serve
 
 
 def work(backends: Backends) -> None:

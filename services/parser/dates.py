@@ -12,7 +12,7 @@ import unicodedata
 from calendar import timegm
 from datetime import UTC, datetime, timedelta, timezone
 
-from services.parser.months import NUMBERS
+from gossamer.services.parser.months import NUMBERS
 
 MAX_DATE_LENGTH = 64
 """Most characters of a date that are read."""

@@ -1,9 +1,10 @@
 """The part of an HTML document that a frame may show: elements and attributes without effects.
 
 A child of the pool reads it, because Lexbor parses hostile bytes. The parent writes HTML from the
-nodes, and checks each of them against the same tables (`inspection.archive.archived_html`): a child
-that a page controls can therefore only return a document of these elements. No attribute with an
-address is among them. The address of a link or an image becomes its title.
+nodes, and checks each of them against the same tables
+(`gossamer.inspection.archive.archived_html`): a child that a page controls can therefore only
+return a document of these elements. No attribute with an address is among them. The address of a
+link or an image becomes its title.
 """
 
 from collections.abc import Iterator
@@ -13,13 +14,13 @@ from msgspec import Struct
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from gossamer.events import PageFetched
+from gossamer.services.parser.charset import decode_text
+from gossamer.services.parser.html.cost import truncate_costly
+from gossamer.services.parser.html.document import xhtml_to_html
+from gossamer.services.parser.options import Options
 from gossamer.web.coding import decode
 from gossamer.web.http import joined_values
 from gossamer.web.sniffing import HTML, media_type
-from services.parser.charset import decode_text
-from services.parser.html.cost import truncate_costly
-from services.parser.html.document import xhtml_to_html
-from services.parser.options import Options
 
 XHTML = "application/xhtml+xml"
 MAX_NODES = 200_000

@@ -28,17 +28,17 @@ from pypdfium2 import raw
 
 from gossamer.events import PageParsed
 from gossamer.events.pages import Source
+from gossamer.services.parser.charset import decode_text
+from gossamer.services.parser.dates import parse_web_date
+from gossamer.services.parser.html.document import MAX_DESCRIPTION_LENGTH, MAX_TITLE_LENGTH
+from gossamer.services.parser.parts import Part, read_part
+from gossamer.services.parser.received import ReceivedDocument, add_links, add_text
+from gossamer.services.parser.text import detect_language
+from gossamer.services.parser.xml import Element, local_name, read_document, text_of
+from gossamer.services.parser.xmp import read_xmp
 from gossamer.text.blocks import fold_whitespace
 from gossamer.web.http import decode_urls
 from gossamer.web.markup import REPLACEMENT
-from services.parser.charset import decode_text
-from services.parser.dates import parse_web_date
-from services.parser.html.document import MAX_DESCRIPTION_LENGTH, MAX_TITLE_LENGTH
-from services.parser.parts import Part, read_part
-from services.parser.received import ReceivedDocument, add_links, add_text
-from services.parser.text import detect_language
-from services.parser.xml import Element, local_name, read_document, text_of
-from services.parser.xmp import read_xmp
 
 INFO_KEYS = ("Title", "Author", "Subject", "CreationDate", "ModDate")
 MAX_TEXT_LENGTH = 1_000_000

@@ -13,6 +13,8 @@ from msgspec import json
 from gossamer.events import Link
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import LinkKind
+from gossamer.services.parser.charset import codec_of
+from gossamer.services.parser.options import Options
 from gossamer.text.blocks import fold_whitespace
 from gossamer.web.http import (
     Headers,
@@ -23,8 +25,6 @@ from gossamer.web.http import (
     to_text,
 )
 from gossamer.web.url import BadUrl, NotHttpUrl, UrlTooLong, canonicalize, host_key
-from services.parser.charset import codec_of
-from services.parser.options import Options
 
 MAX_TEXT_LENGTH = 200
 TEXT_BUDGET = 4_000_000

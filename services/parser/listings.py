@@ -21,17 +21,15 @@ from msgspec.structs import replace
 
 from gossamer.events import Entry, Link, Listing, PageParsed
 from gossamer.events.hazards import Hazard
-from gossamer.text.blocks import fold_whitespace
-from gossamer.web.markup import REPLACEMENT
-from services.parser.dates import parse_date
-from services.parser.html.document import MAX_DESCRIPTION_LENGTH, MAX_TITLE_LENGTH
-from services.parser.lenient_json import decode_json, find_objects
-from services.parser.links import Resolver
-from services.parser.options import Options
-from services.parser.received import ReceivedDocument, add_links
-from services.parser.result import add_hazards
-from services.parser.text import detect_language, digest_of
-from services.parser.xml import (
+from gossamer.services.parser.dates import parse_date
+from gossamer.services.parser.html.document import MAX_DESCRIPTION_LENGTH, MAX_TITLE_LENGTH
+from gossamer.services.parser.lenient_json import decode_json, find_objects
+from gossamer.services.parser.links import Resolver
+from gossamer.services.parser.options import Options
+from gossamer.services.parser.received import ReceivedDocument, add_links
+from gossamer.services.parser.result import add_hazards
+from gossamer.services.parser.text import detect_language, digest_of
+from gossamer.services.parser.xml import (
     Element,
     XmlDocument,
     attribute,
@@ -42,6 +40,8 @@ from services.parser.xml import (
     target_of,
     text_of,
 )
+from gossamer.text.blocks import fold_whitespace
+from gossamer.web.markup import REPLACEMENT
 
 MAX_ENTRIES_SIZE = 6 << 20
 """Maximum bytes of all entries. With the rest of the event, they must fit into one message."""

@@ -14,6 +14,15 @@ from msgspec.structs import replace
 from gossamer.events import Link, PageFetched, PageParsed, Purpose
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import LinkKind
+from gossamer.services.parser import files, listings, styles
+from gossamer.services.parser.dates import parse_web_date
+from gossamer.services.parser.html import document
+from gossamer.services.parser.links import find_header_links
+from gossamer.services.parser.options import Options
+from gossamer.services.parser.received import ReceivedDocument, add_text
+from gossamer.services.parser.result import add_hazards, start_result
+from gossamer.services.parser.text import digest_of
+from gossamer.services.parser.xml import XmlDocument, decode_markup, read_document
 from gossamer.web.coding import GZIP_MAGIC, Body, decode
 from gossamer.web.directives import (
     UNAVAILABLE_AFTER,
@@ -44,15 +53,6 @@ from gossamer.web.sniffing import (
 )
 from gossamer.web.usage import is_reserved
 from gossamer.web.validators import validators_after_304, validators_of
-from services.parser import files, listings, styles
-from services.parser.dates import parse_web_date
-from services.parser.html import document
-from services.parser.links import find_header_links
-from services.parser.options import Options
-from services.parser.received import ReceivedDocument, add_text
-from services.parser.result import add_hazards, start_result
-from services.parser.text import digest_of
-from services.parser.xml import XmlDocument, decode_markup, read_document
 
 LISTING_ENDINGS = (".xml", ".gz", ".txt")
 """How the path of a sitemap ends, in lower case."""

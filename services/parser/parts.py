@@ -12,7 +12,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Protocol, TypeVar
 
-from services.parser.options import Options
+from gossamer.services.parser.options import Options
 
 T = TypeVar("T")
 

@@ -7,14 +7,14 @@ from msgspec.structs import replace
 
 from gossamer.events import Link, PageParsed
 from gossamer.events.hazards import Hazard
+from gossamer.services.parser.charset import DecodedText, decode_text
+from gossamer.services.parser.links import Resolver
+from gossamer.services.parser.options import Options
+from gossamer.services.parser.result import add_hazards
+from gossamer.services.parser.simhash import simhash_of
+from gossamer.services.parser.text import TextKind, compare_fields, finish_text
 from gossamer.text.blocks import SEPARATOR, fold_whitespace, split_pieces
 from gossamer.web.markup import REPLACEMENT
-from services.parser.charset import DecodedText, decode_text
-from services.parser.links import Resolver
-from services.parser.options import Options
-from services.parser.result import add_hazards
-from services.parser.simhash import simhash_of
-from services.parser.text import TextKind, compare_fields, finish_text
 
 
 class ReceivedDocument(NamedTuple):

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from gossamer.events import PageFetched, PageKind, PageParsed, Purpose
 from gossamer.events.hazards import Hazard
+from gossamer.services.parser.dates import WEB_BEGAN_AT
 from gossamer.web.coding import GZIP_MAGIC, decode, is_plain
 from gossamer.web.http import REDIRECTS, first_reference, joined_values
 from gossamer.web.sniffing import (
@@ -23,7 +24,6 @@ from gossamer.web.soft_404 import is_home_page, is_missing_redirect, is_missing_
 from gossamer.web.usage import Source, Statement, judge, limit_statements
 from gossamer.web.validators import modified_at
 from gossamer.web.walls import WallKind
-from services.parser.dates import WEB_BEGAN_AT
 
 IDENTITY_FIELDS = ("crawl", "at", "site", "host", "visit", "fetched_at", "status")
 """The fields that identify the page and the visit."""

@@ -11,12 +11,12 @@ from gossamer.events import Event, PageFetched, PageParsed, Purpose
 from gossamer.events.hazards import count_hazards
 from gossamer.events.topics import PAGES_FETCHED, Topic
 from gossamer.runtime.processor import Emitter
+from gossamer.services.parser.options import Options
+from gossamer.services.parser.pool.messages import Request
+from gossamer.services.parser.pool.pool import PageTooLarge, Pool, ReaderFailed
+from gossamer.services.parser.result import classify, find_coding_fault, report_unreadable
 from gossamer.web.http import REDIRECTS
 from gossamer.web.sniffing import STYLE, whole_type
-from services.parser.options import Options
-from services.parser.pool.messages import Request
-from services.parser.pool.pool import PageTooLarge, Pool, ReaderFailed
-from services.parser.result import classify, find_coding_fault, report_unreadable
 
 StoreBlob = Callable[[PageParsed], Awaitable[Event]]
 """Stores the contents of a page as a blob if they are too large for a record, and returns the event

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from gossamer.events import PageParsed
-from services.parser.links import Resolver
-from services.parser.received import ReceivedDocument
+from gossamer.services.parser.links import Resolver
+from gossamer.services.parser.received import ReceivedDocument
 
 _comment = r"/\*(?:[^*]|\*(?!/))*+(?:\*/)?"
 _blank = rf"(?:\s|{_comment})*+"

@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 import fasttext
 
 from gossamer.languages import choose_language
+from gossamer.services.parser.options import Options
 from gossamer.text.blocks import fold_whitespace, make_blocks
 from gossamer.text.sketch import make_sketch
-from services.parser.options import Options
 
 MIN_DETECTION_LENGTH = 100
 """Fewest characters of a text whose language is detected. For a shorter text the declared language

@@ -10,13 +10,13 @@ from gossamer.log.blobs import may_refer, refer
 from gossamer.log.throttling import Throttle
 from gossamer.runtime.concurrent import ConcurrentRunner
 from gossamer.runtime.loop import Report, ignore
+from gossamer.services.parser.options import Options
+from gossamer.services.parser.pool.pool import Pool
+from gossamer.services.parser.service import DeadLetterLimiter, Parser, StoreBlob, keep_inline
 from gossamer.settings import Settings
 from gossamer.store import Store
 from gossamer.text import PAGE_FIELDS
 from gossamer.volumes import Volume
-from services.parser.options import Options
-from services.parser.pool.pool import Pool
-from services.parser.service import DeadLetterLimiter, Parser, StoreBlob, keep_inline
 
 
 async def serve(

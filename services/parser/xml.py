@@ -17,10 +17,10 @@ from typing import Any, TypeAlias
 from lxml import etree
 
 from gossamer.events import PageParsed
+from gossamer.services.parser.charset import CharsetSource
+from gossamer.services.parser.received import ReceivedDocument
 from gossamer.web.http import decode_urls
 from gossamer.web.markup import REPLACEMENT, Markup, repair_markup, without_hidden
-from services.parser.charset import CharsetSource
-from services.parser.received import ReceivedDocument
 
 SAFE_OPTIONS: dict[str, Any] = {
     "resolve_entities": False,

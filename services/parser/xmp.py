@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from lxml import etree
 
+from gossamer.services.parser.charset import decode_text
+from gossamer.services.parser.xml import Element, local_name, read_document, text_of
 from gossamer.text.blocks import fold_whitespace
-from services.parser.charset import decode_text
-from services.parser.xml import Element, local_name, read_document, text_of
 
 MAX_PACKET_SIZE = 1 << 20
 """Most bytes of a packet."""

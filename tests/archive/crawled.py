@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from gossamer.events import Page, PageFetched, Verdict
+from gossamer.inspection.basics.folder import Folder, Opened
 from gossamer.log.codec import encode
 from gossamer.runtime.sequential import sequential_loop
+from gossamer.services.archive.service import Archive
 from gossamer.settings import ArchiveSettings
-from inspection.basics.folder import Folder, Opened
-from services.archive.service import Archive
 from tests.archive.harness import NOW
 
 

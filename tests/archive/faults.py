@@ -9,9 +9,9 @@ import pytest
 
 from gossamer import volumes
 from gossamer.log.sqlite import SqliteLog, SqliteReader
+from gossamer.services.archive import rewriting
+from gossamer.services.archive import segments as segment
 from gossamer.store.sqlite import SqliteStore
-from services.archive import rewriting
-from services.archive import segments as segment
 
 CALLS = ("open", "write", "fsync", "ftruncate", "replace", "truncate", "unlink")
 

@@ -17,16 +17,16 @@ from gossamer.log.blobs import refer
 from gossamer.log.codec import decode, encode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.sequential import sequential_loop
+from gossamer.services.archive.index import INDEX_SUFFIX
+from gossamer.services.archive.segments import UNCOMMITTED_SUFFIX
+from gossamer.services.archive.service import Archive
+from gossamer.services.archive.uploading import Start, start_thread
 from gossamer.settings import ArchiveSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.volumes import PARTIAL_SUFFIX, Volume
 from gossamer.web.http import Headers
 from gossamer.web.url import HostKey, Site
-from services.archive.index import INDEX_SUFFIX
-from services.archive.segments import UNCOMMITTED_SUFFIX
-from services.archive.service import Archive
-from services.archive.uploading import Start, start_thread
 
 INLINE_BODY = 700_000
 NOW = 1_700_000_000.25

@@ -11,11 +11,11 @@ import pytest
 
 from gossamer.errors import BadSettings
 from gossamer.events import PageArchived
+from gossamer.services.archive.index import INDEX_SUFFIX
+from gossamer.services.archive.rows import SegmentRow, UnpublishedRow
+from gossamer.services.archive.uploading import Start
 from gossamer.settings import ArchiveSettings
 from gossamer.volumes import Volume, read_file
-from services.archive.index import INDEX_SUFFIX
-from services.archive.rows import SegmentRow, UnpublishedRow
-from services.archive.uploading import Start
 from tests.archive.faults import Crash, Crashed, crashing
 from tests.archive.harness import Crawl, files, page
 from tests.object_store import ObjectStore, object_store

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gossamer.services.archive.service import Archive
 from gossamer.settings import ArchiveSettings
 from gossamer.store import Partition, R, Row, Sort, keys_of
 from gossamer.store.cassandra import writes
 from gossamer.store.overlay import Overlay
-from services.archive.service import Archive
 from tests.archive.harness import NOW, page, responses
 
 Disk = dict[tuple[str, Partition, Sort], tuple[int, Row]]

@@ -6,7 +6,7 @@ from pathlib import Path
 from backports import zstd
 from fastwarc.warc import WarcRecordType
 
-from services.archive.segments import member_ends
+from gossamer.services.archive.segments import member_ends
 from tests.archive.harness import NOW, archive_pages, files, page, records, responses
 from tests.archive.test_repair import kill_run
 

@@ -30,14 +30,14 @@ from cryptography.hazmat.primitives.serialization import (
 from fastwarc.warc import ArchiveIterator
 from msgspec.structs import replace
 
-from console.cli.main import main
+from gossamer.console.cli.main import main
 from gossamer.events import PageFetched
+from gossamer.inspection.archive.warcs import WarcFiles
+from gossamer.inspection.basics.folder import Opened
 from gossamer.log.codec import encode
+from gossamer.services.archive.index import INDEX_SUFFIX
 from gossamer.volumes import Volume
 from gossamer.web.validators import Validators
-from inspection.archive.warcs import WarcFiles
-from inspection.basics.folder import Opened
-from services.archive.index import INDEX_SUFFIX
 from tests.archive.crawled import archived_folder, document, publish
 from tests.archive.harness import HTML, check, page, reference_index, run_tool
 

@@ -7,11 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from gossamer.events import CrawlDefined, PageFetched, Purpose
+from gossamer.services.archive.exclusions import MAX_HEAD_BYTES, add_meta_statements, is_forbidden
 from gossamer.settings import ArchiveSettings
 from gossamer.web.http import Headers
 from gossamer.web.usage import read_headers
 from gossamer.web.walls import Wall, WallKind
-from services.archive.exclusions import MAX_HEAD_BYTES, add_meta_statements, is_forbidden
 from tests.archive.harness import (
     HTML,
     NOW,

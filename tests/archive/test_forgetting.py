@@ -14,13 +14,13 @@ from gossamer.events import DEFAULT_CRAWL, Erasure, PageArchived, Visit, VisitsE
 from gossamer.events.public import Gone
 from gossamer.events.topics import PAGES_ARCHIVED
 from gossamer.log.codec import encode, tombstone
+from gossamer.services.archive.index import INDEX_SUFFIX
+from gossamer.services.archive.rows import CaptureRow
+from gossamer.services.archive.segments import FILE_NAME, UNCOMMITTED_SUFFIX
+from gossamer.services.archive.service import Archive
 from gossamer.settings import ArchiveSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from services.archive.index import INDEX_SUFFIX
-from services.archive.rows import CaptureRow
-from services.archive.segments import FILE_NAME, UNCOMMITTED_SUFFIX
-from services.archive.service import Archive
 from tests.archive.faults import Crashed, crashing
 from tests.archive.harness import (
     NOW,

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 from surt import surt
 
 from gossamer.events import PageFetched
+from gossamer.services.archive.index import INDEX_SUFFIX, index_file
+from gossamer.services.archive.reading import read_chunks
 from gossamer.web.surt import surt_key
 from gossamer.web.url import canonicalize
 from gossamer.web.validators import Validators
-from services.archive.index import INDEX_SUFFIX, index_file
-from services.archive.reading import read_chunks
 from tests.archive.faults import Crash, Crashed, crashing
 from tests.archive.harness import Crawl, archive_pages, files, page, reference_index
 

@@ -6,9 +6,9 @@ import pytest
 from backports import zstd
 from isal import igzip
 
-from services.archive.fillers import make_filler
-from services.archive.reading import INPUT_BYTES, MAX_HEAD_BYTES, RecordHead, RecordReader
-from services.archive.records import ZSTD_OPTIONS
+from gossamer.services.archive.fillers import make_filler
+from gossamer.services.archive.reading import INPUT_BYTES, MAX_HEAD_BYTES, RecordHead, RecordReader
+from gossamer.services.archive.records import ZSTD_OPTIONS
 
 SUFFIXES = (".gz", ".zst")
 FILLER_LENGTHS = (*range(25, 420), 0xFFFF, 128 << 10, *range(66_000, 66_020), 300_007)

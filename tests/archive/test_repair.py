@@ -1,12 +1,12 @@
-"""The table of `services.archive.segments`, row by row."""
+"""The table of `gossamer.services.archive.segments`, row by row."""
 
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
+from gossamer.services.archive.segments import UNCOMMITTED_SUFFIX, member_ends
 from gossamer.volumes import OPEN_SUFFIX
-from services.archive.segments import UNCOMMITTED_SUFFIX, member_ends
 from tests.archive.harness import (
     Crawl,
     assert_readable,

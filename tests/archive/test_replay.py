@@ -26,12 +26,12 @@ import pytest
 from backports import zstd
 from msgspec.structs import replace
 
-from console.cli.main import main
-from console.cli.replay import is_replayed
-from console.replay_page import MAX_LISTED, Listed, render
+from gossamer.console.cli.main import main
+from gossamer.console.cli.replay import is_replayed
+from gossamer.console.replay_page import MAX_LISTED, Listed, render
 from gossamer.events import PageFetched
+from gossamer.inspection.basics.folder import Folder, Opened
 from gossamer.log.codec import encode
-from inspection.basics.folder import Folder, Opened
 from tests.archive.crawled import archived_folder, document
 from tests.archive.harness import page
 from tests.suites import data_folder
@@ -176,7 +176,7 @@ def replayed(folder: Folder) -> Iterator[str]:
     """Run `gossamer replay`, and yield the address of the collection."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "console.cli.main", "replay"]
+    command = [sys.executable, "-m", "gossamer.console.cli.main", "replay"]
     command += ["--port", str(port), "--data", str(folder.path)]
     environment = clean_environment(PYTHONUNBUFFERED="1")
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as running:
@@ -403,7 +403,7 @@ LEFT_OUT = {
 
 def crawl(data: Path, seed: str, **settings: str) -> Folder:
     """Run `gossamer crawl` for the purpose `archive`; return its folder."""
-    command = [sys.executable, "-m", "console.cli.main", "crawl", "--purposes", "archive"]
+    command = [sys.executable, "-m", "gossamer.console.cli.main", "crawl", "--purposes", "archive"]
     command += ["--contact", "me@example.org", "--delay", "0.01", "--revisit", "none"]
     command += ["--allow-network", "127.0.0.0/8", "--data", str(data), seed]
     environment = clean_environment(GOSSAMER_ARCHIVE__REQUISITES="all", **settings)

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from gossamer.events import PageFetched, Purpose, Visit
+from gossamer.services.archive.retention import choose_kept, find_cutoff
+from gossamer.services.archive.rewriting import size_on_disk
+from gossamer.services.archive.rows import CaptureRow
 from gossamer.settings import ArchiveSettings
 from gossamer.settings.units import DAY
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.validators import Validators
-from services.archive.retention import choose_kept, find_cutoff
-from services.archive.rewriting import size_on_disk
-from services.archive.rows import CaptureRow
 from tests.archive.faults import Crashed, crashing
 from tests.archive.harness import NOW, Crawl, check, files, members, page
 

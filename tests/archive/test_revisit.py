@@ -8,10 +8,10 @@ from fastwarc.warc import WarcRecordType
 from msgspec.structs import replace
 
 from gossamer.events import DEFAULT_CRAWL, Erasure, PageFetched, Purpose, VisitsErased
+from gossamer.services.archive.rows import CaptureRow, PayloadRow
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.http import payload_digest
 from gossamer.web.validators import Validators
-from services.archive.rows import CaptureRow, PayloadRow
 from tests.archive.harness import (
     HTML,
     NOW,

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from gossamer.services.archive.service import Archive
 from gossamer.settings import ArchiveSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.volumes import OPEN_SUFFIX
-from services.archive.service import Archive
 from tests.archive.harness import NOW, Crawl, assert_readable, files, page, records
 
 AGE = ArchiveSettings().segment_age

@@ -9,12 +9,12 @@ from prometheus_client import REGISTRY
 
 from gossamer.erasures import ErasureRow
 from gossamer.events import CrawlDefined, PageArchived
+from gossamer.inspection.archive.warcs import WarcFiles
 from gossamer.log.codec import encode
+from gossamer.services.archive.rows import PayloadRow
+from gossamer.services.archive.segments import is_of_crawl
 from gossamer.settings.units import DAY
 from gossamer.web.usage import read_headers
-from inspection.archive.warcs import WarcFiles
-from services.archive.rows import PayloadRow
-from services.archive.segments import is_of_crawl
 from tests.archive.harness import NOW, Crawl, files, members, page, records
 from tests.archive.test_forgetting import SECRET, assert_erased, body, erasure
 from tests.archive.test_retention import assert_rows_lead_to_records, rows

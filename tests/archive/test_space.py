@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.errors import GossamerError, NoSpace
-from services.archive.buffer import MIN_FREE_BYTES
+from gossamer.services.archive.buffer import MIN_FREE_BYTES
 from tests.archive.harness import Crawl, assert_readable, files, members, page, responses
 
 COUNT = 40

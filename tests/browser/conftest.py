@@ -13,8 +13,8 @@ if not os.environ.get("CI"):
 from playwright.async_api import Browser
 
 from gossamer.events import BlocklistChanged, DeadLetter
+from gossamer.inspection.basics.folder import Folder, Opened
 from gossamer.log.codec import encode
-from inspection.basics.folder import Folder, Opened
 from tests.synthweb import SynthWeb, World
 from tests.system.crawl import WebCrawl
 

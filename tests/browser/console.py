@@ -30,7 +30,7 @@ MODE_CASES = [
     pytest.param(mode, marks=[] if mode == "light" else pytest.mark.long) for mode in MODES
 ]
 """A test of all modes uses one of them by day."""
-CONSOLE_COMMAND = [sys.executable, "-m", "console.cli.main", "console"]
+CONSOLE_COMMAND = [sys.executable, "-m", "gossamer.console.cli.main", "console"]
 PATIENCE = 30_000
 """Milliseconds until an element must have appeared; a busy machine needs some of them."""
 

@@ -16,7 +16,7 @@ from .hostile import HostileSite
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
 
-COMMAND = [sys.executable, "-m", "console.cli.main"]
+COMMAND = [sys.executable, "-m", "gossamer.console.cli.main"]
 REASON = "<img src=x onerror=alert(1)> complaint 4711"
 
 

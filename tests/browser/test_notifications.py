@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import pytest
 from playwright.async_api import Browser
 
-from console.cli.main import main
+from gossamer.console.cli.main import main
 from gossamer.events import NoticeRaised, NoticeSent
+from gossamer.inspection.basics.folder import Folder
 from gossamer.log.codec import encode
-from inspection.basics.folder import Folder
 from tests.support.receivers import HookServer
 
 from .console import MODE_CASES, Console, running_console, tab

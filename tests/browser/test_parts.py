@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from playwright.async_api import Browser
 
 from gossamer.events import Outcome, Speed, SpeedSet
+from gossamer.inspection.basics.folder import Folder, Opened
 from gossamer.policies import DAY
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.totals.tally import TallyRow
 from gossamer.speed import Speeds
-from inspection.basics.folder import Folder, Opened
-from services.frontier.tables.hosts import HostRow
-from services.frontier.totals.tally import TallyRow
 from tests.support.rows import put_rows
 
 from .console import Console, tab

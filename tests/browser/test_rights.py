@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser
 
-from console.api.tokens import add_token
+from gossamer.console.api.tokens import add_token
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.settings.api import Grant
 

@@ -12,9 +12,9 @@ import pytest
 from playwright.async_api import Browser, Locator, Page
 
 from gossamer.events import SeedAdded
+from gossamer.inspection.crawls.crawl import open_crawl
 from gossamer.log import Record
 from gossamer.log.codec import dead_letter, encode
-from inspection.crawls.crawl import open_crawl
 from tests.support.waiting import HANG_TIMEOUT, until
 from tests.system.crawl import CONTACT, GOSSAMER, LOOPBACK, Started, start_command
 

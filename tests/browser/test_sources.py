@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-PAGES = Path(__file__).parents[2] / "console" / "pages"
+PAGES = Path(__file__).parents[2] / "gossamer" / "console" / "pages"
 SCRIPTS = sorted(PAGES.glob("*.js"))
 REFUSED = {
     "text as markup": r"innerHTML|insertAdjacent|document\.write|createContextual|srcdoc|setHTML",

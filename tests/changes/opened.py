@@ -4,12 +4,12 @@ from pathlib import Path
 
 from gossamer.events import ChangeRecorded
 from gossamer.events.topics import TOPICS
+from gossamer.inspection.crawls.crawl import OpenCrawl
 from gossamer.log import Record
 from gossamer.log.codec import decode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from inspection.crawls.crawl import OpenCrawl
 
 START = 1_800_000_000.0
 

@@ -10,16 +10,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from changes.blocking import plan_block, plan_unblock
-from changes.commit import commit, preview
-from changes.plan import ChangeRequest, Plan, reverse
-from changes.sites import plan_host, plan_site
-from changes.speeds import plan_speed
+from gossamer.changes.blocking import plan_block, plan_unblock
+from gossamer.changes.commit import commit, preview
+from gossamer.changes.plan import ChangeRequest, Plan, reverse
+from gossamer.changes.sites import plan_host, plan_site
+from gossamer.changes.speeds import plan_speed
 from gossamer.events import Event, HostOverridden, SiteOverridden, Speed, SpeedSet
+from gossamer.inspection.crawls.crawl import OpenCrawl
 from gossamer.log.codec import encode
 from gossamer.log.control import newest_events
 from gossamer.web.url import Site
-from inspection.crawls.crawl import OpenCrawl
 from tests.changes.opened import START, Opened
 
 ANN = ChangeRequest(actor="ann@example.org", source="api", reason="ticket 7")

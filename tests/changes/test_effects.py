@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from changes.blocking import plan_block
-from changes.commit import commit, preview
-from changes.plan import ChangeRequest
-from changes.sites import plan_host, plan_site
 from gossamer.blocklist import parse_rule
+from gossamer.changes.blocking import plan_block
+from gossamer.changes.commit import commit, preview
+from gossamer.changes.plan import ChangeRequest
+from gossamer.changes.sites import plan_host, plan_site
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostCrawl, HostRow, Politeness, QueueEnds
 from gossamer.web.url import HostKey, Site
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostCrawl, HostRow, Politeness, QueueEnds
 from tests.changes.opened import START, Opened
 
 

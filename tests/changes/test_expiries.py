@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from changes.blocking import plan_block
-from changes.commit import commit
-from changes.plan import ChangeRequest, Plan
-from changes.sites import plan_site
+from gossamer.changes.blocking import plan_block
+from gossamer.changes.commit import commit
+from gossamer.changes.plan import ChangeRequest, Plan
+from gossamer.changes.sites import plan_site
 from gossamer.crawl import blocklist_of, overrides_of
 from gossamer.expiries import Expiries, expiries_of
 from gossamer.log.codec import encode

@@ -6,26 +6,32 @@ from pathlib import Path
 
 import pytest
 
-from changes.commit import commit, preview
-from changes.crawls import plan_apply
-from changes.letters import plan_discard, plan_replay
-from changes.plan import ChangeRequest, Plan
-from changes.releases import plan_release
-from changes.retries import plan_fetch, plan_refetch, plan_refetch_of, plan_retry, plan_retry_of
-from changes.seeds import plan_definition, plan_seeds
+from gossamer.changes.commit import commit, preview
+from gossamer.changes.crawls import plan_apply
+from gossamer.changes.letters import plan_discard, plan_replay
+from gossamer.changes.plan import ChangeRequest, Plan
+from gossamer.changes.releases import plan_release
+from gossamer.changes.retries import (
+    plan_fetch,
+    plan_refetch,
+    plan_refetch_of,
+    plan_retry,
+    plan_retry_of,
+)
+from gossamer.changes.seeds import plan_definition, plan_seeds
 from gossamer.crawl_file import parse_crawl_file
 from gossamer.errors import BadSettings
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, Outcome
 from gossamer.events.topics import SEEDS
+from gossamer.inspection.crawls.crawl import OpenCrawl
+from gossamer.inspection.crawls.dead_letters import iterate_letters
+from gossamer.inspection.urls.visits import parse_outcome
 from gossamer.log import Record
 from gossamer.log.codec import dead_letter, encode
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.web.url import HostKey, Site
-from inspection.crawls.crawl import OpenCrawl
-from inspection.crawls.dead_letters import iterate_letters
-from inspection.urls.visits import parse_outcome
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.urls import UrlRow
 from tests.changes.opened import START, Opened
 
 ANN = ChangeRequest(actor="ann@example.org", reason="ticket 7")

@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
 from gossamer.events import PageParsed, Purpose
+from gossamer.services.dedup.content import distance
+from gossamer.services.parser.charset import decode_text
+from gossamer.services.parser.page import parse
+from gossamer.services.parser.simhash import simhash_of
 from gossamer.settings import DedupSettings, FetcherSettings
 from gossamer.web.cookies import Jar, cookie_date
 from gossamer.web.robots import parse_robots
 from gossamer.web.url import BAD_PORTS, BadUrl, canonicalize, host_name
-from services.dedup.content import distance
-from services.parser.charset import decode_text
-from services.parser.page import parse
-from services.parser.simhash import simhash_of
 from tests.parser.pages import NOW, OPTIONS, URL, page_response
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from schemas.markdown import row, table
+from gossamer.schemas.markdown import row, table
 from tests.conformance.measures import (
     Agreement,
     MainTexts,

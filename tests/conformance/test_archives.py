@@ -17,7 +17,7 @@ from warcio.archiveiterator import ArchiveIterator
 from warcio.bufferedreaders import ChunkedDataReader
 from warcio.exceptions import ArchiveLoadFailed
 
-from console.import_sources import sources_of
+from gossamer.console.import_sources import sources_of
 from gossamer.events import PageFetched
 from gossamer.web.url import BadUrl, canonicalize
 from tests.console.test_import import make_importer

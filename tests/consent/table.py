@@ -6,7 +6,7 @@ python -m tests.consent.table
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from schemas.markdown import table
+from gossamer.schemas.markdown import table
 
 from .statements import HOME, PATHS, WORKS, Form
 from .truth import CATEGORIES, Says

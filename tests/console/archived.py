@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from gossamer.events import DEFAULT_CRAWL, PageFetched, Purpose, Visit
+from gossamer.inspection.basics.folder import Folder, Opened
+from gossamer.services.archive.service import Archive
+from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.settings import ArchiveSettings
 from gossamer.web.http import Headers
 from gossamer.web.url import HostKey, Site, host_key, site_of
 from gossamer.web.validators import Validators
-from inspection.basics.folder import Folder, Opened
-from services.archive.service import Archive
-from services.frontier.tables.hosts import HostRow
 
 HOST = HostKey("http://a.test")
 PAGE, ROBOTS = f"{HOST}/p", f"{HOST}/robots.txt"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from console.cli.main import main
+from gossamer.console.cli.main import main
 from tests.console.gossamer import Gossamer
 from tests.console.served import Client, client_of, make_api
 from tests.support.transcripts import Transcript

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from gossamer.events import Event, FetchRequested, RefetchRequested, RetryRequested
+from gossamer.inspection.basics.folder import Folder, Opened
 from gossamer.log.codec import encode
 from gossamer.store import Row
-from inspection.basics.folder import Folder, Opened
 from tests.runtime import processors
 from tests.support.rows import put_rows
 from tests.support.transcripts import Transcript

@@ -10,13 +10,13 @@ import uvicorn
 from litestar import Litestar
 from litestar.testing import TestClient
 
-from console.api.app import make_app
-from console.api.hosts_index import Place
-from console.api.slow_clients import Protocol
-from console.api.tokens import Tokens
-from console.listening import listen
+from gossamer.console.api.app import make_app
+from gossamer.console.api.hosts_index import Place
+from gossamer.console.api.slow_clients import Protocol
+from gossamer.console.api.tokens import Tokens
+from gossamer.console.listening import listen
+from gossamer.inspection.crawls.crawl import open_crawl
 from gossamer.settings import ApiSettings
-from inspection.crawls.crawl import open_crawl
 
 PORT = 8080
 BASE = f"http://127.0.0.1:{PORT}"

@@ -9,31 +9,37 @@ import pytest
 from litestar.routes import HTTPRoute
 from msgspec.json import encode as encode_json
 
-from console.api.parameters import MAX_ROWS
-from console.cli.main import main
+from gossamer.console.api.parameters import MAX_ROWS
+from gossamer.console.cli.main import main
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SiteOverridden
 from gossamer.events.topics import CONSUMED_TOPICS
+from gossamer.inspection.answers.failures import read_failure_groups
+from gossamer.inspection.answers.host_details import explain_host
+from gossamer.inspection.answers.overview import read_overview
+from gossamer.inspection.basics.folder import Folder
+from gossamer.inspection.crawls.crawl import open_crawl
+from gossamer.inspection.crawls.dead_letters import Service
+from gossamer.inspection.progress.freshness import read_freshness
 from gossamer.log.codec import encode
-from gossamer.web.url import HostKey, Site
-from inspection.answers.failures import read_failure_groups
-from inspection.answers.host_details import explain_host
-from inspection.answers.overview import read_overview
-from inspection.basics.folder import Folder
-from inspection.crawls.crawl import open_crawl
-from inspection.crawls.dead_letters import Service
-from inspection.progress.freshness import read_freshness
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostCrawl, HostRow, HostTotals, NewQueues, Politeness
-from services.frontier.tables.sites import SiteCrawl, SiteRow
-from services.frontier.tables.urls import HistoryRow, UrlRow
-from services.frontier.totals.daily import (
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import (
+    HostCrawl,
+    HostRow,
+    HostTotals,
+    NewQueues,
+    Politeness,
+)
+from gossamer.services.frontier.tables.sites import SiteCrawl, SiteRow
+from gossamer.services.frontier.tables.urls import HistoryRow, UrlRow
+from gossamer.services.frontier.totals.daily import (
     DailyTallyRow,
     Downloads,
     HazardCount,
     HazardExample,
     HazardExamplesRow,
 )
-from services.frontier.totals.tally import PartitionTallyRow, TallyRow
+from gossamer.services.frontier.totals.tally import PartitionTallyRow, TallyRow
+from gossamer.web.url import HostKey, Site
 from tests.console.gossamer import Gossamer
 from tests.console.served import PORT, Client
 from tests.support.rows import put_rows

@@ -15,17 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from litestar.routes import HTTPRoute
 
-from console.api import slow_clients
-from console.api.gate import OPEN, ROLE
-from console.api.identity import Actor, Credentials, Forbidden, Identities, Unidentified
-from console.api.limits import MAX_BUCKETS, Rate, RateLimit
-from console.api.process import listening
-from console.api.tokens import Tokens, add_token
-from console.cli.main import main
+from gossamer.console.api import slow_clients
+from gossamer.console.api.gate import OPEN, ROLE
+from gossamer.console.api.identity import Actor, Credentials, Forbidden, Identities, Unidentified
+from gossamer.console.api.limits import MAX_BUCKETS, Rate, RateLimit
+from gossamer.console.api.process import listening
+from gossamer.console.api.tokens import Tokens, add_token
+from gossamer.console.cli.main import main
 from gossamer.errors import BadSettings
+from gossamer.inspection.basics.folder import Folder, Opened
 from gossamer.settings import ApiSettings, load_settings
 from gossamer.settings.api import Grant
-from inspection.basics.folder import Folder, Opened
 from tests.console.served import BASE, PORT, TOKEN, Client, client_of, make_api, serving
 from tests.servers import free_ports
 

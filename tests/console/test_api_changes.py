@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 from msgspec.json import encode as encode_json
 
-from console.api.tokens import Tokens, add_token
-from console.cli.main import main
 from gossamer import clock
+from gossamer.console.api.tokens import Tokens, add_token
+from gossamer.console.cli.main import main
 from gossamer.crawl import blocklist_of, host_overrides_of, overrides_of, speed_of
 from gossamer.erasures import ErasureRow
 from gossamer.events import DEFAULT_CRAWL, BlocklistChanged, ErasureRequested, Outcome, SeedAdded
+from gossamer.inspection.basics.folder import Folder
+from gossamer.inspection.crawls.crawl import OpenCrawl, open_crawl
+from gossamer.procedures.copying import Copy
+from gossamer.services.dedup.content import DigestRow
+from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.settings.api import Grant
 from gossamer.web.url import HostKey, Site
-from inspection.basics.folder import Folder
-from inspection.crawls.crawl import OpenCrawl, open_crawl
-from procedures.copying import Copy
-from services.dedup.content import DigestRow
-from services.frontier.tables.urls import UrlRow
 from tests.console.gossamer import Gossamer
 from tests.console.served import Client, client_of, make_api
 from tests.runtime.processors import events

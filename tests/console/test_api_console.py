@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.api.routes.pages import FOLDER
-from console.api.routes.urls import file_name
-from inspection.archive import versions
+from gossamer.console.api.routes.pages import FOLDER
+from gossamer.console.api.routes.urls import file_name
+from gossamer.inspection.archive import versions
 from tests.console.archived import PAGE, Archived
 from tests.console.served import Client, client_of, make_api
 

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 import pytest
 
-from console.api import slow_clients
-from console.api.downloads import MAX_ACTOR_DOWNLOADS
+from gossamer.console.api import slow_clients
+from gossamer.console.api.downloads import MAX_ACTOR_DOWNLOADS
 from tests.console.archived import PAGE, Archived
 from tests.console.served import TOKEN, serving
 from tests.support.waiting import until

@@ -14,18 +14,18 @@ from typing import Any
 import httpx
 import pytest
 
-from console.api.live import MAX_ACTOR_STREAMS
-from console.api.tokens import Tokens, add_token
-from console.cli.main import main
 from gossamer import clock
+from gossamer.console.api.live import MAX_ACTOR_STREAMS
+from gossamer.console.api.tokens import Tokens, add_token
+from gossamer.console.cli.main import main
 from gossamer.events import DEFAULT_CRAWL
+from gossamer.inspection.basics.folder import Folder
+from gossamer.services.frontier.totals.tally import TallyRow
 from gossamer.settings.api import Grant
-from inspection.basics.folder import Folder
-from services.frontier.totals.tally import TallyRow
 from tests.console.served import TOKEN, serving
 from tests.servers import free_ports
 
-RUN = "import sys; from console.cli.main import main; sys.exit(main(sys.argv[1:]))"
+RUN = "import sys; from gossamer.console.cli.main import main; sys.exit(main(sys.argv[1:]))"
 TIMEOUT = 60.0
 LIVE = "/v1/live?crawl=default"
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}
@@ -133,7 +133,7 @@ def test_console_with_an_open_stream_stops_without_an_error(data: Path) -> None:
 
 
 SLOW = """
-import console.api.routes.crawls as routes
+import gossamer.console.api.routes.crawls as routes
 from gossamer import clock
 
 def read_without_end(_):

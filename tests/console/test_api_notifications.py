@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from console.api.app import make_app
-from console.api.hosts_index import Place
-from console.api.tokens import Tokens, add_token
-from console.cli.main import main
+from gossamer.console.api.app import make_app
+from gossamer.console.api.hosts_index import Place
+from gossamer.console.api.tokens import Tokens, add_token
+from gossamer.console.cli.main import main
+from gossamer.inspection.crawls.crawl import open_crawl
 from gossamer.settings import ApiSettings, load_settings
 from gossamer.settings.api import Grant
-from inspection.crawls.crawl import open_crawl
 from tests.console.served import PORT, Client, client_of
 from tests.support.receivers import HookServer
 from tests.support.transcripts import Transcript

@@ -13,7 +13,7 @@ from schemathesis.checks import (
 )
 from schemathesis.core.failures import FailureGroup
 
-from console.cli.main import main
+from gossamer.console.cli.main import main
 from tests.console.served import TOKEN, serving
 
 CHECKS = (not_a_server_error, content_type_conformance, response_schema_conformance)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from console.cli.main import main
+from gossamer.console.cli.main import main
 from tests.console.gossamer import Gossamer
 
 

@@ -8,13 +8,13 @@ import pytest
 from msgspec.structs import replace
 
 from gossamer.events import PageDeduplicated
+from gossamer.inspection.archive.comparison import compare_versions
+from gossamer.inspection.basics.labels import finding_text
+from gossamer.inspection.crawls.crawl import OpenCrawl, open_crawl
+from gossamer.services.parser.page import parse
+from gossamer.services.parser.result import classify
 from gossamer.settings import Settings
 from gossamer.web.http import Headers
-from inspection.archive.comparison import compare_versions
-from inspection.basics.labels import finding_text
-from inspection.crawls.crawl import OpenCrawl, open_crawl
-from services.parser.page import parse
-from services.parser.result import classify
 from tests.console.archived import DAY, HOST, Archived
 from tests.dedup.harness import make_dedup, only
 from tests.parser.pages import OPTIONS, page_response

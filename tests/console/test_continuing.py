@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from msgspec.structs import asdict, fields, replace
 
-from console.cli.main import main
+from gossamer.console.cli.main import main
 from gossamer.crawl import last_definition
 from gossamer.events import CrawlDefined, Party, SeedsApplied
+from gossamer.inspection.basics.folder import Folder
+from gossamer.inspection.progress.progress import End, Progress
 from gossamer.log.codec import encode
-from inspection.basics.folder import Folder
-from inspection.progress.progress import End, Progress
-from standalone.run import prepare_run
+from gossamer.standalone.run import prepare_run
 
 SEED = "http://a.example/"
 OPTIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
@@ -86,7 +86,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         prepare_run(settings, folder.create(), request, change, 0.0, has_console=False)
         return End.TIME, Progress()
 
-    monkeypatch.setattr("console.cli.crawling.run_crawl", prepare_only)
+    monkeypatch.setattr("gossamer.console.cli.crawling.run_crawl", prepare_only)
     return tmp_path / "data"
 
 
@@ -122,7 +122,7 @@ def test_each_field_of_the_definition_has_a_value_of_its_own() -> None:
 @pytest.mark.parametrize("command", ["crawl", "seed"])
 def test_each_option_is_about_the_definition_or_about_the_command(command: str) -> None:
     parser = argparse.ArgumentParser()
-    import_module(f"console.cli.{command}").add_options(parser)
+    import_module(f"gossamer.console.cli.{command}").add_options(parser)
     of_the_run = OF_THE_RUN if command == "crawl" else set()
     assert {*vars(parser.parse_args([]))} == {*OPTIONS, *OF_THE_COMMAND[command], *of_the_run}
 

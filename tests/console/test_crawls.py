@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from gossamer import clock
 from gossamer.crawl import MAX_CRAWLS
 from gossamer.events import ChangeRecorded, CrawlDefined, RefetchRequested, SeedAdded
+from gossamer.services.frontier.tables.partitions import partition_key
+from gossamer.services.frontier.tables.urls import UrlRow
+from gossamer.services.frontier.totals.tally import TallyRow
 from gossamer.web.url import HostKey
-from services.frontier.tables.partitions import partition_key
-from services.frontier.tables.urls import UrlRow
-from services.frontier.totals.tally import TallyRow
 from tests.console.gossamer import Gossamer
 
 A = HostKey("http://a.example")

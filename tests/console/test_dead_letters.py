@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from gossamer.events.topics import DEAD_LETTERS, PAGES, SEEDS, VISITS_ENDED
+from gossamer.inspection.basics.folder import Opened
 from gossamer.log import Message, Record
 from gossamer.log.codec import dead_letter, encode
-from inspection.basics.folder import Opened
 from tests.console.gossamer import Gossamer
 from tests.runtime.processors import drain
 

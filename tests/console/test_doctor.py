@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from console import doctor
-from console.cli.doctor import line
-from console.doctor import (
+from gossamer.console import doctor
+from gossamer.console.cli.doctor import line
+from gossamer.console.doctor import (
     Finding,
     cassandra_version,
     check_checkpoints,
@@ -31,6 +31,7 @@ from console.doctor import (
 )
 from gossamer.errors import BadSettings, GossamerError, Unavailable
 from gossamer.events import DeadLetter, SeedAdded
+from gossamer.inspection.basics.folder import Opened
 from gossamer.log.codec import encode
 from gossamer.log.kafka.topics import Differences
 from gossamer.log.sqlite import SqliteLog
@@ -39,7 +40,6 @@ from gossamer.runtime.identity import check_folder, identify
 from gossamer.settings import FetcherSettings, Settings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from inspection.basics.folder import Opened
 from tests.console.gossamer import Gossamer
 from tests.fetcher.nameserver import naming
 from tests.servers import free_ports
@@ -235,6 +235,6 @@ def test_error_of_a_check_is_a_finding(show: Show) -> None:
 
 def test_folder_is_examined_without_fleet_libraries(tmp_path: Path) -> None:
     missing = "import sys; sys.modules |= dict.fromkeys(('cassandra', 'confluent_kafka', 'faust'))"
-    program = f"{missing}; from console.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    program = f"{missing}; from gossamer.console.cli.main import main; sys.exit(main(sys.argv[1:]))"
     done = run_command([sys.executable, "-c", program, "doctor", "--data", str(tmp_path)])
     assert "problem  folder" in done.out and not done.err, done

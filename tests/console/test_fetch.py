@@ -4,17 +4,17 @@ import json
 
 import pytest
 
-from console.api.routes.requests import MAX_URGENT
-from console.cli.main import main
+from gossamer.console.api.routes.requests import MAX_URGENT
+from gossamer.console.cli.main import main
 from gossamer.events import DEFAULT_CRAWL, Outcome
+from gossamer.inspection.answers.fetched import is_complete, note_before, read_fetched
+from gossamer.inspection.crawls.crawl import open_crawl
+from gossamer.services.frontier.partition.queue import HostQueues
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.ordering import URGENT_RANK, request_number
+from gossamer.services.frontier.tables.urls import QueuedUrl, UrlRow
 from gossamer.web.url import HostKey, Site, host_key
-from inspection.answers.fetched import is_complete, note_before, read_fetched
-from inspection.crawls.crawl import open_crawl
-from services.frontier.partition.queue import HostQueues
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.ordering import URGENT_RANK, request_number
-from services.frontier.tables.urls import QueuedUrl, UrlRow
 from tests.console.gossamer import Gossamer
 from tests.console.served import Client
 from tests.support.transcripts import Transcript

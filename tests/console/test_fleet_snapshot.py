@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from console.cli import restore, snapshot
 from gossamer import clock
+from gossamer.console.cli import restore, snapshot
 from gossamer.events import CrawlDefined, SeedAdded
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
@@ -21,15 +21,15 @@ from gossamer.runtime import quiescing
 from gossamer.runtime.identity import check_folder, identify
 from gossamer.runtime.loop import Loop
 from gossamer.runtime.sequential import sequential_loop
+from gossamer.services.archive.rows import SegmentRow
+from gossamer.services.archive.service import Archive
+from gossamer.services.dedup.seen import SeenTable
+from gossamer.services.dedup.service import Dedup
+from gossamer.services.frontier.service import Frontier
+from gossamer.services.frontier.tables.urls import QueuedUrl
 from gossamer.settings import ArchiveSettings, DedupSettings, FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from services.archive.rows import SegmentRow
-from services.archive.service import Archive
-from services.dedup.seen import SeenTable
-from services.dedup.service import Dedup
-from services.frontier.service import Frontier
-from services.frontier.tables.urls import QueuedUrl
 from tests.support.transcripts import Transcript
 
 FILE = "gossamer-default-20261126000000-00000-archive-1.warc.gz"

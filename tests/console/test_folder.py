@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from gossamer.errors import GossamerError, Locked
-from inspection.basics import folder as folder_module
-from inspection.basics.folder import Folder
+from gossamer.inspection.basics import folder as folder_module
+from gossamer.inspection.basics.folder import Folder
 
 ROOT = Path(__file__).resolve().parents[2]
 CHILD = """

@@ -3,16 +3,16 @@
 import pytest
 from msgspec.structs import replace
 
-from console.cli.main import main
+from gossamer.console.cli.main import main
 from gossamer.erasures import ErasureRow
 from gossamer.events import FLEET, CrawlDefined, Discovery, ErasureRequested
 from gossamer.events.topics import AUDIT, CONTROL, DEAD_LETTERS, SEEDS, TOPICS, URLS_ADMITTED
+from gossamer.inspection.basics.folder import Opened
 from gossamer.log import Record
 from gossamer.log.codec import dead_letter, encode
-from inspection.basics.folder import Opened
-from services.archive.rows import SegmentRow
-from services.dedup.content import DigestRow, NearCandidate, NearRow
-from services.frontier.partition.parked import ParkedRow
+from gossamer.services.archive.rows import SegmentRow
+from gossamer.services.dedup.content import DigestRow, NearCandidate, NearRow
+from gossamer.services.frontier.partition.parked import ParkedRow
 from tests.console.gossamer import Gossamer
 from tests.runtime.processors import drain
 

@@ -3,9 +3,9 @@
 from collections import Counter
 from pathlib import Path
 
-from inspection.basics.folder import Folder
-from inspection.progress.progress import End
-from services.frontier.tables.harvest import HarvestPoint
+from gossamer.inspection.basics.folder import Folder
+from gossamer.inspection.progress.progress import End
+from gossamer.services.frontier.tables.harvest import HarvestPoint
 from tests.console.test_progress import progress, show_report
 from tests.support.transcripts import Transcript
 

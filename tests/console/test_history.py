@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from gossamer.events import DEFAULT_CRAWL, Outcome, Verdict
+from gossamer.inspection.basics.folder import Folder
+from gossamer.inspection.urls.visits import visit_of
+from gossamer.services.frontier.tables.urls import HistoryRow
 from gossamer.web.soft_404 import NO_PAGE
-from inspection.basics.folder import Folder
-from inspection.urls.visits import visit_of
-from services.frontier.tables.urls import HistoryRow
 from tests.console.gossamer import Gossamer
 
 URL = "http://a.example/page"

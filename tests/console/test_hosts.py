@@ -6,12 +6,18 @@ import pytest
 from msgspec.structs import replace
 
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined
+from gossamer.inspection.basics.folder import Folder, Opened
 from gossamer.log.codec import encode
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import (
+    HostCrawl,
+    HostRow,
+    NewQueues,
+    Politeness,
+    RobotsRow,
+)
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import HostKey, Site
-from inspection.basics.folder import Folder, Opened
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostCrawl, HostRow, NewQueues, Politeness, RobotsRow
 from tests.console.gossamer import Gossamer
 from tests.console.test_status import store_rows
 

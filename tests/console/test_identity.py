@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-import console.identity_check
-from console.cli.main import main
+import gossamer.console.identity_check
+from gossamer.console.cli.main import main
+from gossamer.services.fetcher.http.signing import read_signing_keys
 from gossamer.web.signatures import DIRECTORY_PATH, DIRECTORY_TYPE
-from services.fetcher.http.signing import read_signing_keys
 from tests.support.serving import NOTHING, Sent, serving
 from tests.support.transcripts import Transcript
 
@@ -83,7 +83,9 @@ def check(config: Path, capsys: pytest.CaptureFixture[str]) -> Check:
 @pytest.fixture(autouse=True)
 def named_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        console.identity_check, "confirmed_names", lambda address: (f"{address}.bot.example",)
+        gossamer.console.identity_check,
+        "confirmed_names",
+        lambda address: (f"{address}.bot.example",),
     )
 
 
@@ -187,7 +189,7 @@ def test_address_without_a_confirmed_name_fails(
     def no_name(address: str) -> tuple[str, ...]:
         raise OSError
 
-    monkeypatch.setattr(console.identity_check, "confirmed_names", no_name)
+    monkeypatch.setattr(gossamer.console.identity_check, "confirmed_names", no_name)
     found = check(write(config))
     assert not found["reverse DNS"][0]
 

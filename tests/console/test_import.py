@@ -14,9 +14,9 @@ from backports import zstd
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from console.cli.main import main
-from console.import_sources import sources_of
-from console.importing import Importer
+from gossamer.console.cli.main import main
+from gossamer.console.import_sources import sources_of
+from gossamer.console.importing import Importer
 from gossamer.errors import BadSettings
 from gossamer.events import (
     Imported,
@@ -27,14 +27,14 @@ from gossamer.events import (
     UrlsDiscovered,
 )
 from gossamer.events.topics import PAGES, PAGES_ARCHIVED, PAGES_FETCHED, URLS_DISCOVERED
+from gossamer.inspection.crawls.crawl import open_crawl
+from gossamer.inspection.urls.visits import read_history
 from gossamer.log.blobs import load
 from gossamer.log.codec import decode, encode
+from gossamer.services.fetcher.outcome import Failure, Reply, accept_types
+from gossamer.services.frontier.tables.urls import HistoryRow
+from gossamer.services.parser.dates import WEB_BEGAN_AT
 from gossamer.settings.sections import DOCUMENTS
-from inspection.crawls.crawl import open_crawl
-from inspection.urls.visits import read_history
-from services.fetcher.outcome import Failure, Reply, accept_types
-from services.frontier.tables.urls import HistoryRow
-from services.parser.dates import WEB_BEGAN_AT
 from tests.archive.crawled import archived_folder
 from tests.archive.harness import page
 from tests.console.gossamer import Gossamer

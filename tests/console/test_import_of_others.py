@@ -14,7 +14,7 @@ from backports import zstd
 
 from gossamer.events import PageFetched, Purpose
 from gossamer.events.hazards import Hazard
-from inspection.crawls.crawl import open_crawl
+from gossamer.inspection.crawls.crawl import open_crawl
 from tests.console.gossamer import Gossamer
 from tests.console.test_import import HOME, OLD, TEXT, make_importer, read, write
 from tests.console.test_import import Record as Written

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.notifications.digest import Period, due_period
-from console.notifications.rules import RULES, Sample, evaluate
-from console.notifications.sampling import CrawlState, Situation, measure, state_of
+from gossamer.console.notifications.digest import Period, due_period
+from gossamer.console.notifications.rules import RULES, Sample, evaluate
+from gossamer.console.notifications.sampling import CrawlState, Situation, measure, state_of
 from gossamer.events import CrawlDefined, NoticeRaised
+from gossamer.inspection.progress.freshness import DayFreshness
+from gossamer.inspection.progress.progress import CrawlTotals
+from gossamer.services.frontier.totals.tally import RevisitTotals
 from gossamer.settings import NotifySettings
 from gossamer.settings.notify import RULE_NAMES, RuleName
-from inspection.progress.freshness import DayFreshness
-from inspection.progress.progress import CrawlTotals
-from services.frontier.totals.tally import RevisitTotals
 from tests.support.transcripts import Transcript
 
 HOUR, DAY = 3600.0, 86400.0

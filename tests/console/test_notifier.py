@@ -15,19 +15,19 @@ from typing import Any
 import pytest
 import trustme
 
-from console.notifications.lease import FleetLease, FolderLease
-from console.notifications.messages import signature_of
-from console.notifications.runner import Notifier
+from gossamer.console.notifications.lease import FleetLease, FolderLease
+from gossamer.console.notifications.messages import signature_of
+from gossamer.console.notifications.runner import Notifier
 from gossamer.errors import Unavailable
 from gossamer.events import CrawlDefined
+from gossamer.inspection.basics.folder import Folder, Opened
+from gossamer.inspection.crawls.crawl import open_crawl
+from gossamer.inspection.crawls.notices import Notice, read_notices
 from gossamer.log.codec import encode
+from gossamer.services.frontier.totals.daily import DailyTallyRow
+from gossamer.services.frontier.totals.tally import TallyRow
 from gossamer.settings import NotifySettings
 from gossamer.sqlite import Database
-from inspection.basics.folder import Folder, Opened
-from inspection.crawls.crawl import open_crawl
-from inspection.crawls.notices import Notice, read_notices
-from services.frontier.totals.daily import DailyTallyRow
-from services.frontier.totals.tally import TallyRow
 from tests.kernel.test_claims import Owner
 from tests.servers import free_ports
 from tests.support.receivers import HookServer, MailServer
@@ -346,7 +346,7 @@ def _sent(crawl: Crawl, channel: str) -> bool:
 def _run_console(crawl: Crawl, settings: Path, happened: Callable[[], Any]) -> None:
     """Run `gossamer console` until *happened*, and kill it."""
     command = [
-        sys.executable, "-m", "console.cli.main", "console", "--config", str(settings),
+        sys.executable, "-m", "gossamer.console.cli.main", "console", "--config", str(settings),
         "--data", str(crawl.folder.path), "--port", str(free_ports(1)),
     ]  # fmt: skip
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

@@ -7,15 +7,15 @@ from uuid import uuid4
 
 import pytest
 
-from console.cli.main import main
+from gossamer.console.cli.main import main
 from gossamer.events import Event, Page, Tombstone, Verdict
+from gossamer.inspection.crawls.crawl import open_crawl
 from gossamer.log.codec import encode
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
 from gossamer.settings import load_settings
 from gossamer.settings.servers import KafkaSettings
 from gossamer.web.url import Site
-from inspection.crawls.crawl import open_crawl
 from tests.runtime.processors import drain
 from tests.support.transcripts import Transcript
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console import cli
-from console.cli.main import COMMANDS, main
-from console.cli.options import non_negative, port, positive, seconds
+from gossamer.console import cli
+from gossamer.console.cli.main import COMMANDS, main
+from gossamer.console.cli.options import non_negative, port, positive, seconds
 from tests.support.transcripts import Transcript
 
 LARGE = {"aiohttp", "numpy", "prometheus_client", "pydantic"}
@@ -117,7 +117,7 @@ def test_interrupt_during_the_import_of_a_command_is_silent(
     def interrupt(name: str) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("console.cli.main.import_module", interrupt)
+    monkeypatch.setattr("gossamer.console.cli.main.import_module", interrupt)
     assert main(["crawl", "http://a.example/"]) == 130
     assert capsys.readouterr().err == ""
 
@@ -125,7 +125,7 @@ def test_interrupt_during_the_import_of_a_command_is_silent(
 def test_interrupt_after_the_command_ended_prints_no_traceback() -> None:
     ended = """
 import atexit, signal, sys
-from console.cli.main import main
+from gossamer.console.cli.main import main
 atexit.register(signal.raise_signal, signal.SIGINT)
 sys.exit(main())
 """
@@ -139,7 +139,9 @@ sys.exit(main())
 def test_every_command_module_is_registered_and_has_help(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    modules = (import_module(f"console.cli.{one.name}") for one in iter_modules(cli.__path__))
+    modules = (
+        import_module(f"gossamer.console.cli.{one.name}") for one in iter_modules(cli.__path__)
+    )
     names = {
         module.__name__.rpartition(".")[2].replace("_", "-")
         for module in modules
@@ -156,7 +158,7 @@ def test_every_command_module_is_registered_and_has_help(
 @pytest.mark.parametrize("command", ["status", "why", "history", "pages"])
 def test_commands_that_read_a_folder_import_no_large_library(command: str) -> None:
     """Each library alone would take as long to import as the command may take."""
-    code = f"import sys, console.cli.{command}; print(sorted(LARGE & sys.modules.keys()))"
+    code = f"import sys, gossamer.console.cli.{command}; print(sorted(LARGE & sys.modules.keys()))"
     done = subprocess.run(
         [sys.executable, "-c", code.replace("LARGE", repr(LARGE))],
         capture_output=True,

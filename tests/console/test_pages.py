@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from console.cli.main import main
-from console.cli.pages import _write_jsonl, iterate_records
+from gossamer.console.cli.main import main
+from gossamer.console.cli.pages import _write_jsonl, iterate_records
 from gossamer.crawl import create_own_topic
 from gossamer.events import CrawlDefined, Page, Tombstone
 from gossamer.events.public import Gone
+from gossamer.inspection.basics.folder import Folder, Opened
+from gossamer.inspection.crawls.crawl import open_crawl
 from gossamer.log import Record
 from gossamer.log.codec import encode
 from gossamer.settings import Settings
 from gossamer.web.url import Site
 from gossamer.web.usage import judge, read_headers
-from inspection.basics.folder import Folder, Opened
-from inspection.crawls.crawl import open_crawl
 from tests.console.test_open_crawl import page
 
 THERE, GONE = Site("http://a.example/"), Site("http://b.example/")
@@ -105,7 +105,7 @@ def test_parquet_has_all_public_fields(folder: Path, tmp_path: Path) -> None:
 
 def test_parquet_has_the_judgements_of_usage() -> None:
     pq = pytest.importorskip("pyarrow.parquet")
-    from console.cli.parquet import write
+    from gossamer.console.cli.parquet import write
 
     stated = read_headers((("Content-Usage", "train-ai=n"),), "gossamer")
     document = replace(page(THERE, "x"), usage=judge(stated), usage_statements=stated)

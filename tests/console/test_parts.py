@@ -1,24 +1,24 @@
 """`gossamer sites SITE` and `gossamer release`: the parts of a site, and their parked URLs."""
 
 from gossamer.events import DEFAULT_CRAWL, ReleaseRequested
-from gossamer.web.url import HostKey, Site
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostCrawl, HostRow, HostTotals, NewQueues
-from services.frontier.tables.sites import (
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostCrawl, HostRow, HostTotals, NewQueues
+from gossamer.services.frontier.tables.sites import (
     ParkedPart,
     ParkedPartsRow,
     SiteCrawl,
     SiteRow,
     SiteWorthRow,
 )
-from services.frontier.tables.urls import UrlRow
-from services.frontier.worth.worth import (
+from gossamer.services.frontier.tables.urls import UrlRow
+from gossamer.services.frontier.worth.worth import (
     SiteWorth,
     low_worth_reason,
     pack_worth,
     record_links,
     record_visit,
 )
+from gossamer.web.url import HostKey, Site
 from tests.console.gossamer import Gossamer
 
 SITE, HOST = Site("a.example"), HostKey("http://a.example")

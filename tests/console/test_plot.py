@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.cli.view import BARS, bars, day
+from gossamer.console.cli.view import BARS, bars, day
 from tests.support.transcripts import Transcript
 
 NOW = 2_000_000_000.0

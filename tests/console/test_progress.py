@@ -9,29 +9,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from console.cli.progress import Ended, limit_text, progress_line, report, summary
-from console.cli.view import Rate, draw
-from console.output import RED, Line, Output
+from gossamer.console.cli.progress import Ended, limit_text, progress_line, report, summary
+from gossamer.console.cli.view import Rate, draw
+from gossamer.console.output import RED, Line, Output
 from gossamer.events import DEFAULT_CRAWL, Outcome
 from gossamer.events.hazards import Hazard
+from gossamer.inspection.basics.figures import about, counts, duration, plural, size
+from gossamer.inspection.basics.folder import Folder
+from gossamer.inspection.basics.labels import LABELS, plain_reason
+from gossamer.inspection.hosts.hosts import Host, host_of
+from gossamer.inspection.progress.progress import CrawlTotals, End, Progress
+from gossamer.inspection.progress.status import read_failures, read_parked, read_replicas
+from gossamer.inspection.progress.workload import Waiting, Workload
+from gossamer.inspection.urls.visits import SeedFailure
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import (
+    HostCrawl,
+    HostRow,
+    NewQueues,
+    Politeness,
+    RobotsRow,
+)
+from gossamer.services.frontier.tables.sites import ParkedPart, ParkedPartsRow
+from gossamer.services.frontier.tables.urls import UrlRow
+from gossamer.services.frontier.totals.tally import RevisitTotals
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.terminal import printable
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import HostKey, Site
-from inspection.basics.figures import about, counts, duration, plural, size
-from inspection.basics.folder import Folder
-from inspection.basics.labels import LABELS, plain_reason
-from inspection.hosts.hosts import Host, host_of
-from inspection.progress.progress import CrawlTotals, End, Progress
-from inspection.progress.status import read_failures, read_parked, read_replicas
-from inspection.progress.workload import Waiting, Workload
-from inspection.urls.visits import SeedFailure
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostCrawl, HostRow, NewQueues, Politeness, RobotsRow
-from services.frontier.tables.sites import ParkedPart, ParkedPartsRow
-from services.frontier.tables.urls import UrlRow
-from services.frontier.totals.tally import RevisitTotals
 from tests.support.transcripts import Transcript
 
 NOW = 2_000_000_000.0

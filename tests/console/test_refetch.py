@@ -5,8 +5,8 @@ from msgspec.structs import replace
 
 from gossamer import clock
 from gossamer.events import DEFAULT_CRAWL, Outcome
+from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.web.url import HostKey
-from services.frontier.tables.urls import UrlRow
 from tests.console.gossamer import Gossamer
 
 DAY = 86400.0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from console.cli.main import main
+from gossamer.console.cli.main import main
 from tests.support.transcripts import Transcript
 
 CONTACT = ("--contact", "crawl-test@example.org")

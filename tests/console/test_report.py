@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from console.cli.main import main
+from gossamer.console.cli.main import main
 from gossamer.events import DEFAULT_CRAWL
-from gossamer.web.url import Site
-from inspection.basics.figures import share_text
-from inspection.basics.folder import Folder
-from services.frontier.totals.daily import (
+from gossamer.inspection.basics.figures import share_text
+from gossamer.inspection.basics.folder import Folder
+from gossamer.services.frontier.totals.daily import (
     DAY,
     DailyTallyRow,
     Downloads,
@@ -18,6 +17,7 @@ from services.frontier.totals.daily import (
     HazardExamplesRow,
     Stage,
 )
+from gossamer.web.url import Site
 from tests.console.gossamer import Gossamer
 from tests.support.rows import put_rows
 

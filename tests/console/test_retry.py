@@ -3,10 +3,10 @@
 import pytest
 
 from gossamer.events import DEFAULT_CRAWL, Outcome
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.web.url import HostKey, Site
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.urls import UrlRow
 from tests.console.gossamer import Gossamer
 
 

@@ -7,20 +7,17 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace as changed
 
-from console.cli.why import details
+from gossamer.console.cli.why import details
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined
+from gossamer.inspection.basics.folder import Folder, Opened
+from gossamer.inspection.crawls.crawl import open_crawl
+from gossamer.inspection.urls.url_rows import UrlFacts, read_facts
+from gossamer.inspection.urls.urls import explain
 from gossamer.log import partition_of
 from gossamer.log.sqlite import PARTITIONS
-from gossamer.settings import Settings
-from gossamer.web.url import HostKey, Site
-from gossamer.web.validators import DistrustReason, Trust, Validators
-from inspection.basics.folder import Folder, Opened
-from inspection.crawls.crawl import open_crawl
-from inspection.urls.url_rows import UrlFacts, read_facts
-from inspection.urls.urls import explain
-from services.dedup.rows import DocumentRow
-from services.frontier.partition.queue import FoundUrl
-from services.frontier.revisit import (
+from gossamer.services.dedup.rows import DocumentRow
+from gossamer.services.frontier.partition.queue import FoundUrl
+from gossamer.services.frontier.revisit import (
     CrawlState,
     PageState,
     SiteState,
@@ -29,11 +26,14 @@ from services.frontier.revisit import (
     make_policy,
     pack,
 )
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.partitions import partition_key
-from services.frontier.tables.plans import PartitionPlansRow, PlanRow
-from services.frontier.tables.sites import SiteCrawl, SiteRow
-from services.frontier.tables.urls import QueuedUrl
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.partitions import partition_key
+from gossamer.services.frontier.tables.plans import PartitionPlansRow, PlanRow
+from gossamer.services.frontier.tables.sites import SiteCrawl, SiteRow
+from gossamer.services.frontier.tables.urls import QueuedUrl
+from gossamer.settings import Settings
+from gossamer.web.url import HostKey, Site
+from gossamer.web.validators import DistrustReason, Trust, Validators
 from tests.support.rows import put_rows
 from tests.support.transcripts import Transcript
 

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from console.cli.diff import render
-from console.cli.main import main
-from console.output import Output
+from gossamer.console.cli.diff import render
+from gossamer.console.cli.main import main
+from gossamer.console.output import Output
 from gossamer.events import DEFAULT_CRAWL, Outcome
+from gossamer.inspection.archive.versions import read_version
+from gossamer.inspection.basics.folder import Folder
+from gossamer.inspection.crawls.crawl import open_crawl
+from gossamer.services.archive.rows import CaptureRow
+from gossamer.services.frontier.tables.urls import HistoryRow
+from gossamer.services.parser.options import Options
+from gossamer.services.parser.wiring import options_of
 from gossamer.settings import Settings
 from gossamer.text.differences import compare_texts
 from gossamer.volumes import Missing
-from inspection.archive.versions import read_version
-from inspection.basics.folder import Folder
-from inspection.crawls.crawl import open_crawl
-from services.archive.rows import CaptureRow
-from services.frontier.tables.urls import HistoryRow
-from services.parser.options import Options
-from services.parser.wiring import options_of
 from tests.console.archived import DAY, HOST, PAGE, START, Archived
 from tests.console.gossamer import Gossamer
 from tests.console.served import Client

@@ -8,26 +8,26 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from console.cli.status import lines, summary
-from console.output import RED, Output
+from gossamer.console.cli.status import lines, summary
+from gossamer.console.output import RED, Output
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SeedAdded
 from gossamer.events.hazards import Hazard
+from gossamer.inspection.basics.folder import Folder, Opened
+from gossamer.inspection.crawls.crawl import OpenCrawl
+from gossamer.inspection.progress.progress import Progress
+from gossamer.inspection.progress.status import CrawlStatus, read_failures, read_status
+from gossamer.inspection.progress.workload import Waiting
 from gossamer.log import key_group_of
 from gossamer.log.codec import encode
+from gossamer.services.frontier.revisit import CrawlState, pack
+from gossamer.services.frontier.tables.bucketed_log import BucketRange
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.partitions import PartitionRow, partition_key
+from gossamer.services.frontier.tables.plans import DueRow, PartitionPlansRow
+from gossamer.services.frontier.totals.tally import PartitionTallyRow, TallyRow
 from gossamer.store import Row
 from gossamer.web.url import HostKey, Site
-from inspection.basics.folder import Folder, Opened
-from inspection.crawls.crawl import OpenCrawl
-from inspection.progress.progress import Progress
-from inspection.progress.status import CrawlStatus, read_failures, read_status
-from inspection.progress.workload import Waiting
-from services.frontier.revisit import CrawlState, pack
-from services.frontier.tables.bucketed_log import BucketRange
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.partitions import PartitionRow, partition_key
-from services.frontier.tables.plans import DueRow, PartitionPlansRow
-from services.frontier.totals.tally import PartitionTallyRow, TallyRow
 from tests.console.gossamer import Gossamer
 from tests.support.rows import put_rows
 from tests.support.transcripts import Transcript

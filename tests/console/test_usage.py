@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined
-from inspection.basics.folder import Folder
-from services.frontier.tables.urls import HistoryRow
+from gossamer.inspection.basics.folder import Folder
+from gossamer.services.frontier.tables.urls import HistoryRow
 from tests.console.archived import DAY, HOST, PAGE, ROBOTS, START, Archived
 from tests.console.gossamer import Gossamer
 from tests.support.transcripts import Transcript

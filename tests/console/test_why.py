@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from console.cli.why import brief_details, details
 from gossamer.bounds import Exclusion
+from gossamer.console.cli.why import brief_details, details
 from gossamer.erasures import Erasures
 from gossamer.events import (
     DEFAULT_CRAWL,
@@ -22,33 +22,33 @@ from gossamer.events import (
 )
 from gossamer.events.hazards import Hazard
 from gossamer.events.public import Gone
+from gossamer.inspection.basics.folder import Folder
+from gossamer.inspection.crawls.crawl import open_crawl
+from gossamer.inspection.urls.url_rows import UrlFacts, read_facts
+from gossamer.inspection.urls.urls import UrlExplanation, explain
 from gossamer.log import partition_of
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import PARTITIONS
+from gossamer.services.archive.rows import CaptureRow
+from gossamer.services.dedup.rows import DocumentRow
+from gossamer.services.dedup.seen import SeenRow, hash_finder
+from gossamer.services.frontier.partition.gates import CrawlInputs, GateInputs, HostInputs
+from gossamer.services.frontier.partition.politeness import Overrides
+from gossamer.services.frontier.partition.queue import FoundUrl, HostQueues
+from gossamer.services.frontier.partition.sites import MAX_REFUSED_ROWS
+from gossamer.services.frontier.steps.queue_fates import QUEUE_FATES, Fate, QueueHead
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow, Lease, Politeness, RobotsRow
+from gossamer.services.frontier.tables.ordering import request_number
+from gossamer.services.frontier.tables.partitions import partition_key
+from gossamer.services.frontier.tables.plans import PlanRow
+from gossamer.services.frontier.tables.sites import SiteCrawl, SiteRow
+from gossamer.services.frontier.tables.urls import HistoryRow, Origin, QueuedUrl, UrlRow, VerdictRow
+from gossamer.services.frontier.totals.tally import PartitionTallyRow
 from gossamer.settings import Settings
 from gossamer.speed import NO_LIMIT
 from gossamer.web.robots import parse_robots
 from gossamer.web.url import HostKey, Site, fingerprint, site_of
-from inspection.basics.folder import Folder
-from inspection.crawls.crawl import open_crawl
-from inspection.urls.url_rows import UrlFacts, read_facts
-from inspection.urls.urls import UrlExplanation, explain
-from services.archive.rows import CaptureRow
-from services.dedup.rows import DocumentRow
-from services.dedup.seen import SeenRow, hash_finder
-from services.frontier.partition.gates import CrawlInputs, GateInputs, HostInputs
-from services.frontier.partition.politeness import Overrides
-from services.frontier.partition.queue import FoundUrl, HostQueues
-from services.frontier.partition.sites import MAX_REFUSED_ROWS
-from services.frontier.steps.queue_fates import QUEUE_FATES, Fate, QueueHead
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow, Lease, Politeness, RobotsRow
-from services.frontier.tables.ordering import request_number
-from services.frontier.tables.partitions import partition_key
-from services.frontier.tables.plans import PlanRow
-from services.frontier.tables.sites import SiteCrawl, SiteRow
-from services.frontier.tables.urls import HistoryRow, Origin, QueuedUrl, UrlRow, VerdictRow
-from services.frontier.totals.tally import PartitionTallyRow
 from tests.support.rows import put_rows
 from tests.support.transcripts import Transcript
 

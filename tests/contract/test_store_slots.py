@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
+from gossamer.services.fetcher.rate_limits import LeasedSlots
 from gossamer.store import Store
-from services.fetcher.rate_limits import LeasedSlots
 from tests.contract.conftest import Data
 
 ADDRESS = "192.0.2.1"

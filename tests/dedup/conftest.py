@@ -30,7 +30,7 @@ def stay_in_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
     """Print the tracebacks of an app that stops too slowly, and go on: `Instance.stop` fails the
     test if the app never stops."""
     if {"kafka", "broker"} & set(request.fixturenames):
-        monkeypatch.setattr("services.dedup.faust.app._exit", _print_tracebacks)
+        monkeypatch.setattr("gossamer.services.dedup.faust.app._exit", _print_tracebacks)
 
 
 def _print_tracebacks() -> None:

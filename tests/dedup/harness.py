@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from gossamer.events import CrawlDefined, Event
+from gossamer.services.dedup.seen import SeenTable
+from gossamer.services.dedup.service import Dedup
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.store.sqlite import SqliteStore
-from services.dedup.seen import SeenTable
-from services.dedup.service import Dedup
 
 E = TypeVar("E", bound=Event)
 

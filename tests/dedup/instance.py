@@ -17,11 +17,11 @@ from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
 from gossamer.runtime.health import Health, ObservedLog
 from gossamer.runtime.process import Backends, Process
+from gossamer.services.dedup.__main__ import work
 from gossamer.settings import DedupSettings, Settings
 from gossamer.settings.servers import KafkaSettings, ServiceSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from services.dedup.__main__ import work
 from tests.support.waiting import until
 
 STOP_TIMEOUT = 120.0

@@ -1,15 +1,15 @@
 """Caches that other sites can fill have a size limit, in total and for one site."""
 
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, Discovery
+from gossamer.services.dedup import guesses, links
+from gossamer.services.dedup.guesses import Guesses
+from gossamer.services.dedup.host_names import HostNames
+from gossamer.services.dedup.links import InLinks
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.links import estimate_sites
 from gossamer.web.url import Site
-from services.dedup import guesses, links
-from services.dedup.guesses import Guesses
-from services.dedup.host_names import HostNames
-from services.dedup.links import InLinks
 
 HOSTS, LONG = 5000, "x" * 1900
 

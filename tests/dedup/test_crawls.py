@@ -33,16 +33,16 @@ from gossamer.events import (
     Verdict,
 )
 from gossamer.runtime.handling import read_ahead
+from gossamer.services.dedup.content import DigestRow, NearRow
+from gossamer.services.dedup.guesses import INITIAL_GUESSES
+from gossamer.services.dedup.listings import ListingRow
+from gossamer.services.dedup.rows import DocumentRow, HostStepsRow
+from gossamer.services.dedup.seen import SeenRow
 from gossamer.sqlite import Database
 from gossamer.store import Row
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import HostKey, Site
 from gossamer.web.url_steps import ALL_STEPS
-from services.dedup.content import DigestRow, NearRow
-from services.dedup.guesses import INITIAL_GUESSES
-from services.dedup.listings import ListingRow
-from services.dedup.rows import DocumentRow, HostStepsRow
-from services.dedup.seen import SeenRow
 from tests.dedup.harness import make_dedup, of_kind, only
 
 from .test_dedup import parsed_page

@@ -23,14 +23,14 @@ from gossamer.events import (
     Visit,
 )
 from gossamer.log.codec import encode
+from gossamer.services.dedup.seen import SeenMapping, SeenRow, SeenTable, hash_finder
+from gossamer.services.dedup.service import Dedup
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.links import estimate_sites
 from gossamer.web.url import Site, fingerprint, host_key, site_of
 from gossamer.web.usage import judge, read_headers
-from services.dedup.seen import SeenMapping, SeenRow, SeenTable, hash_finder
-from services.dedup.service import Dedup
 from tests.dedup.harness import make_dedup, of_kind, only
 from tests.support.kinds import with_kind
 

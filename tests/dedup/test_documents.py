@@ -20,15 +20,15 @@ from gossamer.events import (
     Visit,
 )
 from gossamer.events.public import Gone
+from gossamer.services.dedup.rows import DocumentRow
+from gossamer.services.dedup.seen import SeenTable
+from gossamer.services.dedup.service import Dedup
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import Site, fingerprint, host_key, site_of
 from gossamer.web.usage import Source, Statement, judge
-from services.dedup.rows import DocumentRow
-from services.dedup.seen import SeenTable
-from services.dedup.service import Dedup
 from tests.dedup.harness import of_kind, only
 from tests.flow.torn import Fate, TornStore
 from tests.support.kinds import with_kind

@@ -12,8 +12,8 @@ from gossamer.errors import Locked
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.log import partition_of
 from gossamer.log.kafka.topics import Topics
-from services.dedup.listings import ListingRow
-from services.dedup.rows import DocumentRow
+from gossamer.services.dedup.listings import ListingRow
+from gossamer.services.dedup.rows import DocumentRow
 from tests.support.metrics import growth
 from tests.support.waiting import until
 

@@ -15,7 +15,7 @@ from aiokafka.errors import (
 from faust.exceptions import ProducerSendError
 
 from gossamer.errors import GossamerError, Unavailable
-from services.dedup.faust.app import translate_error
+from gossamer.services.dedup.faust.app import translate_error
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -45,7 +45,7 @@ def test_permanent_errors_end_the_process() -> None:
 
 HANGING = """
 import asyncio, threading
-from services.dedup.faust.app import exit_after
+from gossamer.services.dedup.faust.app import exit_after
 
 async def stop():
     with exit_after(0.1):

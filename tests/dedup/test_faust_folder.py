@@ -14,8 +14,8 @@ from faust.stores.rocksdb import Store
 
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.log import partition_of
+from gossamer.services.dedup.seen import hash_finder, mapping_key
 from gossamer.web.url import fingerprint
-from services.dedup.seen import hash_finder, mapping_key
 from tests.support.waiting import until
 
 from .instance import PARTITIONS, Brokers, Instance, urls_discovered

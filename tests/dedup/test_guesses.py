@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from gossamer.events import Link, LinksParked, Page, PageKind, UrlsAdmitted, UrlsDiscovered
+from gossamer.services.dedup.guesses import INITIAL_GUESSES, MAX_GUESSES
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from services.dedup.guesses import INITIAL_GUESSES, MAX_GUESSES
 from tests.dedup.harness import make_dedup, of_kind
 from tests.dedup.test_dedup import parsed_page
 

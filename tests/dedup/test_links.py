@@ -20,10 +20,10 @@ from gossamer.events import (
     Verdict,
 )
 from gossamer.events.hazards import Hazard
+from gossamer.services.dedup.service import Dedup
+from gossamer.services.parser.page import parse
+from gossamer.services.parser.result import classify
 from gossamer.web.url import host_key, site_of
-from services.dedup.service import Dedup
-from services.parser.page import parse
-from services.parser.result import classify
 from tests.dedup.harness import make_dedup, only
 from tests.parser.pages import NOW, OPTIONS, page_response
 

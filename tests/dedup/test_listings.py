@@ -27,13 +27,13 @@ from gossamer.events import (
 )
 from gossamer.events.hazards import Hazard
 from gossamer.log.codec import encode
+from gossamer.services.dedup.seen import SeenTable
+from gossamer.services.dedup.service import Dedup
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.soft_404 import NO_PAGE
 from gossamer.web.url import HostKey, Site
-from services.dedup.seen import SeenTable
-from services.dedup.service import Dedup
 from tests.dedup.harness import make_dedup, of_kind, only
 from tests.support.kinds import with_kind
 

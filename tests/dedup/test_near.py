@@ -11,12 +11,12 @@ from msgspec.structs import replace
 
 from gossamer.events import Link, Page, PageDeduplicated, PageParsed, UrlsDiscovered, Verdict, Visit
 from gossamer.events.hazards import Hazard
+from gossamer.services.dedup.content import MAX_PAGES_PER_BAND, NearRow, bands, distance
+from gossamer.services.dedup.rows import DocumentRow
 from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import Site, host_key, site_of
-from services.dedup.content import MAX_PAGES_PER_BAND, NearRow, bands, distance
-from services.dedup.rows import DocumentRow
 from tests.dedup.harness import make_dedup, only
 from tests.support.kinds import with_kind
 

@@ -19,8 +19,13 @@ from gossamer.events import (
     UrlsAdmitted,
     UrlsDiscovered,
 )
+from gossamer.services.dedup.links import (
+    MAX_NEW_LINKS,
+    MAX_SKETCH_BYTES,
+    find_new_links,
+    sketch_links,
+)
 from gossamer.web.links import sample_links
-from services.dedup.links import MAX_NEW_LINKS, MAX_SKETCH_BYTES, find_new_links, sketch_links
 from tests.dedup.harness import only
 from tests.dedup.test_documents import HIDDEN, THERE, Instance, parsed_page
 

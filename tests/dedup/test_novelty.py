@@ -1,8 +1,8 @@
 """Novelty: how much of a page's text no earlier page of its site had."""
 
 from gossamer.events import PageKind, PageParsed, Visit
+from gossamer.services.dedup.novelty import MAX_BYTES, Novelty, SeenRuns
 from gossamer.web.url import HostKey, Site
-from services.dedup.novelty import MAX_BYTES, Novelty, SeenRuns
 
 SITE = Site("a.test")
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from gossamer.web.url import HostKey
-from services.dedup.originals import (
+from gossamer.services.dedup.originals import (
     EVIDENCE,
     HEURISTICS,
     Claim,
@@ -11,6 +10,7 @@ from services.dedup.originals import (
     choose_original,
     is_alias,
 )
+from gossamer.web.url import HostKey
 
 ONE, OTHER = HostKey("http://real-name.test"), HostKey("http://fake.test")
 

@@ -20,11 +20,11 @@ from gossamer.log.codec import (
 )
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.sequential import sequential_loop
+from gossamer.services.dedup.seen import SeenTable
+from gossamer.services.dedup.service import Dedup
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from services.dedup.seen import SeenTable
-from services.dedup.service import Dedup
 from tests.dedup.test_documents import THERE, URL, Seen, parsed_page
 from tests.support.metrics import metric
 

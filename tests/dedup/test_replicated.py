@@ -17,12 +17,12 @@ from gossamer.events.topics import URLS_SEEN
 from gossamer.log import Message, partition_of
 from gossamer.log.codec import decode
 from gossamer.log.sqlite import SqliteLog
+from gossamer.services.dedup.replicated import Disk, ReplicatedSeen
+from gossamer.services.dedup.rocksdb import RocksDisk
+from gossamer.services.dedup.seen import Finding, SeenMapping, SeenSet, SeenTable
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import Site, fingerprint
-from services.dedup.replicated import Disk, ReplicatedSeen
-from services.dedup.rocksdb import RocksDisk
-from services.dedup.seen import Finding, SeenMapping, SeenSet, SeenTable
 from tests.support.memory_disk import MemoryDisk
 
 SITE, NOW = Site("example.org"), 1_700_000_000.0
@@ -254,8 +254,8 @@ def test_recreated_changelog_is_filled_from_the_table(disk: Disk, grown: bool) -
 def test_partly_published_table_is_published_again(
     disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("services.dedup.replicated.EVENTS_PER_BATCH", 1)
-    monkeypatch.setattr("services.dedup.replicated.URLS_PER_EVENT", 10)
+    monkeypatch.setattr("gossamer.services.dedup.replicated.EVENTS_PER_BATCH", 1)
+    monkeypatch.setattr("gossamer.services.dedup.replicated.URLS_PER_EVENT", 10)
     names = [f"{n}" for n in range(100)]
     add(open_set(SqliteLog(Database(":memory:")), disk, 1), *names)
     after = SqliteLog(Database(":memory:"))

@@ -3,12 +3,12 @@
 import pytest
 
 from gossamer.events import PageParsed, Visit
+from gossamer.services.dedup.requisites import Requisites
+from gossamer.services.dedup.seen import SeenTable
 from gossamer.settings import ArchiveSettings
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.directives import parse_directives
 from gossamer.web.url import HostKey, Site
-from services.dedup.requisites import Requisites
-from services.dedup.seen import SeenTable
 
 SITE = Site("a.example")
 URL = f"http://{SITE}/style.css"

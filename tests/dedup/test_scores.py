@@ -23,8 +23,8 @@ from gossamer.events import (
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import Listing, PageKind
 from gossamer.events.public import Gone
+from gossamer.services.dedup.scores import NOVELTY, ScoredPage, Scores, score_links, score_page
 from gossamer.web.url import HostKey, Site
-from services.dedup.scores import NOVELTY, ScoredPage, Scores, score_links, score_page
 from tests.dedup.harness import make_dedup, only
 
 URL = "http://a.test/"

@@ -10,12 +10,12 @@ from gossamer.log import partition_of
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.sequential import sequential_loop
+from gossamer.services.dedup.replicated import Disk, ReplicatedSeen
+from gossamer.services.dedup.service import Dedup
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import Site, fingerprint
-from services.dedup.replicated import Disk, ReplicatedSeen
-from services.dedup.service import Dedup
 from tests.runtime.processors import events
 from tests.support.memory_disk import MemoryDisk
 from tests.support.metrics import metric
@@ -174,7 +174,7 @@ def test_takeover_continues_after_a_crash(
 def test_partition_lost_while_its_table_is_published_stops_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("services.dedup.replicated.EVENTS_PER_BATCH", 1)
+    monkeypatch.setattr("gossamer.services.dedup.replicated.EVENTS_PER_BATCH", 1)
     before, disk = SqliteLog(Database(":memory:")), MemoryDisk()
     first = ReplicatedSeen(before, disk, Clock())
     first.assign({A: 1, B: 1})

@@ -18,12 +18,12 @@ from gossamer.events import (
     Verdict,
 )
 from gossamer.log.codec import encode
+from gossamer.services.dedup.rows import DocumentRow
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store import R
 from gossamer.store.sqlite import SqliteStore, SqliteTable
 from gossamer.web.validators import NO_VALIDATORS, Validators
-from services.dedup.rows import DocumentRow
 from tests.dedup.harness import only
 from tests.dedup.test_documents import (
     COPY,

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gossamer.errors import BadSettings
+from gossamer.services.fetcher.access import check_contact
 from gossamer.settings import load_settings
-from services.fetcher.access import check_contact
 from tests.support.commands import clean_environment
 
 from .written import BASE, LOCAL, PRODUCTION, container, settings

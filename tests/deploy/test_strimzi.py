@@ -3,7 +3,7 @@
 import yaml
 
 from gossamer.events.topics import PAGES_FETCHED, TOPICS, VISITS_ORDERED, Retention
-from schemas.topics import STRIMZI
+from gossamer.schemas.topics import STRIMZI
 
 from .written import BASE, PRODUCTION, Fields, settings, written_objects
 

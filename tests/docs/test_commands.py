@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from console.cli.main import COMMANDS, main
+from gossamer.console.cli.main import COMMANDS, main
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [

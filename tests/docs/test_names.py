@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.services.frontier.partition.gates import GATES
 from gossamer.settings import Settings
-from services.frontier.partition.gates import GATES
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("docs/design/*.md")])

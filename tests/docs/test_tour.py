@@ -9,11 +9,11 @@ import pytest
 
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.events.topics import TOPICS
-from procedures.tables import TABLES
-from services.dedup.seen import SeenRow
-from services.fetcher.outcome import Reply
-from services.frontier.partition.partition import Partition
-from services.frontier.tables.hosts import HostRow
+from gossamer.procedures.tables import TABLES
+from gossamer.services.dedup.seen import SeenRow
+from gossamer.services.fetcher.outcome import Reply
+from gossamer.services.frontier.partition.partition import Partition
+from gossamer.services.frontier.tables.hosts import HostRow
 from tests.flow.virtual import START, VirtualCrawl
 
 TOUR = (Path(__file__).resolve().parents[2] / "docs" / "tour.md").read_text()

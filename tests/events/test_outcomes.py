@@ -10,13 +10,13 @@ from pydantic import BaseModel
 
 from gossamer.events.hazards import HAZARDS, Hazard, count_hazards, hazards_of
 from gossamer.events.outcomes import OUTCOMES, Fate, Outcome, Wait, check_complete
+from gossamer.services.dedup.service import Dedup
+from gossamer.services.fetcher.service import Fetcher
+from gossamer.services.frontier.partition.politeness import failure_wait
+from gossamer.services.frontier.service import Frontier
+from gossamer.services.parser.service import Parser
 from gossamer.settings import FrontierSettings, Settings
 from gossamer.web.url import HostKey
-from services.dedup.service import Dedup
-from services.fetcher.service import Fetcher
-from services.frontier.partition.politeness import failure_wait
-from services.frontier.service import Frontier
-from services.parser.service import Parser
 
 SERVICES = {Dedup.name, Fetcher.name, Frontier.name, Parser.name}
 FRONTIER = FrontierSettings()

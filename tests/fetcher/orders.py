@@ -16,15 +16,20 @@ from gossamer.events import (
     Visit,
     VisitEnded,
 )
+from gossamer.services.fetcher.http.client import Web
+from gossamer.services.fetcher.limitations import (
+    ClockSkew,
+    Limitations,
+    LocalBackoff,
+    ShowLimitations,
+)
+from gossamer.services.fetcher.rate_limits import SlotSource
+from gossamer.services.fetcher.service import BlobStore, EpochOf, Fetcher
+from gossamer.services.fetcher.wiring import fixed_epoch
 from gossamer.settings import FetcherSettings
 from gossamer.volumes import Volume
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import host_key, site_of
-from services.fetcher.http.client import Web
-from services.fetcher.limitations import ClockSkew, Limitations, LocalBackoff, ShowLimitations
-from services.fetcher.rate_limits import SlotSource
-from services.fetcher.service import BlobStore, EpochOf, Fetcher
-from services.fetcher.wiring import fixed_epoch
 from tests.fetcher.servers import Answer, Server, serving
 
 LOOPBACK = ip_network("127.0.0.0/8")

@@ -14,8 +14,8 @@ import trustme
 
 from gossamer.errors import BadSettings
 from gossamer.events import HostOverridden, Outcome
-from services.fetcher.access import parse_access_file, redact
-from services.fetcher.http.proxies import read_access_file
+from gossamer.services.fetcher.access import parse_access_file, redact
+from gossamer.services.fetcher.http.proxies import read_access_file
 from tests.fetcher.orders import fetcher, order, run_order, visit_pages, work
 from tests.fetcher.servers import Answer, Server, page, serving, serving_over
 from tests.fetcher.test_tls import authority as authority

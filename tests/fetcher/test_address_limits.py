@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gossamer.errors import Unavailable
 from gossamer.events import HostCheckedOut
-from services.fetcher.rate_limits import (
+from gossamer.services.fetcher.rate_limits import (
     CACHE_SIZE,
     MAX_ADDRESS_WAIT,
     AddressLimits,

@@ -5,7 +5,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from services.fetcher.addresses import NAT64_PREFIX_LENGTHS, may_connect, nat64_prefixes
+from gossamer.services.fetcher.addresses import NAT64_PREFIX_LENGTHS, may_connect, nat64_prefixes
 
 
 @given(st.ip_addresses(v=4))

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.events import Outcome, Purpose
+from gossamer.services.fetcher.http.bodies import MemoryBudget, Reservation, TransferRate
 from gossamer.web.url import Site
-from services.fetcher.http.bodies import MemoryBudget, Reservation, TransferRate
 from tests.fetcher.orders import Emitted, fetcher, order, run_order, visit_page
 from tests.fetcher.servers import Answer, Server, endless, page, raw, serving
 

@@ -10,8 +10,8 @@ import trustme
 
 from gossamer.errors import Poison
 from gossamer.events import HostOverridden, Outcome, SiteOverridden
+from gossamer.services.fetcher.service import Fetcher
 from gossamer.web.url import Site
-from services.fetcher.service import Fetcher
 from tests.fetcher.orders import fetcher, order, work
 from tests.fetcher.servers import Server, page, serving_over
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.events import Outcome
-from services.fetcher.http.chunks import ChunkLines
+from gossamer.services.fetcher.http.chunks import ChunkLines
 from tests.fetcher.orders import visit_page, visit_pages
 from tests.fetcher.servers import page, raw
 

@@ -4,11 +4,11 @@ import asyncio
 import threading
 
 from gossamer.log.sqlite import SqliteLog
+from gossamer.services.fetcher.wiring import claimed_epoch
 from gossamer.sqlite import Database
 from gossamer.store.claims import ClaimRow
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import Site
-from services.fetcher.wiring import claimed_epoch
 
 SITE = Site("a.test")
 

@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 from gossamer.events import Outcome
-from services.fetcher.limitations import AGE_SAMPLE_SIZE, ClockSkew, Limitations
+from gossamer.services.fetcher.limitations import AGE_SAMPLE_SIZE, ClockSkew, Limitations
 from tests.fetcher.orders import Emitted, fetcher, order, work
 from tests.fetcher.servers import page, serving
 from tests.support.metrics import metric

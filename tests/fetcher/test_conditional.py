@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from gossamer.events import HostCheckedOut, Outcome
 from gossamer.events.hazards import Hazard
+from gossamer.services.parser.page import parse
+from gossamer.services.parser.result import classify
 from gossamer.web.http import first_value
 from gossamer.web.validators import Validators
-from services.parser.page import parse
-from services.parser.result import classify
 from tests.fetcher.orders import order, run_order
 from tests.fetcher.servers import Answer, Server, conditional_page, page, raw, serving
 from tests.parser.pages import NOW, OPTIONS

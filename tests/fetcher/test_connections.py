@@ -10,8 +10,8 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.streams import StreamReader
 from yarl import URL
 
-from services.fetcher.http.connections import Connector
-from services.fetcher.http.issuers import Issuers
+from gossamer.services.fetcher.http.connections import Connector
+from gossamer.services.fetcher.http.issuers import Issuers
 from tests.fetcher.orders import Emitted, fetcher, order, visit_page, visit_pages, work
 from tests.fetcher.servers import Answer, Server, page, raw, serving
 

@@ -5,7 +5,7 @@ import socket
 from collections.abc import Iterable
 
 from gossamer.events import VisitEnded
-from services.fetcher.service import Fetcher
+from gossamer.services.fetcher.service import Fetcher
 from tests.fetcher.nameserver import naming
 from tests.fetcher.orders import Emitted, fetcher, order
 from tests.fetcher.servers import page, serving

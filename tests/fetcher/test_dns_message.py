@@ -5,7 +5,14 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.fetcher.dns_message import AAAA, CNAME, A, extract_addresses, is_answer, make_query
+from gossamer.services.fetcher.dns_message import (
+    AAAA,
+    CNAME,
+    A,
+    extract_addresses,
+    is_answer,
+    make_query,
+)
 
 ASKED = make_query("www.example.org", A, 7)
 NAME, ALIAS = b"\xc0\x0c", b"\x05alias\x03net\x00"

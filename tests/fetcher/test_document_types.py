@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.events import Outcome
+from gossamer.services.fetcher.outcome import decide_type
 from gossamer.web.sniffing import declared_type, whole_type
-from services.fetcher.outcome import decide_type
 from tests.fetcher.orders import run_order, visit_page
 from tests.fetcher.servers import Answer, endless, page, raw, serving
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 from structlog.testing import capture_logs
 
-from services.fetcher.http.client import GapMeter
+from gossamer.services.fetcher.http.client import GapMeter
 from tests.fetcher.orders import order, run_order
 from tests.fetcher.servers import page, raw, serving
 from tests.support.metrics import growth, metric

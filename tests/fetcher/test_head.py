@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.fetcher.head import MAX_LENGTH, Malformed, end_of_head, parse_head
+from gossamer.services.fetcher.head import MAX_LENGTH, Malformed, end_of_head, parse_head
 
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = b"Transfer-Encoding: chunked\r\n"

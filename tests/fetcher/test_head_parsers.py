@@ -16,7 +16,7 @@ from aiohttp.http_parser import HttpResponseParserPy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.fetcher.head import Malformed, end_of_head, parse_head
+from gossamer.services.fetcher.head import Malformed, end_of_head, parse_head
 
 OUR_REFUSALS = ("different Content-Lengths", "the server switches to another protocol")
 """RFC 9112, 6.3, calls the first ambiguous; we never ask for the second."""

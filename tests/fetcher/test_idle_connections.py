@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from services.fetcher.head import keep_alive_seconds, parse_head
+from gossamer.services.fetcher.head import keep_alive_seconds, parse_head
 from tests.fetcher.orders import Emitted, fetcher, order, work
 from tests.fetcher.servers import Answer, Server, page, raw, serving
 

@@ -29,7 +29,7 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import AuthorityInformationAccessOID, NameOID
 
 from gossamer.events import BlocklistChanged, Outcome
-from services.fetcher.http import issuers
+from gossamer.services.fetcher.http import issuers
 from tests.fetcher.orders import Emitted, fetcher, order, run_order
 from tests.fetcher.servers import Answer, Server, hanging, page, serving, serving_over
 

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-import services.fetcher
-from gossamer.web.url import Site
-from services.fetcher.http.limiters import (
+import gossamer.services.fetcher
+from gossamer.services.fetcher.http.limiters import (
     Admission,
     Limiter,
     Lookup,
@@ -22,7 +21,8 @@ from services.fetcher.http.limiters import (
     lookup_limiters,
     request_limiters,
 )
-from services.fetcher.rate_limits import AddressLimits, Denied, LocalSlots
+from gossamer.services.fetcher.rate_limits import AddressLimits, Denied, LocalSlots
+from gossamer.web.url import Site
 from tests.fetcher.nameserver import naming
 from tests.fetcher.orders import fetcher, order, settings, work
 from tests.fetcher.servers import page, serving
@@ -251,6 +251,6 @@ async def test_request_passes_every_limiter_in_the_order_of_the_stages() -> None
 
 def test_no_other_module_uses_locks_or_semaphores() -> None:
     primitives = re.compile(r"\b(Semaphore|BoundedSemaphore|Lock|Condition)\(")
-    folder = Path(services.fetcher.__file__).parent
+    folder = Path(gossamer.services.fetcher.__file__).parent
     found = [file.name for file in folder.rglob("*.py") if primitives.search(file.read_text())]
     assert found == ["limiters.py"]

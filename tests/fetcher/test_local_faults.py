@@ -12,9 +12,9 @@ import pytest
 from gossamer.errors import BadSettings
 from gossamer.events import Outcome
 from gossamer.log.sqlite import SqliteLog
+from gossamer.services.fetcher.limitations import Limitations, LocalBackoff, LocalFault, local_fault
+from gossamer.services.fetcher.wiring import count_descriptors, raise_descriptor_limit
 from gossamer.store.sqlite import SqliteStore
-from services.fetcher.limitations import Limitations, LocalBackoff, LocalFault, local_fault
-from services.fetcher.wiring import count_descriptors, raise_descriptor_limit
 from tests.fetcher.nameserver import naming
 from tests.fetcher.orders import Emitted, fetcher, order, run_order, settings
 from tests.fetcher.servers import page, serving

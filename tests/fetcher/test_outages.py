@@ -3,15 +3,15 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.web.url import Site
-from services.fetcher.http.resolver import Wildcards
-from services.fetcher.limitations import (
+from gossamer.services.fetcher.http.resolver import Wildcards
+from gossamer.services.fetcher.limitations import (
     MAX_OUTAGE_SECONDS,
     MIN_SITES,
     QUIET_SECONDS,
     WINDOW_SECONDS,
     Outage,
 )
+from gossamer.web.url import Site
 
 
 def try_sites(outage: Outage, count: int, failed: bool, now: float, first: int = 0) -> int:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.events import Outcome
+from gossamer.services.fetcher.outcome import Reply, accept_types, assess, parse_retry_after
 from gossamer.settings.sections import DOCUMENTS
-from services.fetcher.outcome import Reply, accept_types, assess, parse_retry_after
 
 NOW = 1_700_000_000.0
 URL = "http://example.org/a/b"

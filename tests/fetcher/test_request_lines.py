@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.archive.records import _request_block
+from gossamer.services.archive.records import _request_block
 from tests.fetcher.orders import run_order
 from tests.fetcher.servers import page, serving
 

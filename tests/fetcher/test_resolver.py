@@ -11,8 +11,8 @@ import pytest
 
 from gossamer.blocklist import Blocklist
 from gossamer.events import Outcome
-from services.fetcher.http.nameservers import DnsFailure, DnsUnanswered
-from services.fetcher.http.resolver import MIN_TTL, PrivateAddress, Resolver, clamp_ttl
+from gossamer.services.fetcher.http.nameservers import DnsFailure, DnsUnanswered
+from gossamer.services.fetcher.http.resolver import MIN_TTL, PrivateAddress, Resolver, clamp_ttl
 from tests.fetcher.nameserver import NameServer, naming
 from tests.fetcher.orders import HASTY, Emitted, fetcher, order, run_order, settings
 from tests.fetcher.servers import page, serving
@@ -104,7 +104,7 @@ async def test_zone_that_never_answers_does_not_block_others() -> None:
 
 
 async def test_slow_names_do_not_block_first_queries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.fetcher.http.resolver.FIRST_TRY_TIMEOUT", 0.1)
+    monkeypatch.setattr("gossamer.services.fetcher.http.resolver.FIRST_TRY_TIMEOUT", 0.1)
     dead = [f"dead{n}.example" for n in range(40)]
     zone = {f"{n}.example": (PUBLIC,) for n in range(20)}
     async with (

@@ -22,12 +22,12 @@ from gossamer.events.topics import DEAD_LETTERS, PAGES_FETCHED, VISITS_ENDED, VI
 from gossamer.log import Message, partition_of
 from gossamer.log.codec import decode, encode
 from gossamer.log.sqlite import SqliteLog
+from gossamer.services.fetcher.service import EpochOf
+from gossamer.services.fetcher.wiring import Coordination, claimed_epoch, fixed_epoch, serve
 from gossamer.settings import Settings
 from gossamer.store.claims import ClaimRow
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import site_of
-from services.fetcher.service import EpochOf
-from services.fetcher.wiring import Coordination, claimed_epoch, fixed_epoch, serve
 from tests.fetcher.orders import order, pause_crawl, settings
 from tests.fetcher.servers import hanging, page, serving
 from tests.support.metrics import growth, metric

@@ -16,9 +16,9 @@ from gossamer.events import (
     SharedCapture,
     VisitEnded,
 )
+from gossamer.services.fetcher.outcome import count_visit
 from gossamer.volumes import Volume
 from gossamer.web.robots import RobotsRules
-from services.fetcher.outcome import count_visit
 from tests.fetcher.orders import Emitted, fetcher, order, work
 from tests.fetcher.servers import Server, page, serving
 from tests.support.metrics import metric

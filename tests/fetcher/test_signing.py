@@ -20,11 +20,11 @@ from msgspec.structs import replace
 
 from gossamer.errors import BadSettings
 from gossamer.events import Outcome, Purpose
+from gossamer.services.fetcher.http.signing import read_signing_keys
+from gossamer.services.fetcher.outcome import Reply, assess
 from gossamer.settings import FetcherSettings
 from gossamer.web.signatures import SigningKey
 from gossamer.web.signing import REQUEST_TAG
-from services.fetcher.http.signing import read_signing_keys
-from services.fetcher.outcome import Reply, assess
 from tests.fetcher.orders import order, run_order
 
 AGENT = "https://bot.example"

@@ -9,8 +9,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gossamer.services.fetcher.rate_limits import CACHE_SIZE, SiteRateLimit
 from gossamer.web.url import Site
-from services.fetcher.rate_limits import CACHE_SIZE, SiteRateLimit
 from tests.fetcher.orders import Emitted, fetcher, order, work
 from tests.fetcher.servers import page, serving
 

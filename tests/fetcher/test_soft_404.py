@@ -2,9 +2,9 @@
 
 from gossamer.events import Outcome, PageFetched, Purpose
 from gossamer.events.hazards import Hazard
+from gossamer.services.parser.page import parse
+from gossamer.services.parser.result import classify
 from gossamer.web.soft_404 import Signature, missing_page
-from services.parser.page import parse
-from services.parser.result import classify
 from tests.fetcher.orders import order, run_order
 from tests.fetcher.servers import page, raw, serving
 from tests.parser.pages import NOW, OPTIONS

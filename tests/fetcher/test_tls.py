@@ -8,7 +8,7 @@ import pytest
 import trustme
 
 from gossamer.events import Outcome
-from services.fetcher.http.tls import OP_LEGACY_SERVER_CONNECT, cipher_suite, context_for
+from gossamer.services.fetcher.http.tls import OP_LEGACY_SERVER_CONNECT, cipher_suite, context_for
 from tests.fetcher.orders import HASTY, fetcher, order, run_order, visit_page, work
 from tests.fetcher.servers import hanging, page, serving, serving_over
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.events import Event, Outcome, PageFetched, Purpose, VisitEnded
+from gossamer.services.fetcher.outcome import Failure, Reply, accept_any
+from gossamer.services.fetcher.steps import Delay, Emit, Fetch, Step, StepResult, VisitLimits
+from gossamer.services.fetcher.visit import converse
 from gossamer.web.robots import RobotsRules, parse_robots
-from services.fetcher.outcome import Failure, Reply, accept_any
-from services.fetcher.steps import Delay, Emit, Fetch, Step, StepResult, VisitLimits
-from services.fetcher.visit import converse
 from tests.fetcher.orders import order
 
 VISIT_LIMITS = VisitLimits(

@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changes.blocking import plan_block
-from changes.commit import commit
-from changes.plan import ChangeRequest
 from gossamer.blocklist import Blocklist
+from gossamer.changes.blocking import plan_block
+from gossamer.changes.commit import commit
+from gossamer.changes.plan import ChangeRequest
 from gossamer.events import DEFAULT_CRAWL, BlocklistChanged
+from gossamer.inspection.crawls.audit import ChangeFilter, iterate_changes
+from gossamer.inspection.crawls.crawl import OpenCrawl
 from gossamer.log.codec import encode
+from gossamer.services.fetcher.outcome import Failure, Reply
+from gossamer.services.frontier.tables.urls import UrlRow
+from gossamer.services.frontier.totals.tally import TallyRow
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_key
-from inspection.crawls.audit import ChangeFilter, iterate_changes
-from inspection.crawls.crawl import OpenCrawl
-from services.fetcher.outcome import Failure, Reply
-from services.frontier.tables.urls import UrlRow
-from services.frontier.totals.tally import TallyRow
 from tests.flow.test_flow import HTML, Pages, reachable, virtual_crawl, webs
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import VirtualCrawl

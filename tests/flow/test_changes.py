@@ -8,16 +8,16 @@ import pytest
 from msgspec.structs import replace
 
 from gossamer.events import DEFAULT_CRAWL, Page, PageDeduplicated, PageParsed, Verdict
+from gossamer.services.dedup.rows import DocumentRow
+from gossamer.services.dedup.seen import SeenTable
+from gossamer.services.dedup.service import Dedup
+from gossamer.services.parser.page import parse
+from gossamer.services.parser.result import classify
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.store.sqlite import SqliteStore
 from gossamer.text.volatile import MAX_STATE_SIZE, VOLATILE_SCORE
-from services.dedup.rows import DocumentRow
-from services.dedup.seen import SeenTable
-from services.dedup.service import Dedup
-from services.parser.page import parse
-from services.parser.result import classify
 from tests.parser.pages import OPTIONS, URL, page_response
 
 DAY = 86400.0

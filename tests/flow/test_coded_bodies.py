@@ -6,7 +6,7 @@ from pathlib import Path
 from fastwarc.warc import WarcRecordType
 
 from gossamer.events import Page, PageDeduplicated, Verdict
-from services.fetcher.outcome import Failure, Reply
+from gossamer.services.fetcher.outcome import Failure, Reply
 from tests.archive.harness import files, records
 from tests.flow.test_not_modified import OrderedCrawl
 

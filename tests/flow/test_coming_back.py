@@ -13,11 +13,11 @@ from random import Random
 import pytest
 
 from gossamer.events import DEFAULT_CRAWL, Outcome
+from gossamer.services.fetcher.outcome import Failure, Reply
+from gossamer.services.frontier.tables.plans import PartitionPlansRow, PlanRow
+from gossamer.services.frontier.tables.sites import SiteRow
+from gossamer.services.frontier.tables.urls import HistoryRow
 from gossamer.web.url import host_key
-from services.fetcher.outcome import Failure, Reply
-from services.frontier.tables.plans import PartitionPlansRow, PlanRow
-from services.frontier.tables.sites import SiteRow
-from services.frontier.tables.urls import HistoryRow
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import START, VirtualCrawl
 

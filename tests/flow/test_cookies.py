@@ -9,10 +9,10 @@ import pytest
 from gossamer.events import DEFAULT_CRAWL, ErasureRequested
 from gossamer.events.topics import PAGES, PAGES_ARCHIVED
 from gossamer.log.codec import decode, encode, split_key
+from gossamer.services.archive.rows import CaptureRow
+from gossamer.services.fetcher.outcome import Failure, Reply
+from gossamer.services.frontier.tables.sites import SiteRow
 from gossamer.web.url import HostKey, Site, host_name
-from services.archive.rows import CaptureRow
-from services.fetcher.outcome import Failure, Reply
-from services.frontier.tables.sites import SiteRow
 from tests.archive.harness import responses
 from tests.flow.virtual import VirtualCrawl
 

@@ -15,15 +15,15 @@ from gossamer.events import DEFAULT_CRAWL, BlocklistChanged, DeadLetter, Erasure
 from gossamer.events.topics import DEAD_LETTERS, PAGES
 from gossamer.log.codec import decode, encode, split_key
 from gossamer.log.control import ControlRow
+from gossamer.procedures.tables import TABLES
+from gossamer.services.fetcher.outcome import Failure, Reply
+from gossamer.services.frontier.partition.plans import HOSTS
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.plans import DueRow
+from gossamer.services.frontier.tables.sites import SiteRow
+from gossamer.services.frontier.tables.urls import UrlRow
+from gossamer.services.frontier.totals.tally import PartitionTallyRow
 from gossamer.web.url import HostKey, Site, host_key
-from procedures.tables import TABLES
-from services.fetcher.outcome import Failure, Reply
-from services.frontier.partition.plans import HOSTS
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.plans import DueRow
-from services.frontier.tables.sites import SiteRow
-from services.frontier.tables.urls import UrlRow
-from services.frontier.totals.tally import PartitionTallyRow
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import VirtualCrawl, Web
 

@@ -9,10 +9,10 @@ from gossamer.events import Page
 from gossamer.events.public import Gone
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import decode
-from services.dedup.rows import DocumentRow, HostStepsRow
-from services.fetcher.outcome import Failure, Reply
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow
+from gossamer.services.dedup.rows import DocumentRow, HostStepsRow
+from gossamer.services.fetcher.outcome import Failure, Reply
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow
 from tests.flow.test_flow import HTML
 from tests.flow.virtual import VirtualCrawl
 

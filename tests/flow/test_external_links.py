@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from gossamer.events import Page
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import decode
-from services.fetcher.outcome import Reply
+from gossamer.services.fetcher.outcome import Reply
 from tests.flow.test_flow import Pages, virtual_crawl
 from tests.flow.virtual import VirtualCrawl
 

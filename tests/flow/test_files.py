@@ -5,7 +5,7 @@ from pathlib import Path
 from gossamer.events import Page
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import decoder
-from services.fetcher.outcome import Failure, Reply
+from gossamer.services.fetcher.outcome import Failure, Reply
 from tests.flow.virtual import VirtualCrawl
 from tests.parser.pdfs import pdf
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from gossamer.events.topics import DEAD_LETTERS, PAGES, PAGES_ARCHIVED
 from gossamer.log.codec import split_key
+from gossamer.services.fetcher.outcome import Failure, Reply
 from gossamer.web.url import host_key
-from services.fetcher.outcome import Failure, Reply
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import VirtualCrawl
 

@@ -16,17 +16,17 @@ from gossamer.events import DEFAULT_CRAWL, Discovery, ErasureRequested, UrlsAdmi
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import encode, split_key
 from gossamer.log.control import ControlRow
+from gossamer.schemas.tables import ROWS
+from gossamer.services.dedup.guesses import GuessesRow
+from gossamer.services.fetcher.outcome import Failure, Reply
+from gossamer.services.frontier.partition.parked import ParkedRow
+from gossamer.services.frontier.tables.hosts import HostRow, ListedHost
+from gossamer.services.frontier.tables.plans import DueRow
+from gossamer.services.frontier.tables.sites import ParkedPartsRow, SiteRow
+from gossamer.services.frontier.tables.urls import QueuedUrl
 from gossamer.settings import ArchiveSettings
 from gossamer.store import Row, keys_of
 from gossamer.web.url import HostKey, Site, site_of
-from schemas.tables import ROWS
-from services.dedup.guesses import GuessesRow
-from services.fetcher.outcome import Failure, Reply
-from services.frontier.partition.parked import ParkedRow
-from services.frontier.tables.hosts import HostRow, ListedHost
-from services.frontier.tables.plans import DueRow
-from services.frontier.tables.sites import ParkedPartsRow, SiteRow
-from services.frontier.tables.urls import QueuedUrl
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import VirtualCrawl
 

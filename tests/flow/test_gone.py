@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from gossamer.events import DEFAULT_CRAWL, PageFetched, Tombstone, Verdict, Visit
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import encode, split_key, tombstone
+from gossamer.services.fetcher.outcome import Failure, Reply
+from gossamer.services.frontier.tables.urls import HistoryRow, VerdictRow
 from gossamer.web.url import Site, host_key, site_of
-from services.fetcher.outcome import Failure, Reply
-from services.frontier.tables.urls import HistoryRow, VerdictRow
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import START, VirtualCrawl
 

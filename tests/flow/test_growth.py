@@ -8,15 +8,15 @@ from gossamer.events import DEFAULT_CRAWL, Discovery, LinksParked
 from gossamer.events.topics import DEAD_LETTERS, PAGES_ARCHIVED, SEEDS
 from gossamer.log import Message
 from gossamer.log.codec import encode
+from gossamer.services.archive.rows import CaptureRow
+from gossamer.services.dedup.content import DigestRow, NearRow
+from gossamer.services.dedup.rows import DocumentRow
+from gossamer.services.fetcher.outcome import Failure, Reply
+from gossamer.services.frontier.partition.parked import ParkedRow
+from gossamer.services.frontier.tables.urls import HistoryRow, UrlRow
 from gossamer.settings import ArchiveSettings, DedupSettings
 from gossamer.store import Row
 from gossamer.web.url import Site
-from services.archive.rows import CaptureRow
-from services.dedup.content import DigestRow, NearRow
-from services.dedup.rows import DocumentRow
-from services.fetcher.outcome import Failure, Reply
-from services.frontier.partition.parked import ParkedRow
-from services.frontier.tables.urls import HistoryRow, UrlRow
 from tests.flow.test_flow import HTML
 from tests.flow.virtual import VirtualCrawl
 

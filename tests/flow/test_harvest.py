@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from console.cli.status import lines
-from console.output import Output
+from gossamer.console.cli.status import lines
+from gossamer.console.output import Output
+from gossamer.inspection.crawls.crawl import OpenCrawl
+from gossamer.inspection.progress.status import CrawlStatus, read_status
+from gossamer.services.fetcher.outcome import Reply
+from gossamer.services.frontier.tables.harvest import NEW_TEXTS
 from gossamer.settings import DedupSettings
-from inspection.crawls.crawl import OpenCrawl
-from inspection.progress.status import CrawlStatus, read_status
-from services.fetcher.outcome import Reply
-from services.frontier.tables.harvest import NEW_TEXTS
 from tests.flow.test_flow import HTML
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import START, VirtualCrawl

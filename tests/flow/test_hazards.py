@@ -7,9 +7,9 @@ from msgspec.structs import replace
 from prometheus_client import REGISTRY
 
 from gossamer.events.hazards import Hazard
+from gossamer.services.fetcher.outcome import Failure, Reply
+from gossamer.services.frontier.totals.tally import TallyRow
 from gossamer.store.sqlite import SqliteStore
-from services.fetcher.outcome import Failure, Reply
-from services.frontier.totals.tally import TallyRow
 from tests.flow.virtual import VirtualCrawl
 
 HOST = "http://a.test"

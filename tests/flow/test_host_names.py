@@ -9,12 +9,12 @@ from msgspec.structs import replace
 from gossamer.errors import BadSettings
 from gossamer.events import RefetchRequested
 from gossamer.log.codec import encode
+from gossamer.services.dedup.rows import HostNameRow
+from gossamer.services.fetcher.outcome import Reply
+from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.settings import DedupSettings
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import HostKey, Site, host_key
-from services.dedup.rows import HostNameRow
-from services.fetcher.outcome import Reply
-from services.frontier.tables.urls import UrlRow
 from tests.flow.test_flow import HTML
 from tests.flow.test_hazards import metric_counts, report_counts
 from tests.flow.virtual import VirtualCrawl

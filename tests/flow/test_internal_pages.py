@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from gossamer.events import DEFAULT_CRAWL
-from services.fetcher.outcome import Failure, Reply
-from services.frontier.tables.plans import PlanRow
+from gossamer.services.fetcher.outcome import Failure, Reply
+from gossamer.services.frontier.tables.plans import PlanRow
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import START, VirtualCrawl
 

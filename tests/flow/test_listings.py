@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from gossamer.events import DEFAULT_CRAWL, Purpose
-from services.dedup.rows import DocumentRow
-from services.fetcher.outcome import Failure, Reply
-from services.frontier.tables.plans import PlanRow
-from services.frontier.tables.urls import UrlRow
+from gossamer.services.dedup.rows import DocumentRow
+from gossamer.services.fetcher.outcome import Failure, Reply
+from gossamer.services.frontier.tables.plans import PlanRow
+from gossamer.services.frontier.tables.urls import UrlRow
 from tests.flow.virtual import START, VirtualCrawl
 
 A, B = "http://a.test", "http://b.test"

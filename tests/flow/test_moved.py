@@ -16,14 +16,14 @@ from gossamer.events import BlocklistChanged, CrawlDefined, DeadLetter, FleetPau
 from gossamer.events.topics import DEAD_LETTERS, PAGES, PAGES_ARCHIVED
 from gossamer.log import Ends, Message, Record
 from gossamer.log.codec import dead_letter, decode, encode, split_key
+from gossamer.procedures.copying import Side
+from gossamer.procedures.move import move
 from gossamer.runtime.identity import check_identity, identify
+from gossamer.services.fetcher.outcome import Reply
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_key
-from procedures.copying import Side
-from procedures.move import move
-from services.fetcher.outcome import Reply
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.urls import UrlRow
 from tests.flow.virtual import VirtualCrawl
 
 HOSTS, PAGES_EACH, DELAY = 12, 6, 2.0

@@ -8,10 +8,10 @@ from random import Random
 import pytest
 
 from gossamer.events import DEFAULT_CRAWL, EvidenceKind
-from services.fetcher.outcome import Failure, Reply
-from services.frontier import revisit
-from services.frontier.tables.plans import PartitionPlansRow
-from services.frontier.tables.sites import SiteRow
+from gossamer.services.fetcher.outcome import Failure, Reply
+from gossamer.services.frontier import revisit
+from gossamer.services.frontier.tables.plans import PartitionPlansRow
+from gossamer.services.frontier.tables.sites import SiteRow
 from tests.flow.virtual import START, VirtualCrawl
 
 HTML = (("Content-Type", "text/html"),)

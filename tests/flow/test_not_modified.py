@@ -26,13 +26,13 @@ from gossamer.events.topics import PAGES, PAGES_ARCHIVED, PAGES_DEDUPLICATED, VI
 from gossamer.log.codec import encode
 from gossamer.runtime.processor import Output, Processor
 from gossamer.runtime.sequential import sequential_loop
+from gossamer.services.archive.rows import CaptureRow
+from gossamer.services.dedup.rows import DocumentRow
+from gossamer.services.fetcher.outcome import Failure, Reply
+from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import HostKey, Site
 from gossamer.web.validators import Validators
-from services.archive.rows import CaptureRow
-from services.dedup.rows import DocumentRow
-from services.fetcher.outcome import Failure, Reply
-from services.frontier.tables.hosts import HostRow
 from tests.archive.harness import assert_readable, files, records
 from tests.flow.virtual import START, VirtualCrawl
 

@@ -9,8 +9,8 @@ from gossamer.events import DEFAULT_CRAWL, PageArchived, RefetchRequested, SeedA
 from gossamer.events.topics import DEAD_LETTERS, PAGES, PAGES_ARCHIVED
 from gossamer.log import Record
 from gossamer.log.codec import crawl_of, decode, encode, split_key
-from services.archive.segments import is_of_crawl
-from services.fetcher.outcome import Failure, Reply
+from gossamer.services.archive.segments import is_of_crawl
+from gossamer.services.fetcher.outcome import Failure, Reply
 from tests.archive.harness import files, records
 from tests.flow.virtual import VirtualCrawl
 

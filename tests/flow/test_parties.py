@@ -5,8 +5,8 @@ from pathlib import Path
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, Party, SeedAdded
 from gossamer.events.topics import DEAD_LETTERS
 from gossamer.log.codec import decode, encode
+from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.store.sqlite import SqliteStore
-from services.frontier.tables.urls import UrlRow
 from tests.flow.test_flow import Pages, virtual_crawl
 from tests.flow.virtual import VirtualCrawl
 

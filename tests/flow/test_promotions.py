@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.events import DEFAULT_CRAWL
+from gossamer.services.fetcher.outcome import Reply
+from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.store.sqlite import SqliteStore
-from services.fetcher.outcome import Reply
-from services.frontier.tables.hosts import HostRow
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import VirtualCrawl
 

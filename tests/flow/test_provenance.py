@@ -10,12 +10,12 @@ from gossamer import events
 from gossamer.events import DEFAULT_CRAWL, Event, Outcome, SeedAdded
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import decode, encode
+from gossamer.services.fetcher.outcome import Failure, Reply
+from gossamer.services.frontier.tables import plans, urls
+from gossamer.services.frontier.tables.plans import PlanRow
+from gossamer.services.frontier.tables.urls import Origin, QueuedUrl, RequisiteRow, UrlRow
 from gossamer.settings import ArchiveSettings
 from gossamer.web.url import fingerprint, host_key
-from services.fetcher.outcome import Failure, Reply
-from services.frontier.tables import plans, urls
-from services.frontier.tables.plans import PlanRow
-from services.frontier.tables.urls import Origin, QueuedUrl, RequisiteRow, UrlRow
 from tests.flow.virtual import START, VirtualCrawl
 
 CRAWL = "default"

@@ -7,8 +7,8 @@ import pytest
 from gossamer.events import SiteOverridden
 from gossamer.events.topics import DEAD_LETTERS
 from gossamer.log.codec import encode
+from gossamer.services.fetcher.outcome import Failure, Reply
 from gossamer.web.url import Site
-from services.fetcher.outcome import Failure, Reply
 from tests.flow.virtual import START, VirtualCrawl
 
 HOUR, DAY = 3600.0, 86400.0

@@ -3,9 +3,9 @@
 import pytest
 
 from gossamer.events import Outcome, PageFetched, Visit
+from gossamer.services.fetcher.outcome import Reply, assess
+from gossamer.services.parser.page import parse
 from gossamer.web.url import HostKey, Site
-from services.fetcher.outcome import Reply, assess
-from services.parser.page import parse
 from tests.parser.pages import NOW, OPTIONS
 
 URL = "http://example.org/a/b"

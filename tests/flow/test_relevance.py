@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from gossamer.events import DEFAULT_CRAWL, Page, PageArchived, PageParsed, RefetchRequested
 from gossamer.events.topics import DEAD_LETTERS, PAGES, PAGES_ARCHIVED
 from gossamer.log.codec import decode, encode
+from gossamer.services.fetcher.outcome import Reply
+from gossamer.services.frontier.tables.urls import VerdictRow
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import HostKey, Site
-from services.fetcher.outcome import Reply
-from services.frontier.tables.urls import VerdictRow
 from tests.flow.test_flow import HTML
 from tests.flow.test_hazards import report_counts
 from tests.flow.virtual import VirtualCrawl

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from inspection.crawls.crawl import OpenCrawl
-from inspection.progress.report import HazardReport, Report, read_report
-from services.fetcher.outcome import Failure, Reply
+from gossamer.inspection.crawls.crawl import OpenCrawl
+from gossamer.inspection.progress.report import HazardReport, Report, read_report
+from gossamer.services.fetcher.outcome import Failure, Reply
 from tests.flow.virtual import VirtualCrawl
 
 A, B = "http://a.test", "http://b.test"

@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from console.cli.why import details
+from gossamer.console.cli.why import details
 from gossamer.events import DEFAULT_CRAWL, BlocklistChanged, ErasureRequested, Purpose
+from gossamer.inspection.crawls.crawl import OpenCrawl
+from gossamer.inspection.urls.urls import UrlState, explain_url
 from gossamer.log.codec import encode
+from gossamer.services.archive.rows import CaptureRow
+from gossamer.services.dedup.requisites import MAX_STYLES
+from gossamer.services.dedup.rows import DocumentRow
+from gossamer.services.fetcher.outcome import Failure, Reply
+from gossamer.services.frontier.tables.ordering import REQUISITE_RANK
+from gossamer.services.frontier.tables.urls import RequisiteRow, UrlRow
+from gossamer.services.frontier.totals.tally import TallyRow
 from gossamer.settings import ArchiveSettings, Settings
 from gossamer.web.url import HostKey, Site, host_key
-from inspection.crawls.crawl import OpenCrawl
-from inspection.urls.urls import UrlState, explain_url
-from services.archive.rows import CaptureRow
-from services.dedup.requisites import MAX_STYLES
-from services.dedup.rows import DocumentRow
-from services.fetcher.outcome import Failure, Reply
-from services.frontier.tables.ordering import REQUISITE_RANK
-from services.frontier.tables.urls import RequisiteRow, UrlRow
-from services.frontier.totals.tally import TallyRow
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import START, VirtualCrawl
 

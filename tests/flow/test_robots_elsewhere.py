@@ -10,9 +10,9 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from gossamer.services.fetcher.outcome import Failure, Reply
 from gossamer.web.robots import REDIRECTS
 from gossamer.web.url import host_key, host_name
-from services.fetcher.outcome import Failure, Reply
 from tests.flow.virtual import VirtualCrawl
 
 HTML = (("Content-Type", "text/html"),)

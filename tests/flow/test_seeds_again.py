@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.events import Outcome
-from services.fetcher.outcome import Failure, Reply
+from gossamer.services.fetcher.outcome import Failure, Reply
 from tests.flow.virtual import VirtualCrawl
 
 SEED = "http://a.test/"

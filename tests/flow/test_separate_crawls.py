@@ -19,15 +19,15 @@ from hypothesis import strategies as st
 from gossamer.events import DEFAULT_CRAWL, FetchRequested
 from gossamer.log.codec import encode
 from gossamer.policies import NEVER
+from gossamer.procedures.tables import TABLES
+from gossamer.services.archive.rows import CaptureRow
+from gossamer.services.fetcher.outcome import Failure, Reply
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.plans import DueRow, PartitionPlansRow
+from gossamer.services.frontier.tables.sites import SiteRow
+from gossamer.services.frontier.totals.daily import DailyTallyRow
+from gossamer.services.frontier.totals.tally import TallyRow, scan_days
 from gossamer.web.url import HostKey, Site, site_of
-from procedures.tables import TABLES
-from services.archive.rows import CaptureRow
-from services.fetcher.outcome import Failure, Reply
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.plans import DueRow, PartitionPlansRow
-from services.frontier.tables.sites import SiteRow
-from services.frontier.totals.daily import DailyTallyRow
-from services.frontier.totals.tally import TallyRow, scan_days
 from tests.flow.virtual import START, VirtualCrawl
 
 HTML = (("Content-Type", "text/html; charset=utf-8"),)

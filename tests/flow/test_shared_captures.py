@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from gossamer.events import ErasureRequested
 from gossamer.log.codec import encode
+from gossamer.services.archive.rows import CaptureRow
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.urls import HistoryRow
+from gossamer.services.frontier.totals.tally import TallyRow
 from gossamer.web.url import Site
-from services.archive.rows import CaptureRow
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.urls import HistoryRow
-from services.frontier.totals.tally import TallyRow
 from tests.flow.test_crawls import (
     DELAY,
     OF_A,

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gossamer.events import DEFAULT_CRAWL, Outcome, Purpose
-from services.fetcher.outcome import Failure, Reply
-from services.frontier.tables.urls import UrlRow
+from gossamer.services.fetcher.outcome import Failure, Reply
+from gossamer.services.frontier.tables.urls import UrlRow
 from tests.flow.virtual import VirtualCrawl
 
 ROBOTS = b"""

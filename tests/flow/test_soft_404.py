@@ -10,13 +10,13 @@ from prometheus_client import REGISTRY
 
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.events.topics import PAGES
+from gossamer.services.archive.rows import CaptureRow
+from gossamer.services.fetcher.outcome import Failure, Reply
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.urls import VerdictRow
 from gossamer.web.http import Headers
 from gossamer.web.soft_404 import NO_PAGE
 from gossamer.web.url import host_name
-from services.archive.rows import CaptureRow
-from services.fetcher.outcome import Failure, Reply
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.urls import VerdictRow
 from tests.archive.harness import files, records
 from tests.flow.virtual import VirtualCrawl
 

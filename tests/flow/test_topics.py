@@ -11,9 +11,9 @@ from gossamer.events.topics import DEAD_LETTERS, TOPICS, URLS_SEEN
 from gossamer.log import Message, Record
 from gossamer.log.codec import encode, key_of
 from gossamer.log.sqlite import SqliteLog, SqliteReader
+from gossamer.services.fetcher.outcome import Failure, Reply
 from gossamer.store import Store
 from gossamer.web.url import Site
-from services.fetcher.outcome import Failure, Reply
 from tests.flow.virtual import VirtualCrawl
 
 HTML = (("Content-Type", "text/html"),)

@@ -5,8 +5,8 @@ from pathlib import Path
 from gossamer.events import Page, Verdict
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import decode
+from gossamer.services.fetcher.outcome import Failure, Reply
 from gossamer.settings import DedupSettings
-from services.fetcher.outcome import Failure, Reply
 from tests.flow.virtual import VirtualCrawl
 
 HTML = (("Content-Type", "text/html"),)

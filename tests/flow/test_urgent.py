@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from gossamer.events import Discovery, FetchRequested, UrlsAdmitted
 from gossamer.log.codec import encode
+from gossamer.services.fetcher.outcome import Failure, Reply
 from gossamer.web.url import HostKey, Site
-from services.fetcher.outcome import Failure, Reply
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import VirtualCrawl
 

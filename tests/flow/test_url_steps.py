@@ -11,13 +11,13 @@ from msgspec.structs import replace
 from gossamer.events import Page
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import decode
+from gossamer.services.dedup.rows import HostStepsRow
+from gossamer.services.fetcher.outcome import Reply
+from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.settings import DedupSettings
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import HostKey
 from gossamer.web.url_steps import ALL_STEPS
-from services.dedup.rows import HostStepsRow
-from services.fetcher.outcome import Reply
-from services.frontier.tables.urls import UrlRow
 from tests.flow.test_flow import HTML
 from tests.flow.test_hazards import metric_counts, report_counts
 from tests.flow.virtual import VirtualCrawl

@@ -7,14 +7,14 @@ from msgspec.structs import replace
 
 from gossamer.events import DEFAULT_CRAWL, Outcome, Page, PageArchived, RefetchRequested
 from gossamer.events.topics import PAGES, PAGES_ARCHIVED
+from gossamer.inspection.archive.usage import read_usage
+from gossamer.inspection.crawls.crawl import OpenCrawl
+from gossamer.inspection.urls.urls import UrlExplanation, explain_url
 from gossamer.log.codec import decode, encode
+from gossamer.services.fetcher.outcome import Reply
+from gossamer.services.frontier.tables.urls import UrlRow, VerdictRow
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import HostKey, Site
-from inspection.archive.usage import read_usage
-from inspection.crawls.crawl import OpenCrawl
-from inspection.urls.urls import UrlExplanation, explain_url
-from services.fetcher.outcome import Reply
-from services.frontier.tables.urls import UrlRow, VerdictRow
 from tests.flow.test_flow import HTML
 from tests.flow.test_hazards import report_counts
 from tests.flow.virtual import VirtualCrawl

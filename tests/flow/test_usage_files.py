@@ -9,11 +9,11 @@ import pytest
 
 from gossamer.crawl import last_definition
 from gossamer.events import DEFAULT_CRAWL, Event, HostCheckedOut
+from gossamer.inspection.archive.usage import read_usage
+from gossamer.inspection.crawls.crawl import OpenCrawl
+from gossamer.services.archive.rows import CaptureRow
+from gossamer.services.fetcher.outcome import Failure, Reply
 from gossamer.web.usage.files import statements_about
-from inspection.archive.usage import read_usage
-from inspection.crawls.crawl import OpenCrawl
-from services.archive.rows import CaptureRow
-from services.fetcher.outcome import Failure, Reply
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import START, VirtualCrawl
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from gossamer.events import DEFAULT_CRAWL, Outcome, Purpose
-from services.dedup.rows import DocumentRow
-from services.fetcher.outcome import Failure, Reply
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.plans import PlanRow
-from services.frontier.tables.urls import UrlRow
-from services.frontier.totals.tally import TallyRow
+from gossamer.services.dedup.rows import DocumentRow
+from gossamer.services.fetcher.outcome import Failure, Reply
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.plans import PlanRow
+from gossamer.services.frontier.tables.urls import UrlRow
+from gossamer.services.frontier.totals.tally import TallyRow
 from tests.flow.virtual import VirtualCrawl
 
 HOST = "http://a.test"

@@ -7,18 +7,18 @@ import pytest
 
 from gossamer.events import DEFAULT_CRAWL, PageFetched, Visit
 from gossamer.events.topics import PAGES
+from gossamer.inspection.progress.report import make_report
 from gossamer.log.codec import encode, split_key
+from gossamer.services.archive.rows import CaptureRow
+from gossamer.services.fetcher.outcome import Failure, Reply
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.urls import VerdictRow
+from gossamer.services.frontier.totals.tally import TallyRow, scan_days
 from gossamer.settings import ArchiveSettings
 from gossamer.web.http import Headers
 from gossamer.web.soft_404 import NO_PAGE
 from gossamer.web.url import HostKey, Site, host_name
 from gossamer.web.walls import Wall, WallKind
-from inspection.progress.report import make_report
-from services.archive.rows import CaptureRow
-from services.fetcher.outcome import Failure, Reply
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.urls import VerdictRow
-from services.frontier.totals.tally import TallyRow, scan_days
 from tests.archive.harness import responses
 from tests.flow.virtual import START, VirtualCrawl
 

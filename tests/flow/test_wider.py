@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from gossamer.events import DEFAULT_CRAWL, FleetPaused, SeedAdded
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import encode, split_key
+from gossamer.services.frontier.partition.parts import PROBE_WAIT
+from gossamer.services.frontier.service import Frontier
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_key
-from services.frontier.partition.parts import PROBE_WAIT
-from services.frontier.service import Frontier
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.urls import UrlRow
 from tests.flow.test_flow import Pages, reachable, redirects, virtual_crawl, webs
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import VirtualCrawl

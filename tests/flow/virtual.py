@@ -30,19 +30,11 @@ from gossamer.log.codec import encode
 from gossamer.log.sqlite import PARTITIONS, SqliteLog
 from gossamer.runtime.processor import Processor
 from gossamer.runtime.sequential import sequential_loop
-from gossamer.settings import ArchiveSettings, DedupSettings, FrontierSettings, Settings
-from gossamer.settings.sections import DOCUMENTS
-from gossamer.sqlite import Database
-from gossamer.store import lifetime_of
-from gossamer.store.claims import ClaimRow
-from gossamer.store.sqlite import SqliteStore
-from gossamer.web.http import Headers
-from gossamer.web.usage import policy_of
-from services.archive.service import Archive
-from services.dedup.replicated import ReplicatedSeen
-from services.dedup.seen import SeenTable
-from services.dedup.service import Dedup
-from services.fetcher.outcome import (
+from gossamer.services.archive.service import Archive
+from gossamer.services.dedup.replicated import ReplicatedSeen
+from gossamer.services.dedup.seen import SeenTable
+from gossamer.services.dedup.service import Dedup
+from gossamer.services.fetcher.outcome import (
     Failure,
     Reply,
     accept_types,
@@ -50,7 +42,7 @@ from services.fetcher.outcome import (
     failed_result,
     make_events,
 )
-from services.fetcher.steps import (
+from gossamer.services.fetcher.steps import (
     Conversation,
     Delay,
     Emit,
@@ -60,9 +52,17 @@ from services.fetcher.steps import (
     StepResult,
     VisitLimits,
 )
-from services.fetcher.visit import converse, refusal
-from services.frontier.service import Frontier
-from services.parser.options import Options
+from gossamer.services.fetcher.visit import converse, refusal
+from gossamer.services.frontier.service import Frontier
+from gossamer.services.parser.options import Options
+from gossamer.settings import ArchiveSettings, DedupSettings, FrontierSettings, Settings
+from gossamer.settings.sections import DOCUMENTS
+from gossamer.sqlite import Database
+from gossamer.store import lifetime_of
+from gossamer.store.claims import ClaimRow
+from gossamer.store.sqlite import SqliteStore
+from gossamer.web.http import Headers
+from gossamer.web.usage import policy_of
 from tests.flow.torn import Fate, TornLog, TornStore
 from tests.support.conditional import answer_conditionally
 from tests.support.inline_parser import InlineParser

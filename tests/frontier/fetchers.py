@@ -13,16 +13,23 @@ from typing import NamedTuple
 
 from gossamer.events import Discovery, HostCheckedOut, UrlsAdmitted, VisitEnded
 from gossamer.log import partition_of
+from gossamer.services.fetcher.outcome import Reply, accept_types
+from gossamer.services.fetcher.rate_limits import SiteRateLimit
+from gossamer.services.fetcher.steps import (
+    Conversation,
+    Delay,
+    Emit,
+    Fetch,
+    StepResult,
+    VisitLimits,
+)
+from gossamer.services.fetcher.visit import converse
+from gossamer.services.frontier.service import Frontier
 from gossamer.settings import FrontierSettings
 from gossamer.settings.sections import DOCUMENTS
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import site_of
-from services.fetcher.outcome import Reply, accept_types
-from services.fetcher.rate_limits import SiteRateLimit
-from services.fetcher.steps import Conversation, Delay, Emit, Fetch, StepResult, VisitLimits
-from services.fetcher.visit import converse
-from services.frontier.service import Frontier
 from tests.frontier.simulation import START, VISIT_LIMIT, crawl
 
 VISIT_LIMITS = VisitLimits(

@@ -7,8 +7,8 @@ than others. The other links lead to near pages, or anywhere.
 from random import Random
 
 from gossamer.events import PageDeduplicated, Verdict, Visit
+from gossamer.services.frontier.tables.harvest import Harvest
 from gossamer.web.url import HostKey, Site
-from services.frontier.tables.harvest import Harvest
 
 Graph = list[list[int]]
 PAGE = Visit(id="1.1.0@http://a.test/", url="http://a.test/")

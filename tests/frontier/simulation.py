@@ -24,19 +24,19 @@ from gossamer.events import (
     VisitsErased,
 )
 from gossamer.events.outcomes import OUTCOMES
+from gossamer.services.frontier.partition.partition import Partition
+from gossamer.services.frontier.partition.share import CrawlShare
+from gossamer.services.frontier.partition.sites import NO_RECORD, RecordAtSite
+from gossamer.services.frontier.partition.workbench import Host
+from gossamer.services.frontier.service import Frontier
+from gossamer.services.frontier.tables.conditions import Condition, Trigger
+from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.settings import FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
 from gossamer.web.signing import SignMode
 from gossamer.web.url import HostKey, Site, host_key, site_of
-from services.frontier.partition.partition import Partition
-from services.frontier.partition.share import CrawlShare
-from services.frontier.partition.sites import NO_RECORD, RecordAtSite
-from services.frontier.partition.workbench import Host
-from services.frontier.service import Frontier
-from services.frontier.tables.conditions import Condition, Trigger
-from services.frontier.tables.hosts import HostRow
 
 START = 1_700_000_000.0
 PARTITIONS = 4

@@ -12,11 +12,7 @@ from msgspec.structs import replace
 
 from bench.balance import ALIKE, ONE_SLOW, equal, run_crawl, unequal
 from gossamer.events import DEFAULT_CRAWL
-from gossamer.settings import FrontierSettings
-from gossamer.sqlite import Database
-from gossamer.store.sqlite import SqliteStore
-from gossamer.web.url import HostKey, Site, host_name, site_of
-from services.frontier.choice.dispatch import (
+from gossamer.services.frontier.choice.dispatch import (
     MAX_EXTRA_ORDERS,
     MAX_LOAD_FACTOR,
     ORDERS_READ_INTERVAL,
@@ -24,11 +20,15 @@ from services.frontier.choice.dispatch import (
     choose_partition,
     is_overloaded,
 )
-from services.frontier.partition.partitions import Partitions
-from services.frontier.partition.politeness import Overrides
-from services.frontier.partition.workbench import Host
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow, Lease, Politeness
+from gossamer.services.frontier.partition.partitions import Partitions
+from gossamer.services.frontier.partition.politeness import Overrides
+from gossamer.services.frontier.partition.workbench import Host
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow, Lease, Politeness
+from gossamer.settings import FrontierSettings
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import HostKey, Site, host_name, site_of
 from tests.frontier.fetchers import Fetcher, Fleet
 from tests.frontier.simulation import START
 

@@ -7,13 +7,13 @@ import pytest
 from gossamer.crawl import accept
 from gossamer.errors import Poison
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, Discovery, Outcome, UrlsAdmitted
+from gossamer.services.frontier.partition.parts import Parts
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.ordering import rank_of_number
+from gossamer.services.frontier.tables.sites import SiteRow
+from gossamer.services.frontier.tables.urls import Origin
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import Site, site_of
-from services.frontier.partition.parts import Parts
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.ordering import rank_of_number
-from services.frontier.tables.sites import SiteRow
-from services.frontier.tables.urls import Origin
 from tests.frontier.simulation import START, Simulation, crawl
 
 HOST = "http://a.test"

@@ -3,12 +3,8 @@
 import pytest
 
 from gossamer.log import KEY_GROUPS, key_group_of, key_groups_of, partition_of
-from gossamer.sqlite import Database
-from gossamer.store import Table
-from gossamer.store.sqlite import SqliteStore
-from gossamer.web.url import HostKey, Site
-from services.frontier.partition.parked import ParkedRow
-from services.frontier.tables.bucketed_log import (
+from gossamer.services.frontier.partition.parked import ParkedRow
+from gossamer.services.frontier.tables.bucketed_log import (
     NO_BUCKETS,
     PAGE_SIZE,
     BucketedLog,
@@ -16,7 +12,11 @@ from services.frontier.tables.bucketed_log import (
     BucketRange,
     RangedLog,
 )
-from services.frontier.tables.plans import DueRow
+from gossamer.services.frontier.tables.plans import DueRow
+from gossamer.sqlite import Database
+from gossamer.store import Table
+from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import HostKey, Site
 
 GROUP = key_group_of(Site("a.test"))
 

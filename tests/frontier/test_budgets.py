@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.events.hazards import Hazard
+from gossamer.services.frontier.worth.budgets import BUDGETS, Usage, find_exceeded, limit_of
+from gossamer.services.frontier.worth.worth import SiteTotals, SiteWorth, record_in_link
 from gossamer.settings import FrontierSettings
 from gossamer.web.url import Site
-from services.frontier.worth.budgets import BUDGETS, Usage, find_exceeded, limit_of
-from services.frontier.worth.worth import SiteTotals, SiteWorth, record_in_link
 
 SETTINGS = FrontierSettings(
     url_budget=100, host_budget=10, byte_budget=10_000, second_budget=60.0, depth_budget=5

@@ -7,19 +7,19 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gossamer.events import DEFAULT_CRAWL
+from gossamer.services.frontier.partition.partition import Partition
+from gossamer.services.frontier.partition.partitions import Partitions
+from gossamer.services.frontier.partition.plans import MAX_LOADED_ENTRIES, Calendar
+from gossamer.services.frontier.partition.politeness import Overrides
+from gossamer.services.frontier.tables.bucketed_log import BucketRange
+from gossamer.services.frontier.tables.partitions import partition_key
+from gossamer.services.frontier.tables.plans import DueRow
+from gossamer.services.frontier.totals.tally import PartitionTallyRow
 from gossamer.settings import FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store import Partition as PartitionKey
 from gossamer.store.sqlite import SqliteStore, SqliteTable
 from gossamer.web.url import HostKey, Site
-from services.frontier.partition.partition import Partition
-from services.frontier.partition.partitions import Partitions
-from services.frontier.partition.plans import MAX_LOADED_ENTRIES, Calendar
-from services.frontier.partition.politeness import Overrides
-from services.frontier.tables.bucketed_log import BucketRange
-from services.frontier.tables.partitions import partition_key
-from services.frontier.tables.plans import DueRow
-from services.frontier.totals.tally import PartitionTallyRow
 from tests.frontier.simulation import START
 
 HOUR, DAY, WEEK = 3600.0, 86400.0, 7 * 86400.0

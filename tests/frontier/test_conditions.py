@@ -19,11 +19,10 @@ from gossamer.events import (
     VisitEnded,
 )
 from gossamer.events.topics import DEAD_LETTERS
-from gossamer.web.url import HostKey, Site
-from schemas.states import HOSTS
-from services.frontier.partition.workbench import Host
-from services.frontier.tables import conditions
-from services.frontier.tables.conditions import (
+from gossamer.schemas.states import HOSTS
+from gossamer.services.frontier.partition.workbench import Host
+from gossamer.services.frontier.tables import conditions
+from gossamer.services.frontier.tables.conditions import (
     CONDITIONS,
     TRANSITIONS,
     Condition,
@@ -31,7 +30,8 @@ from services.frontier.tables.conditions import (
     Transition,
     Trigger,
 )
-from services.frontier.tables.hosts import HostCrawl, HostRow, NewQueues, QueueEnds
+from gossamer.services.frontier.tables.hosts import HostCrawl, HostRow, NewQueues, QueueEnds
+from gossamer.web.url import HostKey, Site
 from tests.flow.test_flow import virtual_crawl
 from tests.frontier.simulation import Simulation, crawl
 

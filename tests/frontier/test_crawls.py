@@ -23,15 +23,15 @@ from gossamer.events import (
     Verdict,
     VisitEnded,
 )
+from gossamer.services.frontier.procedures.removal import MAX_PIECES_PER_STEP, MAX_SITES
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.plans import PartitionPlansRow
+from gossamer.services.frontier.tables.sites import SiteRow, SiteWorthRow
+from gossamer.services.frontier.tables.urls import QueuedUrl, UrlRow
+from gossamer.services.frontier.totals.daily import DailyTallyRow
+from gossamer.services.frontier.totals.tally import TallyRow, scan_days
 from gossamer.web.url import Site, host_key
-from services.frontier.procedures.removal import MAX_PIECES_PER_STEP, MAX_SITES
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.plans import PartitionPlansRow
-from services.frontier.tables.sites import SiteRow, SiteWorthRow
-from services.frontier.tables.urls import QueuedUrl, UrlRow
-from services.frontier.totals.daily import DailyTallyRow
-from services.frontier.totals.tally import TallyRow, scan_days
 from tests.frontier.simulation import START, Simulation, page
 
 HOST = "http://a.test"

@@ -17,11 +17,8 @@ from gossamer.events import (
     Visit,
     VisitEnded,
 )
-from gossamer.sqlite import Database
-from gossamer.store.sqlite import SqliteStore
-from gossamer.web.url import HostKey, Site
-from services.frontier.tables.totals import merge
-from services.frontier.totals.daily import (
+from gossamer.services.frontier.tables.totals import merge
+from gossamer.services.frontier.totals.daily import (
     DAY,
     MAX_EXAMPLES,
     MAX_STATUSES,
@@ -36,7 +33,10 @@ from services.frontier.totals.daily import (
     is_productive,
     note_page,
 )
-from services.frontier.totals.tally import Tally, TallyRow, scan_days
+from gossamer.services.frontier.totals.tally import Tally, TallyRow, scan_days
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import HostKey, Site
 
 PARTITION = "0/4"
 KEYS = DEFAULT_CRAWL, PARTITION

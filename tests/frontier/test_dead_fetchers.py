@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from gossamer.events import Event, FetcherStarted, HostCheckedOut, OrderBegun, Outcome, VisitEnded
 from gossamer.log import Record, partition_of
 from gossamer.log.codec import decode, encode
+from gossamer.services.frontier.partition.politeness import LEASE_FAILURE
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import HostKey, Site, host_key
-from services.frontier.partition.politeness import LEASE_FAILURE
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow
 from tests.frontier.simulation import PARTITIONS, START, VISIT_LIMIT, Simulation
 
 DELAY, BATCH = 2.0, 3

@@ -2,8 +2,8 @@
 
 import pytest
 
+from gossamer.services.frontier.tables.hosts import ListedHost
 from gossamer.web.url import host_key
-from services.frontier.tables.hosts import ListedHost
 from tests.frontier.simulation import START, Simulation
 
 YEAR = 365 * 86400.0

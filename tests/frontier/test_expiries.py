@@ -6,11 +6,11 @@ import pytest
 from msgspec import to_builtins
 
 from gossamer.events import ChangeExpires, ChangeRecorded, Event, SiteOverridden
+from gossamer.services.frontier.service import Frontier
 from gossamer.settings import FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import Site
-from services.frontier.service import Frontier
 
 START = 1_800_000_000.0
 OFF = SiteOverridden(at=START, site=Site("a.test"), off=True)

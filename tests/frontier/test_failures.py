@@ -6,11 +6,11 @@ from itertools import chain, pairwise, repeat
 import pytest
 
 from gossamer.events import Outcome
+from gossamer.services.frontier.partition.politeness import MAX_SPREAD, spread_factor
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.web.robots import RobotsRules, parse_robots
 from gossamer.web.url import HostKey
-from services.frontier.partition.politeness import MAX_SPREAD, spread_factor
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow
 from tests.frontier.simulation import START, Simulation
 
 HOST = HostKey("http://a.test")

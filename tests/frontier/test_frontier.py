@@ -6,12 +6,12 @@ import msgspec
 import pytest
 
 from gossamer.events import DEFAULT_CRAWL, Discovery, Outcome, UrlsAdmitted
+from gossamer.services.frontier.partition.politeness import spread_factor
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.urls import HistoryRow, Origin, UrlRow
 from gossamer.web.robots import RobotsRules, parse_robots
 from gossamer.web.url import HostKey, Site
-from services.frontier.partition.politeness import spread_factor
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.urls import HistoryRow, Origin, UrlRow
 from tests.frontier.simulation import START, Simulation, crawl
 
 

@@ -17,9 +17,7 @@ from gossamer.events import (
     Speed,
     SpeedSet,
 )
-from gossamer.speed import NO_LIMIT, Speeds
-from gossamer.web.url import HostKey, Site
-from services.frontier.partition.gates import (
+from gossamer.services.frontier.partition.gates import (
     CRAWL_GATES,
     GATES,
     CrawlInputs,
@@ -29,10 +27,12 @@ from services.frontier.partition.gates import (
     closed_gates,
     stored_gate_inputs,
 )
-from services.frontier.partition.politeness import Overrides
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow, Lease, Politeness
-from services.frontier.tables.sites import UnreadablePages
+from gossamer.services.frontier.partition.politeness import Overrides
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow, Lease, Politeness
+from gossamer.services.frontier.tables.sites import UnreadablePages
+from gossamer.speed import NO_LIMIT, Speeds
+from gossamer.web.url import HostKey, Site
 from tests.frontier.simulation import PARTITIONS, START, Simulation, crawl
 
 NOW = 1_700_000_000.0

@@ -7,9 +7,9 @@ from prometheus_client import REGISTRY
 
 from gossamer import clock
 from gossamer.events import DEFAULT_CRAWL, Outcome
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow
-from services.frontier.totals.tally import PartitionTallyRow, TallyRow
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.totals.tally import PartitionTallyRow, TallyRow
 from tests.frontier.simulation import START, Simulation, crawl
 from tests.frontier.test_revisits import DAY, HOUR, Changing
 

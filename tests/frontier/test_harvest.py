@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import astuple
 
 from gossamer.events import DEFAULT_CRAWL, Verdict
-from gossamer.sqlite import Database
-from gossamer.store.sqlite import SqliteStore
-from services.frontier.tables.harvest import (
+from gossamer.services.frontier.tables.harvest import (
     MAX_POINTS,
     Harvest,
     HarvestPoint,
@@ -19,8 +17,10 @@ from services.frontier.tables.harvest import (
     merge_curves,
     rates,
 )
-from services.frontier.tables.totals import merge
-from services.frontier.totals.tally import Tally
+from gossamer.services.frontier.tables.totals import merge
+from gossamer.services.frontier.totals.tally import Tally
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
 from tests.frontier.generated_web import count, verdict
 
 

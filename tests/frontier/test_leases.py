@@ -17,13 +17,13 @@ from gossamer.events import (
 )
 from gossamer.events.hazards import Hazard
 from gossamer.log import partition_of
+from gossamer.services.frontier.partition.politeness import LEASE_FAILURE, spread_factor
+from gossamer.services.frontier.steps.leases import MAX_URL_LEASES, NO_ANSWER, NO_BEGIN
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.web.robots import REDIRECTS
 from gossamer.web.url import HostKey, Site
-from services.frontier.partition.politeness import LEASE_FAILURE, spread_factor
-from services.frontier.steps.leases import MAX_URL_LEASES, NO_ANSWER, NO_BEGIN
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.urls import UrlRow
 from tests.frontier.simulation import PARTITIONS, START, VISIT_LIMIT, Simulation
 
 HOST, SITE = HostKey("http://killer.test"), Site("killer.test")

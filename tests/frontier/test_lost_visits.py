@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from gossamer.events import Event, Outcome
 from gossamer.events.topics import TOPIC_OF
+from gossamer.services.frontier.service import Frontier
+from gossamer.services.frontier.tables.plans import PartitionPlansRow
+from gossamer.services.frontier.totals.tally import TallyRow
 from gossamer.sqlite import Database
-from services.frontier.service import Frontier
-from services.frontier.tables.plans import PartitionPlansRow
-from services.frontier.totals.tally import TallyRow
 from tests.frontier.simulation import START, Simulation, make_verdict
 
 HOSTS = [f"http://h{number}.test" for number in range(5)]

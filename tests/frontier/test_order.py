@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from gossamer.events import HostCheckedOut, Purpose
 from gossamer.log import partition_of
+from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.web.url import host_key, site_of
-from services.frontier.tables.hosts import HostRow
 from tests.frontier.simulation import PARTITIONS, START, Simulation
 
 HOSTS = [f"http://{name}.test" for name in "abcfgimq"]

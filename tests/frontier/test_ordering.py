@@ -8,7 +8,7 @@ from gossamer.crawl import strategy_of
 from gossamer.events import Discovery, Purpose, Visit
 from gossamer.events.pages import Link, LinkKind, link_discovery
 from gossamer.policies import LINK_STRATEGIES, STRATEGIES
-from services.frontier.tables.ordering import (
+from gossamer.services.frontier.tables.ordering import (
     BREADTH,
     MAX_DEPTH,
     MAX_PENALTY,
@@ -24,7 +24,7 @@ from services.frontier.tables.ordering import (
     request_number,
     with_rank,
 )
-from services.frontier.tables.urls import Origin
+from gossamer.services.frontier.tables.urls import Origin
 from tests.frontier.simulation import crawl
 
 URL = "http://a.test/x"

@@ -18,26 +18,26 @@ from gossamer.events import (
     Visit,
     VisitEnded,
 )
-from gossamer.web.url import HostKey, Site
-from gossamer.web.walls import Wall, WallKind
-from inspection.urls.url_rows import UrlFacts
-from inspection.urls.urls import explain
-from services.frontier.features.ended_visit import EndedVisit
-from services.frontier.features.strain import MAX_STRAIN
-from services.frontier.partition.queue import HostQueues
-from services.frontier.partition.workbench import Host
-from services.frontier.steps.checkin import OUTCOME_EFFECTS
-from services.frontier.steps.queue_fates import (
+from gossamer.inspection.urls.url_rows import UrlFacts
+from gossamer.inspection.urls.urls import explain
+from gossamer.services.frontier.features.ended_visit import EndedVisit
+from gossamer.services.frontier.features.strain import MAX_STRAIN
+from gossamer.services.frontier.partition.queue import HostQueues
+from gossamer.services.frontier.partition.workbench import Host
+from gossamer.services.frontier.steps.checkin import OUTCOME_EFFECTS
+from gossamer.services.frontier.steps.queue_fates import (
     QUEUE_FATES,
     HeadInputs,
     QueueFate,
     QueueHead,
     stored_head_inputs,
 )
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow, RobotsRow, SigningState
-from services.frontier.tables.plans import PlanRow
-from services.frontier.tables.urls import HistoryRow, QueuedUrl, UrlRow
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow, RobotsRow, SigningState
+from gossamer.services.frontier.tables.plans import PlanRow
+from gossamer.services.frontier.tables.urls import HistoryRow, QueuedUrl, UrlRow
+from gossamer.web.url import HostKey, Site
+from gossamer.web.walls import Wall, WallKind
 from tests.frontier.simulation import START, Answer, Simulation, crawl
 
 SITE, HOST = Site("a.test"), HostKey("http://a.test")

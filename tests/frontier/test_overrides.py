@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from gossamer.events import HostOverridden, Outcome, RetryRequested, SiteOverridden
+from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import HostKey, Site
-from services.frontier.tables.hosts import HostRow
 from tests.frontier.simulation import START, Simulation
 
 HOST, OTHER = HostKey("http://www.a.test"), "http://b.test"

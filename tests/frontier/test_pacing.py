@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from gossamer.events import Speed, SpeedSet
+from gossamer.services.frontier.service import Frontier
 from gossamer.web.url import Site
-from services.frontier.service import Frontier
 from tests.frontier.simulation import START, Simulation
 
 HOSTS, URLS_PER_HOST = 60, 200

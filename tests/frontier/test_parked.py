@@ -9,10 +9,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gossamer.events import BlocklistChanged, Discovery, LinksParked, UrlsDiscovered
+from gossamer.services.frontier.partition.parked import (
+    BUCKET_ROWS,
+    ParkedLimitRow,
+    ParkedLog,
+    ParkedRow,
+)
+from gossamer.services.frontier.tables.bucketed_log import BucketEnds
 from gossamer.store.sqlite import SqliteTable
 from gossamer.web.url import Site
-from services.frontier.partition.parked import BUCKET_ROWS, ParkedLimitRow, ParkedLog, ParkedRow
-from services.frontier.tables.bucketed_log import BucketEnds
 from tests.flow.torn import Died, Disk, Fate, TornStore
 from tests.frontier.simulation import Simulation, crawl
 

@@ -18,16 +18,16 @@ from gossamer.events import (
     Visit,
     VisitEnded,
 )
+from gossamer.services.frontier.partition.awaited_visits import MAX_VERDICT_WAIT
+from gossamer.services.frontier.partition.parts import MAX_PARKED_PARTS, PROBE_WAIT, Parts
+from gossamer.services.frontier.partition.workbench import FrontierCaches
+from gossamer.services.frontier.tables.sites import ParkedPartsRow
+from gossamer.services.frontier.tables.urls import UrlRow
+from gossamer.services.frontier.worth.worth import OTHERS
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.links import add_link
 from gossamer.web.url import HostKey, Site
-from services.frontier.partition.awaited_visits import MAX_VERDICT_WAIT
-from services.frontier.partition.parts import MAX_PARKED_PARTS, PROBE_WAIT, Parts
-from services.frontier.partition.workbench import FrontierCaches
-from services.frontier.tables.sites import ParkedPartsRow
-from services.frontier.tables.urls import UrlRow
-from services.frontier.worth.worth import OTHERS
 from tests.frontier.simulation import Simulation
 
 HOST, SITE = HostKey("http://a.test"), Site("a.test")

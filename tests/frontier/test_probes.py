@@ -12,9 +12,9 @@ from gossamer.events import (
     Outcome,
     Purpose,
 )
+from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.web.soft_404 import NO_SIGNATURE, missing_page
 from gossamer.web.url import HostKey, Site
-from services.frontier.tables.hosts import HostRow
 from tests.frontier.simulation import Simulation, crawl
 
 HOST = HostKey("http://a.test")

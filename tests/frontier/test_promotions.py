@@ -6,11 +6,11 @@ from collections.abc import Mapping
 import pytest
 
 from gossamer.events import DEFAULT_CRAWL, Discovery, ErasureRequested, Outcome, UrlsAdmitted
+from gossamer.services.frontier.partition.queue import HostQueues
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.urls import QueuedUrl, UrlRow
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import Site
-from services.frontier.partition.queue import HostQueues
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.urls import QueuedUrl, UrlRow
 from tests.frontier.simulation import START, Simulation, page
 
 HOST, SITE = "http://a.test", Site("a.test")

@@ -10,20 +10,20 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gossamer.events import DEFAULT_CRAWL
-from gossamer.sqlite import Database
-from gossamer.store.sqlite import SqliteStore
-from gossamer.web.url import HostKey, Site
-from services.frontier.partition import queue
-from services.frontier.partition.queue import BUCKET_URLS, HostQueues
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow, Lease
-from services.frontier.tables.ordering import (
+from gossamer.services.frontier.partition import queue
+from gossamer.services.frontier.partition.queue import BUCKET_URLS, HostQueues
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow, Lease
+from gossamer.services.frontier.tables.ordering import (
     MAX_RANKS,
     rank_of_number,
     request_number,
     with_rank,
 )
-from services.frontier.tables.urls import QueuedUrl
+from gossamer.services.frontier.tables.urls import QueuedUrl
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import HostKey, Site
 
 EMPTY = HostRow(Site("a.test"), HostKey("http://a.test"))
 

@@ -5,13 +5,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gossamer.events import DEFAULT_CRAWL
+from gossamer.services.frontier.partition.queue import BUCKET_URLS, MAX_CACHED_URLS, HostQueues
+from gossamer.services.frontier.partition.workbench import FrontierCaches
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.urls import QueuedUrl
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import HostKey, Site
-from services.frontier.partition.queue import BUCKET_URLS, MAX_CACHED_URLS, HostQueues
-from services.frontier.partition.workbench import FrontierCaches
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.urls import QueuedUrl
 
 steps = st.lists(
     st.one_of(

@@ -3,9 +3,9 @@
 import pytest
 
 from gossamer.events import SiteOverridden
+from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import Site
-from services.frontier.tables.hosts import HostRow
 from tests.frontier.simulation import START, Simulation
 from tests.frontier.test_revisits import DAY, HOST, HOUR, URL, Changing, define, visits
 

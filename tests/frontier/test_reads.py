@@ -24,9 +24,9 @@ from gossamer.events import (
     VisitEnded,
 )
 from gossamer.runtime.handling import read_ahead
+from gossamer.services.frontier.service import Frontier
 from gossamer.settings import FrontierSettings
 from gossamer.web.url import HostKey, Site
-from services.frontier.service import Frontier
 from tests.support.read_ahead import ReadAheadStore
 
 NOW = 1_700_000_000.0

@@ -15,13 +15,13 @@ from gossamer.events import (
     UrlsAdmitted,
 )
 from gossamer.events.hazards import Hazard
+from gossamer.services.frontier.partition.sites import MAX_REFUSED_ROWS, PERMANENT_RULES
+from gossamer.services.frontier.steps.refusals import RULES
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.sites import SiteRow
+from gossamer.services.frontier.tables.urls import RequisiteRow, UrlRow
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import HostKey, Site, host_key
-from services.frontier.partition.sites import MAX_REFUSED_ROWS, PERMANENT_RULES
-from services.frontier.steps.refusals import RULES
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.sites import SiteRow
-from services.frontier.tables.urls import RequisiteRow, UrlRow
 from tests.frontier.simulation import START, Simulation, crawl
 
 HOST = HostKey("http://a.test")

@@ -14,10 +14,10 @@ from gossamer.events import (
     ReleaseRequested,
     UrlsAdmitted,
 )
+from gossamer.services.frontier.partition.parts import PROBE_WAIT
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.web.robots import RobotsRules
-from services.frontier.partition.parts import PROBE_WAIT
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.urls import UrlRow
 from tests.frontier.simulation import crawl
 from tests.frontier.test_parts import HOST, SITE, TrapSite, calendar, parked_calendar
 from tests.frontier.test_replay import apply

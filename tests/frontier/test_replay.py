@@ -16,11 +16,11 @@ from gossamer.events import (
 )
 from gossamer.events.topics import TOPIC_OF
 from gossamer.log import Record
+from gossamer.services.frontier.tables.hosts import AppliedRecords, HostRow, OffsetAndTime
+from gossamer.services.frontier.tables.plans import PlanRow
+from gossamer.services.frontier.tables.sites import SiteRow
+from gossamer.services.frontier.totals.tally import TallyRow
 from gossamer.web.url import HostKey, Site
-from services.frontier.tables.hosts import AppliedRecords, HostRow, OffsetAndTime
-from services.frontier.tables.plans import PlanRow
-from services.frontier.tables.sites import SiteRow
-from services.frontier.totals.tally import TallyRow
 from tests.frontier.simulation import START, Simulation
 
 HOST = HostKey("http://a.test")

@@ -7,18 +7,18 @@ import pytest
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined
 from gossamer.log import key_group_of, key_groups_of, partition_of
 from gossamer.log.control import ControlRow, control_row
+from gossamer.services.frontier import revisit
+from gossamer.services.frontier.partition.plans import calendar_name
+from gossamer.services.frontier.procedures.resizing import crawls_in, drop_partitions, resize
+from gossamer.services.frontier.revisit import CrawlState
+from gossamer.services.frontier.tables.bucketed_log import BucketList, BucketRange, RangedLog
+from gossamer.services.frontier.tables.partitions import PartitionRow, partition_key
+from gossamer.services.frontier.tables.plans import DueRow, PartitionPlansRow
+from gossamer.services.frontier.totals.daily import DailyTallyRow, HazardExample, HazardExamplesRow
+from gossamer.services.frontier.totals.tally import PartitionTallyRow, TallyRow
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import HostKey, Site
-from services.frontier import revisit
-from services.frontier.partition.plans import calendar_name
-from services.frontier.procedures.resizing import crawls_in, drop_partitions, resize
-from services.frontier.revisit import CrawlState
-from services.frontier.tables.bucketed_log import BucketList, BucketRange, RangedLog
-from services.frontier.tables.partitions import PartitionRow, partition_key
-from services.frontier.tables.plans import DueRow, PartitionPlansRow
-from services.frontier.totals.daily import DailyTallyRow, HazardExample, HazardExamplesRow
-from services.frontier.totals.tally import PartitionTallyRow, TallyRow
 
 SITES = [f"s{number}.test" for number in range(60)]
 

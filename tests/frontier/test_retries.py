@@ -6,13 +6,13 @@ from collections.abc import Mapping
 import pytest
 
 from gossamer.events import DEFAULT_CRAWL, Outcome, RefetchRequested, RetryRequested
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.urls import UrlRow
+from gossamer.services.frontier.totals.tally import PartitionTallyRow
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import HostKey, Site
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.urls import UrlRow
-from services.frontier.totals.tally import PartitionTallyRow
 from tests.frontier.simulation import Simulation
 
 HOST, URL = HostKey("http://a.test"), "http://a.test/1"

@@ -19,16 +19,16 @@ from gossamer.events import (
     VisitEnded,
 )
 from gossamer.events.hazards import Hazard
+from gossamer.services.frontier.revisit import unpack_crawl
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.plans import DueRow, PartitionPlansRow, PlanRow
+from gossamer.services.frontier.tables.sites import SiteRow
+from gossamer.services.frontier.tables.urls import VerdictRow
+from gossamer.services.frontier.totals.tally import TallyRow
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.links import sample_links
 from gossamer.web.url import HostKey, Site
 from gossamer.web.validators import NO_VALIDATORS, DistrustReason, Validators
-from services.frontier.revisit import unpack_crawl
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.plans import DueRow, PartitionPlansRow, PlanRow
-from services.frontier.tables.sites import SiteRow
-from services.frontier.tables.urls import VerdictRow
-from services.frontier.totals.tally import TallyRow
 from tests.frontier.simulation import PARTITIONS, START, Answer, Simulation, crawl, page
 
 HOUR, DAY = 3600.0, 86400.0

@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
+from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import HostKey, Site
-from services.frontier.tables.hosts import HostRow
 from tests.frontier.simulation import START, Simulation
 
 AGE, PACE = 3600.0, 1.0

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.frontier.partition.workbench import MAX_STALE_ENTRIES, Schedule
+from gossamer.services.frontier.partition.workbench import MAX_STALE_ENTRIES, Schedule
 from tests.frontier.simulation import Simulation
 
 changes = st.lists(

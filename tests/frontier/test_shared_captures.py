@@ -17,12 +17,12 @@ from gossamer.events import (
     Verdict,
     VisitEnded,
 )
+from gossamer.inspection.progress.report import read_report
+from gossamer.services.frontier.features.shared import SharedCaptureRow
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.urls import HistoryRow, UrlRow
+from gossamer.services.frontier.totals.tally import scan_days
 from gossamer.web.url import HostKey, Site
-from inspection.progress.report import read_report
-from services.frontier.features.shared import SharedCaptureRow
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.urls import HistoryRow, UrlRow
-from services.frontier.totals.tally import scan_days
 from tests.frontier.simulation import Simulation, page
 from tests.inspection.simulated import opened
 

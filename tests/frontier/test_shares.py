@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.frontier.partition.shares import Shares
+from gossamer.services.frontier.partition.shares import Shares
 
 CRAWLS = "abcd"
 MAX_BATCH = 50

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import pytest
 
 from gossamer.events import ErasureRequested, HostCheckedOut, Outcome, Purpose
+from gossamer.services.frontier.tables.hosts import HostRow, HostSigning, SigningState
+from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import Site
-from services.frontier.tables.hosts import HostRow, HostSigning, SigningState
-from services.frontier.tables.urls import UrlRow
 from tests.frontier.simulation import Simulation
 
 HOST = "http://a.test"

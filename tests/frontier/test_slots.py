@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.log import partition_of
+from gossamer.services.frontier.choice.dispatch import check_slots
 from gossamer.web.url import site_of
-from services.frontier.choice.dispatch import check_slots
 from tests.frontier.simulation import PARTITIONS, START, Simulation
 
 FOR_EVER = 1e6

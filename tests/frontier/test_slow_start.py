@@ -6,8 +6,8 @@ from itertools import pairwise
 import pytest
 
 from gossamer.events import Outcome
+from gossamer.services.frontier.partition.awaited_visits import MAX_VERDICT_WAIT, PartKey, SlowStart
 from gossamer.web.url import HostKey, host_key
-from services.frontier.partition.awaited_visits import MAX_VERDICT_WAIT, PartKey, SlowStart
 from tests.frontier.simulation import START, Simulation, make_verdict
 
 PART = PartKey("a.test", "*")

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.events import Outcome
+from gossamer.services.frontier.features.strain import MAX_STRAIN
+from gossamer.services.frontier.partition.politeness import MAX_STRAINED_DELAY, strained_delay
+from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.web.url import HostKey, Site
-from services.frontier.features.strain import MAX_STRAIN
-from services.frontier.partition.politeness import MAX_STRAINED_DELAY, strained_delay
-from services.frontier.tables.hosts import HostRow
 from tests.frontier.simulation import Simulation
 
 ERROR = {"outcome": Outcome.SERVER_ERROR, "status": 500}

@@ -10,12 +10,12 @@ from gossamer.events import Discovery, Event, Outcome, UrlsAdmitted, VisitEnded
 from gossamer.events.topics import DEAD_LETTERS
 from gossamer.log import partition_of
 from gossamer.log.codec import encode
+from gossamer.services.frontier.choice.dispatch import MAX_LOADED_PER_STEP, MAX_READS_PER_STEP
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.store.claims import ClaimRow
 from gossamer.store.sqlite import SqliteTable
 from gossamer.web.url import HostKey, Site
-from services.frontier.choice.dispatch import MAX_LOADED_PER_STEP, MAX_READS_PER_STEP
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow
 from tests.flow.test_flow import virtual_crawl
 from tests.frontier.simulation import PARTITIONS, START, Simulation, crawl
 

@@ -12,15 +12,28 @@ from msgspec import Struct
 from gossamer.events import DEFAULT_CRAWL, Discovery, Outcome, Verdict
 from gossamer.events.hazards import Hazard
 from gossamer.log import key_group_of, key_groups_of
+from gossamer.services.frontier.tables.harvest import HarvestPoint
+from gossamer.services.frontier.tables.plans import PartitionPlansRow
+from gossamer.services.frontier.tables.totals import (
+    MAX,
+    MIN,
+    SUM,
+    Portion,
+    merge,
+    portion_of,
+    rules_of,
+)
+from gossamer.services.frontier.totals.daily import (
+    DailyTallyRow,
+    Downloads,
+    FreshnessSums,
+    HazardCount,
+)
+from gossamer.services.frontier.totals.tally import PartitionTallyRow, Tally, TallyRow
 from gossamer.sqlite import Database
 from gossamer.store import keys_of
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import HostKey, Site, site_of
-from services.frontier.tables.harvest import HarvestPoint
-from services.frontier.tables.plans import PartitionPlansRow
-from services.frontier.tables.totals import MAX, MIN, SUM, Portion, merge, portion_of, rules_of
-from services.frontier.totals.daily import DailyTallyRow, Downloads, FreshnessSums, HazardCount
-from services.frontier.totals.tally import PartitionTallyRow, Tally, TallyRow
 from tests.frontier.test_daily import MORNING, make_verdict, make_visit
 
 counts = st.integers(0, 9)

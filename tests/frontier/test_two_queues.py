@@ -5,10 +5,10 @@ from itertools import pairwise
 import pytest
 
 from gossamer.events import DEFAULT_CRAWL, Discovery, RefetchRequested, UrlsAdmitted
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.plans import PlanRow
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import Site
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.plans import PlanRow
 from tests.frontier.simulation import START, Simulation
 from tests.frontier.test_revisits import DAY, HOST, HOUR, Changing, define, visits
 

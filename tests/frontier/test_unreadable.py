@@ -7,10 +7,10 @@ from msgspec.structs import replace
 
 from gossamer.events import PageDeduplicated, RetryRequested, Verdict, VisitEnded
 from gossamer.events.hazards import Hazard
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import HostKey, Site
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow
 from tests.frontier.simulation import START, Simulation
 
 HOST, OTHER = HostKey("http://bad.test"), "http://good.test"

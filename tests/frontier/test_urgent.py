@@ -16,10 +16,10 @@ from gossamer.events import (
     Outcome,
     UrlsAdmitted,
 )
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import HostKey, Site, host_key, site_of
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.urls import UrlRow
 from tests.frontier.simulation import START, Simulation, crawl
 from tests.frontier.test_parts import parked_calendar
 

@@ -6,14 +6,14 @@ import pytest
 from msgspec.structs import replace
 
 from gossamer.events import Outcome
+from gossamer.services.frontier.partition.politeness import CHALLENGE_RETRY_WAIT, spread_factor
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.plans import PlanRow
+from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.web.robots import RobotsRules, parse_robots
 from gossamer.web.url import HostKey
 from gossamer.web.walls import Wall, WallKind
-from services.frontier.partition.politeness import CHALLENGE_RETRY_WAIT, spread_factor
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.plans import PlanRow
-from services.frontier.tables.urls import UrlRow
 from tests.frontier.simulation import START, Simulation, crawl
 
 HOST = HostKey("http://a.test")

@@ -3,8 +3,8 @@
 import pytest
 
 from gossamer.events import Discovery, RefetchRequested, UrlsAdmitted
+from gossamer.services.frontier.revisit import unpack_page
 from gossamer.web.url import Site
-from services.frontier.revisit import unpack_page
 from tests.frontier.simulation import START, Simulation
 from tests.frontier.test_revisits import DAY, HOST, URL, plan, simulate, visits
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.frontier.worth.worth import (
+from gossamer.services.frontier.worth.worth import (
     LOW_WORTH,
     MAX_PARTS,
     OTHERS,

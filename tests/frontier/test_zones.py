@@ -3,12 +3,12 @@
 import pytest
 
 from gossamer.events import DEFAULT_CRAWL
+from gossamer.services.frontier.partition.parts import Parts
+from gossamer.services.frontier.partition.workbench import FrontierCaches
+from gossamer.services.frontier.worth.zones import MAX_ZONES, Zones
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import Site
-from services.frontier.partition.parts import Parts
-from services.frontier.partition.workbench import FrontierCaches
-from services.frontier.worth.zones import MAX_ZONES, Zones
 
 SUFFIX = "hosting.example"
 OTHER_CRAWL = "other"

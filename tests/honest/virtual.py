@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from services.fetcher.outcome import Failure, Reply
+from gossamer.services.fetcher.outcome import Failure, Reply
 from tests.flow.virtual import START, VirtualCrawl
 
 from .web import Sites

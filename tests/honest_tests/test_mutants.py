@@ -9,9 +9,9 @@ from unittest import mock
 
 import pytest
 
-from services.dedup import originals
-from services.frontier.partition import parts
-from services.frontier.worth import worth
+from gossamer.services.dedup import originals
+from gossamer.services.frontier.partition import parts
+from gossamer.services.frontier.worth import worth
 from tests.honest.virtual import lost_pages
 
 
@@ -40,7 +40,7 @@ def mutated(constants: dict[str, float]) -> Iterator[None]:
             owners = [
                 module
                 for path, module in [*sys.modules.items()]
-                if path.startswith("services.") and name in vars(module)
+                if path.startswith("gossamer.services.") and name in vars(module)
             ]
             assert owners, f"no module has {name}"
             original = vars(owners[0])[name]

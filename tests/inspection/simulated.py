@@ -1,9 +1,9 @@
 """The read model of a simulated crawl."""
 
+from gossamer.inspection.crawls.crawl import OpenCrawl
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.store.sqlite import SqliteStore
-from inspection.crawls.crawl import OpenCrawl
 from tests.frontier.simulation import Simulation
 
 

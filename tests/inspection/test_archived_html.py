@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.errors import GossamerError
-from inspection.archive.archived_html import (
+from gossamer.inspection.archive.archived_html import (
     FRAME_HEADERS,
     clean_css,
     image_type,
     read_archived_page,
     write_html,
 )
-from inspection.archive.captures import NotArchived
-from inspection.crawls.crawl import open_crawl
-from services.parser.display import ATTRIBUTES, ELEMENTS, DisplayNode
+from gossamer.inspection.archive.captures import NotArchived
+from gossamer.inspection.crawls.crawl import open_crawl
+from gossamer.services.parser.display import ATTRIBUTES, ELEMENTS, DisplayNode
 from tests.console.archived import PAGE, Archived
 
 HTML = (("Content-Type", "text/html; charset=utf-8"),)

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gossamer.events import ChangeRecorded
+from gossamer.inspection.crawls import audit
+from gossamer.inspection.crawls.audit import ChangeFilter, read_changes, search_changes
+from gossamer.inspection.crawls.crawl import OpenCrawl
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from inspection.crawls import audit
-from inspection.crawls.audit import ChangeFilter, read_changes, search_changes
-from inspection.crawls.crawl import OpenCrawl
 
 ALL = ChangeFilter()
 CHANGE = ChangeRecorded(at=1.0, id="", actor="ann", source="api", action="block")

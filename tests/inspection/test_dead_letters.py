@@ -6,12 +6,12 @@ import pytest
 
 from gossamer.errors import BadSettings
 from gossamer.events.topics import DEAD_LETTERS, SEEDS
+from gossamer.inspection.crawls import dead_letters
+from gossamer.inspection.crawls.dead_letters import MAX_PREVIEW, iterate_letters, read_letters
 from gossamer.log import Log, Message, Record
 from gossamer.log.codec import dead_letter, encode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database
-from inspection.crawls import dead_letters
-from inspection.crawls.dead_letters import MAX_PREVIEW, iterate_letters, read_letters
 
 BYTES = b"\xff\0 <script>"
 

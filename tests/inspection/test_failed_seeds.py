@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from gossamer.events import CrawlDefined, Outcome
+from gossamer.inspection.basics.folder import Folder, Opened
+from gossamer.inspection.urls.visits import NOT_VISITED, SeedFailure, failed_seeds
 from gossamer.log.codec import encode
+from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.web.url import host_key
-from inspection.basics.folder import Folder, Opened
-from inspection.urls.visits import NOT_VISITED, SeedFailure, failed_seeds
-from services.frontier.tables.urls import UrlRow
 from tests.support.rows import put_rows
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from gossamer.events import DEFAULT_CRAWL, Outcome, Purpose
 from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import FAILURES
-from gossamer.settings import Settings
-from inspection.answers.failures import (
+from gossamer.inspection.answers.failures import (
     REMEDIES,
     Action,
     FailureGroup,
@@ -19,10 +18,11 @@ from inspection.answers.failures import (
     read_failure_groups,
     read_outcomes,
 )
-from inspection.basics.labels import OUTCOME_LABELS
-from inspection.progress.progress import Progress
-from inspection.urls.visits import parse_outcome
-from services.frontier.tables.urls import Origin, UrlRow
+from gossamer.inspection.basics.labels import OUTCOME_LABELS
+from gossamer.inspection.progress.progress import Progress
+from gossamer.inspection.urls.visits import parse_outcome
+from gossamer.services.frontier.tables.urls import Origin, UrlRow
+from gossamer.settings import Settings
 from tests.frontier.simulation import START, Simulation
 from tests.inspection.simulated import opened
 from tests.support.transcripts import Transcript
@@ -152,7 +152,7 @@ def test_pages_of_outcomes_are_the_whole_list(monkeypatch: pytest.MonkeyPatch) -
         assert [one.url for one in shown.items] == found[1:]
     pages = read_outcomes(crawl, "a.example", parse_outcome("page"), None, 100)
     assert [one.url for one in pages.items] == [url for url in urls if "page" in url]
-    monkeypatch.setattr("inspection.answers.failures.READ_ROWS", 10)
-    monkeypatch.setattr("inspection.answers.failures.MAX_SCANNED_URLS", 20)
+    monkeypatch.setattr("gossamer.inspection.answers.failures.READ_ROWS", 10)
+    monkeypatch.setattr("gossamer.inspection.answers.failures.MAX_SCANNED_URLS", 20)
     first = read_outcomes(crawl, "a.example", parse_outcome("page"), None, 100)
     assert first.is_partial and first.next == urls[19] and not first.items

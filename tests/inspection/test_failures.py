@@ -7,22 +7,22 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from console.cli.progress import failure_table
-from console.output import RED, Line
+from gossamer.console.cli.progress import failure_table
+from gossamer.console.output import RED, Line
 from gossamer.events import DEFAULT_CRAWL, ErasureRequested, Outcome, Purpose, RetryRequested
 from gossamer.events.hazards import Hazard
+from gossamer.inspection.basics.folder import Folder, Opened
+from gossamer.inspection.basics.labels import Kind, details, failures
+from gossamer.inspection.hosts.hosts import host_of
+from gossamer.inspection.progress.progress import Progress, read_totals
+from gossamer.inspection.progress.status import Failure, read_failures
+from gossamer.inspection.progress.workload import Waiting
 from gossamer.log.sqlite import SqliteLog
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.urls import Origin, UrlRow
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import HostKey, Site
-from inspection.basics.folder import Folder, Opened
-from inspection.basics.labels import Kind, details, failures
-from inspection.hosts.hosts import host_of
-from inspection.progress.progress import Progress, read_totals
-from inspection.progress.status import Failure, read_failures
-from inspection.progress.workload import Waiting
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.urls import Origin, UrlRow
 from tests.frontier.simulation import Simulation
 
 HOST = HostKey("http://a.example")

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.events import DEFAULT_CRAWL
-from inspection.progress.freshness import make_days, read_freshness
-from services.frontier.totals.daily import DAY, DailyTallyRow, FreshnessSums
+from gossamer.inspection.progress.freshness import make_days, read_freshness
+from gossamer.services.frontier.totals.daily import DAY, DailyTallyRow, FreshnessSums
 from tests.frontier.simulation import START, Simulation, crawl
 from tests.frontier.test_revisits import Changing
 from tests.inspection.simulated import opened

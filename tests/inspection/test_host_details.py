@@ -5,15 +5,15 @@ from msgspec.structs import replace
 
 from gossamer.errors import BadSettings
 from gossamer.events import BlocklistChanged, HostOverridden, Outcome
+from gossamer.inspection.answers import robots as robots_module
+from gossamer.inspection.answers.host_details import explain_host, read_queue, read_timeline
+from gossamer.inspection.answers.robots import read_robots
+from gossamer.inspection.crawls.crawl import NotFound
 from gossamer.log.codec import encode
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import RobotsRow
 from gossamer.web.robots import RobotsRules, parse_robots
 from gossamer.web.url import HostKey
-from inspection.answers import robots as robots_module
-from inspection.answers.host_details import explain_host, read_queue, read_timeline
-from inspection.answers.robots import read_robots
-from inspection.crawls.crawl import NotFound
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import RobotsRow
 from tests.frontier.simulation import Simulation
 from tests.inspection.simulated import opened
 from tests.support.transcripts import Transcript

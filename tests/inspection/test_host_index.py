@@ -9,15 +9,11 @@ from hypothesis import strategies as st
 
 from gossamer.errors import BadSettings, Unavailable
 from gossamer.events import DEFAULT_CRAWL
-from gossamer.log.sqlite import SqliteLog
-from gossamer.sqlite import Database
-from gossamer.store.sqlite import SqliteStore
-from gossamer.web.url import HostKey, Site, site_of
-from inspection.basics.folder import Folder
-from inspection.crawls.crawl import OpenCrawl
-from inspection.hosts import host_index
-from inspection.hosts.host_index import HostIndex, fill_index, write_index
-from inspection.hosts.hosts import (
+from gossamer.inspection.basics.folder import Folder
+from gossamer.inspection.crawls.crawl import OpenCrawl
+from gossamer.inspection.hosts import host_index
+from gossamer.inspection.hosts.host_index import HostIndex, fill_index, write_index
+from gossamer.inspection.hosts.hosts import (
     HostQuery,
     HostSort,
     SiteQuery,
@@ -28,9 +24,19 @@ from inspection.hosts.hosts import (
     read_sites,
     read_some_hosts,
 )
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostCrawl, HostRow, HostTotals, NewQueues, Politeness
-from services.frontier.tables.sites import SiteCrawl, SiteRow
+from gossamer.log.sqlite import SqliteLog
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import (
+    HostCrawl,
+    HostRow,
+    HostTotals,
+    NewQueues,
+    Politeness,
+)
+from gossamer.services.frontier.tables.sites import SiteCrawl, SiteRow
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import HostKey, Site, site_of
 from tests.support.rows import put_rows
 
 BUSY, IDLE, BACKING_OFF = Condition.DELAYED, Condition.IDLE, Condition.BACKING_OFF

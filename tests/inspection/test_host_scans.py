@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from gossamer.errors import Unavailable
+from gossamer.inspection.basics.folder import Folder, Opened
+from gossamer.inspection.hosts import host_scans
+from gossamer.inspection.hosts.host_scans import MIN_INTERVAL, HostScans
+from gossamer.inspection.hosts.hosts import HostQuery
+from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.web.url import HostKey, Site
-from inspection.basics.folder import Folder, Opened
-from inspection.hosts import host_scans
-from inspection.hosts.host_scans import MIN_INTERVAL, HostScans
-from inspection.hosts.hosts import HostQuery
-from services.frontier.tables.hosts import HostRow
 
 LATER = 1000 * MIN_INTERVAL
 

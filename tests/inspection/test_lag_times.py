@@ -4,8 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gossamer.inspection.basics.lag_times import (
+    MAX_SAMPLES,
+    GroupLag,
+    LagTimes,
+    Offsets,
+    read_offsets,
+)
 from gossamer.log import GroupOffsets
-from inspection.basics.lag_times import MAX_SAMPLES, GroupLag, LagTimes, Offsets, read_offsets
 from tests.frontier.simulation import Simulation
 from tests.inspection.simulated import opened
 

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from gossamer.events.outcomes import Health
+from gossamer.inspection.basics.folder import Folder
+from gossamer.inspection.crawls.crawl import open_crawl
+from gossamer.inspection.progress.workload import read_lost_hosts
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow, HostTotals, Politeness
 from gossamer.web.url import HostKey, Site
-from inspection.basics.folder import Folder
-from inspection.crawls.crawl import open_crawl
-from inspection.progress.workload import read_lost_hosts
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow, HostTotals, Politeness
 
 BACKING_OFF, IDLE = Condition.BACKING_OFF, Condition.IDLE
 

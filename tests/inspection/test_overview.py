@@ -6,15 +6,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, Outcome, Speed, SpeedSet
+from gossamer.inspection.answers.limits import LimitKind
+from gossamer.inspection.answers.overview import Overview, ProblemKind, make_overview, read_overview
+from gossamer.inspection.basics.archives import ArchiveBuffer
+from gossamer.inspection.basics.lag_times import LagTimes
+from gossamer.inspection.progress.progress import Progress
+from gossamer.inspection.progress.status import CrawlStatus, Failure
+from gossamer.inspection.progress.workload import Waiting, Workload
 from gossamer.log import GroupOffsets
 from gossamer.log.codec import encode
-from inspection.answers.limits import LimitKind
-from inspection.answers.overview import Overview, ProblemKind, make_overview, read_overview
-from inspection.basics.archives import ArchiveBuffer
-from inspection.basics.lag_times import LagTimes
-from inspection.progress.progress import Progress
-from inspection.progress.status import CrawlStatus, Failure
-from inspection.progress.workload import Waiting, Workload
 from tests.frontier.simulation import START, Simulation
 from tests.inspection.simulated import opened
 from tests.support.transcripts import Transcript

@@ -3,13 +3,13 @@
 import pytest
 
 from gossamer.events import DEFAULT_CRAWL, Purpose
+from gossamer.inspection.answers.paths import MAX_STEPS, StepKind, UrlPath, read_path
+from gossamer.inspection.crawls.crawl import NotFound, OpenCrawl
 from gossamer.log.sqlite import SqliteLog
+from gossamer.services.frontier.tables.urls import Origin, UrlRow
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import HostKey
-from inspection.answers.paths import MAX_STEPS, StepKind, UrlPath, read_path
-from inspection.crawls.crawl import NotFound, OpenCrawl
-from services.frontier.tables.urls import Origin, UrlRow
 from tests.support.transcripts import Transcript
 
 HOST = HostKey("http://a.example")

@@ -5,8 +5,14 @@ from typing import Any
 import pytest
 
 from gossamer.events.hazards import HAZARDS, Hazard, is_limit
-from inspection.progress.report import ADVICE_RULES, Report, make_report
-from services.frontier.totals.daily import DAY, DailyTallyRow, Downloads, HazardCount, Stage
+from gossamer.inspection.progress.report import ADVICE_RULES, Report, make_report
+from gossamer.services.frontier.totals.daily import (
+    DAY,
+    DailyTallyRow,
+    Downloads,
+    HazardCount,
+    Stage,
+)
 from tests.support.transcripts import Transcript
 
 AT = 20_000 * DAY

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace as changed
 
-from console import report_text
-from console.cli import hosts, report, sites, status
-from console.cli import progress as last_lines
-from console.cli.progress import Ended, progress_line, queue_text
 from gossamer import clock
+from gossamer.console import report_text
+from gossamer.console.cli import hosts, report, sites, status
+from gossamer.console.cli import progress as last_lines
+from gossamer.console.cli.progress import Ended, progress_line, queue_text
 from gossamer.crawl import active_of, definitions_of
 from gossamer.erasures import ErasureRow
 from gossamer.events import (
@@ -37,31 +37,31 @@ from gossamer.events import (
 )
 from gossamer.events.hazards import Hazard
 from gossamer.events.public import Gone
+from gossamer.inspection.answers.host_details import explain_host
+from gossamer.inspection.answers.overview import read_overview
+from gossamer.inspection.basics.folder import Folder
+from gossamer.inspection.basics.labels import LABELS
+from gossamer.inspection.crawls.crawl import NotFound, OpenCrawl
+from gossamer.inspection.hosts.host_index import HostIndex, write_index
+from gossamer.inspection.hosts.hosts import HostQuery, HostSort, host_reader, read_hosts, read_sites
+from gossamer.inspection.hosts.parts import read_parts
+from gossamer.inspection.progress.progress import End, read_progress
+from gossamer.inspection.progress.report import read_report
+from gossamer.inspection.progress.status import read_status
+from gossamer.inspection.progress.workload import read_workload
+from gossamer.inspection.urls.url_rows import read_facts
+from gossamer.inspection.urls.urls import explain
 from gossamer.log.codec import encode
 from gossamer.policies import GOOD_SCORE, NEVER
+from gossamer.services.dedup.rows import DocumentRow
+from gossamer.services.frontier.partition.parked import PARKING_RULES
+from gossamer.services.frontier.tables.hosts import HostRow, RobotsRow
+from gossamer.services.frontier.tables.sites import ParkedPart, ParkedPartsRow
+from gossamer.services.frontier.tables.urls import UrlRow, VerdictRow
 from gossamer.store import Row
 from gossamer.web.robots import RobotsRules
 from gossamer.web.robots.reader import parse_robots
 from gossamer.web.url import HostKey, Site
-from inspection.answers.host_details import explain_host
-from inspection.answers.overview import read_overview
-from inspection.basics.folder import Folder
-from inspection.basics.labels import LABELS
-from inspection.crawls.crawl import NotFound, OpenCrawl
-from inspection.hosts.host_index import HostIndex, write_index
-from inspection.hosts.hosts import HostQuery, HostSort, host_reader, read_hosts, read_sites
-from inspection.hosts.parts import read_parts
-from inspection.progress.progress import End, read_progress
-from inspection.progress.report import read_report
-from inspection.progress.status import read_status
-from inspection.progress.workload import read_workload
-from inspection.urls.url_rows import read_facts
-from inspection.urls.urls import explain
-from services.dedup.rows import DocumentRow
-from services.frontier.partition.parked import PARKING_RULES
-from services.frontier.tables.hosts import HostRow, RobotsRow
-from services.frontier.tables.sites import ParkedPart, ParkedPartsRow
-from services.frontier.tables.urls import UrlRow, VerdictRow
 from tests.frontier.simulation import START, Answer, Simulation, page
 from tests.inspection.simulated import opened
 

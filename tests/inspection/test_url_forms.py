@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from console.cli.main import main
+from gossamer.console.cli.main import main
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined
+from gossamer.inspection.basics.folder import Folder
 from gossamer.log.codec import encode
+from gossamer.services.dedup.rows import HostStepsRow
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.web.url import HostKey, Site
 from gossamer.web.url_steps import ALL_STEPS
-from inspection.basics.folder import Folder
-from services.dedup.rows import HostStepsRow
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.urls import UrlRow
 from tests.support.transcripts import Transcript
 
 HOST = HostKey("https://a.example")

@@ -9,32 +9,32 @@ import pytest
 from litestar.handlers import HTTPRouteHandler
 from msgspec import Struct
 
-from console.api.routes import ROUTES
+from gossamer.console.api.routes import ROUTES
 from gossamer.events import NoticeRaised, Outcome
 from gossamer.events.topics import SEEDS
+from gossamer.inspection.answers.failures import read_failure_groups
+from gossamer.inspection.answers.host_details import explain_host, read_queue, read_timeline
+from gossamer.inspection.answers.overview import read_overview
+from gossamer.inspection.archive.page_texts import describe_version
+from gossamer.inspection.archive.usage import read_usage
+from gossamer.inspection.archive.versions import read_version
+from gossamer.inspection.basics.views import view_of
+from gossamer.inspection.crawls.crawl import OpenCrawl, open_crawl
+from gossamer.inspection.crawls.dead_letters import read_letters
+from gossamer.inspection.crawls.notices import read_notices
+from gossamer.inspection.hosts.hosts import ALL_SITES, read_host, read_sites
+from gossamer.inspection.progress.freshness import read_freshness
+from gossamer.inspection.progress.report import read_report
+from gossamer.inspection.progress.status import read_status
+from gossamer.inspection.urls.urls import explain_url
+from gossamer.inspection.urls.visits import Visit, read_history, read_last_outcome
 from gossamer.log import Record
 from gossamer.log.codec import dead_letter, encode
 from gossamer.log.sqlite import SqliteLog
+from gossamer.services.archive.rows import CaptureRow
+from gossamer.services.frontier.tables.urls import VerdictRow
 from gossamer.sqlite import Database
 from gossamer.store import ColumnGroup, Row
-from inspection.answers.failures import read_failure_groups
-from inspection.answers.host_details import explain_host, read_queue, read_timeline
-from inspection.answers.overview import read_overview
-from inspection.archive.page_texts import describe_version
-from inspection.archive.usage import read_usage
-from inspection.archive.versions import read_version
-from inspection.basics.views import view_of
-from inspection.crawls.crawl import OpenCrawl, open_crawl
-from inspection.crawls.dead_letters import read_letters
-from inspection.crawls.notices import read_notices
-from inspection.hosts.hosts import ALL_SITES, read_host, read_sites
-from inspection.progress.freshness import read_freshness
-from inspection.progress.report import read_report
-from inspection.progress.status import read_status
-from inspection.urls.urls import explain_url
-from inspection.urls.visits import Visit, read_history, read_last_outcome
-from services.archive.rows import CaptureRow
-from services.frontier.tables.urls import VerdictRow
 from tests.console.archived import DAY, PAGE, ROBOTS, Archived
 from tests.frontier.simulation import START, Simulation, make_verdict
 from tests.inspection.simulated import opened

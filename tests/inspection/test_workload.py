@@ -6,16 +6,22 @@ import pytest
 from msgspec.structs import replace
 
 from gossamer.events import DEFAULT_CRAWL, Speed, SpeedSet
+from gossamer.inspection.basics.folder import Folder, Opened
+from gossamer.inspection.hosts.hosts import host_of
+from gossamer.inspection.progress.workload import Workload, read_workload
 from gossamer.log import key_group_of
 from gossamer.log.codec import encode
+from gossamer.services.frontier.tables.bucketed_log import BucketList
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import (
+    HostCrawl,
+    HostRow,
+    ListedHost,
+    NewQueues,
+    Politeness,
+)
+from gossamer.services.frontier.tables.partitions import PartitionRow
 from gossamer.web.url import HostKey, Site
-from inspection.basics.folder import Folder, Opened
-from inspection.hosts.hosts import host_of
-from inspection.progress.workload import Workload, read_workload
-from services.frontier.tables.bucketed_log import BucketList
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostCrawl, HostRow, ListedHost, NewQueues, Politeness
-from services.frontier.tables.partitions import PartitionRow
 
 SITE, NOW = Site("a.example"), 2_000_000_000.0
 GROUP = key_group_of(SITE)

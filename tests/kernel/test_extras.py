@@ -70,7 +70,7 @@ def test_service_of_a_fleet_names_the_missing_extra(service: str) -> None:
 def test_command_for_a_fleet_names_the_missing_extra(command: str) -> None:
     done = without(
         ("confluent_kafka",),
-        "console.cli.main",
+        "gossamer.console.cli.main",
         *command.split(),
         GOSSAMER_KAFKA__SERVERS="localhost:1",
     )
@@ -81,7 +81,13 @@ def test_command_for_a_fleet_names_the_missing_extra(command: str) -> None:
 def test_parquet_output_names_the_missing_extra_before_it_writes(tmp_path: Path) -> None:
     output = tmp_path / "pages.parquet"
     done = without(
-        ("pyarrow",), "console.cli.main", "pages", "--format", "parquet", "--output", str(output)
+        ("pyarrow",),
+        "gossamer.console.cli.main",
+        "pages",
+        "--format",
+        "parquet",
+        "--output",
+        str(output),
     )
     assert done.returncode == 1
     assert done.stderr == (
@@ -94,5 +100,5 @@ def test_parquet_output_names_the_missing_extra_before_it_writes(tmp_path: Path)
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["crawl", "seed", "pages", "why", "dead-letters"])
 def test_commands_on_a_folder_need_no_extra(command: str) -> None:
-    done = without(ALL, "console.cli.main", command, "--help")
+    done = without(ALL, "gossamer.console.cli.main", command, "--help")
     assert (done.returncode, done.stderr) == (0, "")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from console import fleet
-from local_fleet.record import SERVICES, FleetFolder, Member, Record
+from gossamer.console import fleet
+from gossamer.local_fleet.record import SERVICES, FleetFolder, Member, Record
 
 
 def test_count_0_stops_services_but_not_servers(

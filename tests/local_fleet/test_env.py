@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.local_fleet import plan
+from gossamer.local_fleet.record import FleetFolder, Record
+from gossamer.local_fleet.up import Up
 from gossamer.settings import load_settings
-from local_fleet import plan
-from local_fleet.record import FleetFolder, Record
-from local_fleet.up import Up
 
 
 @pytest.fixture

@@ -19,12 +19,12 @@ from gossamer.log.control import ControlTail, newest_events
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.processor import Processor
 from gossamer.runtime.sequential import sequential_loop
+from gossamer.services.archive.service import Archive
+from gossamer.services.dedup.seen import SeenTable
+from gossamer.services.dedup.service import Dedup
+from gossamer.services.frontier.service import Frontier
 from gossamer.settings import ArchiveSettings, DedupSettings, FrontierSettings
 from gossamer.store.sqlite import SqliteStore
-from services.archive.service import Archive
-from services.dedup.seen import SeenTable
-from services.dedup.service import Dedup
-from services.frontier.service import Frontier
 from tests.runtime.processors import Discoverer, drain
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "schemas" / "examples"

@@ -29,11 +29,11 @@ from gossamer.events.topics import MAX_RECORD_BYTES
 from gossamer.log import Message, Record
 from gossamer.log.blobs import load, refer
 from gossamer.log.codec import dead_letter, decode, encode, value_of_letter
+from gossamer.services.dedup.links import group_by_host
 from gossamer.settings import FetcherSettings
 from gossamer.volumes import Volume
 from gossamer.web.robots import parse_robots
 from gossamer.web.url import MAX_LENGTH, HostKey, Site
-from services.dedup.links import group_by_host
 
 SITE, HOST = Site("example.org"), HostKey("https://example.org")
 INLINE = FetcherSettings().inline_body

@@ -12,9 +12,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from services.parser.html import document, links, text
-from services.parser.options import Options
-from services.parser.pool import child
+from gossamer.services.parser.html import document, links, text
+from gossamer.services.parser.options import Options
+from gossamer.services.parser.pool import child
 
 parse = child.parse  # type: ignore[attr-defined]
 FAILURES: dict[str, Callable[[], Any]] = {

@@ -19,11 +19,11 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from gossamer.events import PageFetched, PageParsed
+from gossamer.services.parser.options import Options
+from gossamer.services.parser.pool import child, sandbox
+from gossamer.services.parser.pool.messages import LENGTH
+from gossamer.services.parser.result import start_result
 from gossamer.web.url import HostKey, Site
-from services.parser.options import Options
-from services.parser.pool import child, sandbox
-from services.parser.pool.messages import LENGTH
-from services.parser.result import start_result
 
 _libc = ctypes.CDLL(None, use_errno=True)
 BLANK = ctypes.create_string_buffer(128)

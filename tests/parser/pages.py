@@ -3,9 +3,9 @@
 from gossamer.events import PageFetched, PageParsed, Purpose, Visit
 from gossamer.log import Record
 from gossamer.log.codec import decode, encode
+from gossamer.services.parser.options import Options
+from gossamer.services.parser.page import parse
 from gossamer.web.url import HostKey, Site, canonicalize
-from services.parser.options import Options
-from services.parser.page import parse
 
 URL = "http://www.example.org/dir/page?q"
 OPTIONS = Options(

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from services.parser.pool.messages import Request
-from services.parser.pool.pool import Pool
+from gossamer.services.parser.pool.messages import Request
+from gossamer.services.parser.pool.pool import Pool
 from tests.parser.pages import NOW, OPTIONS, QUADRATIC, page_response
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gossamer.events import PageParsed
-from services.parser.dates import WEB_BEGAN_AT, parse_web_date
-from services.parser.page import parse
+from gossamer.services.parser.dates import WEB_BEGAN_AT, parse_web_date
+from gossamer.services.parser.page import parse
 from tests.parser.articles import ARTICLES
 from tests.parser.pages import NOW, OPTIONS, URL, page_response
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.parser.charset import CODECS, ENCODINGS, codec_of, decode_text, encoding_of
+from gossamer.services.parser.charset import CODECS, ENCODINGS, codec_of, decode_text, encoding_of
 from tests.parser.pages import parse_response
 
 

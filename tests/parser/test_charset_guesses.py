@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.parser.charset import DEFAULT_ENCODING, ENCODINGS, codec_of, decode_text
+from gossamer.services.parser.charset import DEFAULT_ENCODING, ENCODINGS, codec_of, decode_text
 from tests.parser.legacy import GREEK, RUSSIAN, TEXTS
 from tests.parser.pages import parse_response
 

@@ -10,7 +10,7 @@ from _pytest.mark import ParameterSet
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.parser.html.cost import (
+from gossamer.services.parser.html.cost import (
     FOREIGN_ELEMENTS,
     FORMATTING_ELEMENTS,
     MAX_CHEAP_TAGS,

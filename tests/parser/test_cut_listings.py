@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from gossamer.events import PageParsed, Purpose
 from gossamer.events.hazards import Hazard
-from services.parser.page import parse
+from gossamer.services.parser.page import parse
 from tests.parser.pages import NOW, OPTIONS, page_response
 
 MAP = "http://h.test/map.xml"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.parser.dates import parse_date, parse_web_date
+from gossamer.services.parser.dates import parse_date, parse_web_date
 
 LEAP = datetime(2024, 2, 29, tzinfo=UTC).timestamp()
 HOUR = 3600.0

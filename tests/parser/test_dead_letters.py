@@ -1,6 +1,6 @@
 """Dead letters are limited per host."""
 
-from services.parser.service import MAX_HOSTS, DeadLetterLimiter
+from gossamer.services.parser.service import MAX_HOSTS, DeadLetterLimiter
 
 A, B = "http://a.example", "http://b.example"
 

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from gossamer.services.parser.page import parse
 from gossamer.web.directives import (
     MAX_DIRECTIVE_LENGTH,
     MAX_DIRECTIVES,
@@ -13,7 +14,6 @@ from gossamer.web.directives import (
     parse_directives,
 )
 from gossamer.web.usage import read_headers
-from services.parser.page import parse
 from tests.parser.pages import NOW, OPTIONS, page_response, parse_response
 
 PAST, FUTURE = "Thu, 01 Jan 1998 00:00:00 GMT", "Wed, 01 Jan 2098 00:00:00 GMT"

@@ -9,14 +9,14 @@ import pytest
 
 from gossamer.events import PageParsed
 from gossamer.events.hazards import Hazard
+from gossamer.services.parser.page import parse
+from gossamer.services.parser.parts import Part
+from gossamer.services.parser.pool.messages import Reply, Request, decode_reply, encode_reply
+from gossamer.services.parser.pool.pool import PageTooLarge, Pool, ReaderFailed
+from gossamer.services.parser.wiring import options_of
 from gossamer.settings import Settings
 from gossamer.settings.sections import ParserSettings
 from gossamer.text import PAGE_FIELDS, PageField
-from services.parser.page import parse
-from services.parser.parts import Part
-from services.parser.pool.messages import Reply, Request, decode_reply, encode_reply
-from services.parser.pool.pool import PageTooLarge, Pool, ReaderFailed
-from services.parser.wiring import options_of
 from tests.parser.pages import NOW, OPTIONS, page_response, parse_response
 
 ROOT = Path(__file__).parents[2]

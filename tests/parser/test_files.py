@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from gossamer.events import PageParsed
 from gossamer.events.hazards import Hazard
 from gossamer.log.codec import encode
+from gossamer.services.parser.page import READERS, parse
 from gossamer.web.sniffing import OFFICE
-from services.parser.page import READERS, parse
 from tests.parser.pages import NOW, OPTIONS, page_response, parse_response, targets
 from tests.parser.pdfs import pdf
 from tests.parser.test_listings import mutants

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.events import Link
+from gossamer.services.parser.links import MAX_HEADER_LINKS, parse_link_header
 from gossamer.web.http import parse_refresh
-from services.parser.links import MAX_HEADER_LINKS, parse_link_header
 from tests.parser.pages import parse_response
 
 ROOT = "http://www.example.org"

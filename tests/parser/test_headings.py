@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gossamer.events import Heading
-from services.parser.html.headings import MAX_HEADING_LENGTH, MAX_HEADINGS
-from services.parser.page import parse
+from gossamer.services.parser.html.headings import MAX_HEADING_LENGTH, MAX_HEADINGS
+from gossamer.services.parser.page import parse
 from tests.parser.pages import NOW, OPTIONS, page_response, parse_response
 
 

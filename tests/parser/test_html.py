@@ -4,7 +4,7 @@ import pytest
 from msgspec import json
 from msgspec.structs import replace
 
-from services.parser.page import parse
+from gossamer.services.parser.page import parse
 from tests.parser.pages import NOW, OPTIONS, page_response, parse_response, targets
 
 ROOT = "http://www.example.org"

@@ -11,12 +11,12 @@ from backports import zstd
 from msgspec.structs import replace
 
 from gossamer.events import Event, PageFetched, PageKind, PageParsed, Purpose
+from gossamer.services.parser.page import parse
+from gossamer.services.parser.result import classify, find_coding_fault, report_unreadable
+from gossamer.services.parser.service import DeadLetterLimiter, Parser
 from gossamer.web.soft_404 import Signature
 from gossamer.web.validators import Validators
 from gossamer.web.walls import Wall, WallKind
-from services.parser.page import parse
-from services.parser.result import classify, find_coding_fault, report_unreadable
-from services.parser.service import DeadLetterLimiter, Parser
 from tests.parser.pages import NOW, OPTIONS, page_response
 
 TEXT = b"<title>A page</title><p>Words."

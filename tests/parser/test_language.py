@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.parser.text import detect_language
+from gossamer.services.parser.text import detect_language
 
 SENTENCES = {
     "ar": "مش عارف ليه الناس دي بتعمل كده كل يوم، احنا عايزين نروح البيت بدري النهارده. ",

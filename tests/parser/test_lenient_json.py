@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.parser.lenient_json import decode_json
+from gossamer.services.parser.lenient_json import decode_json
 
 ITEMS = [{"url": "http://h.test/1"}, {"url": "http://h.test/2"}]
 

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from gossamer.events import Link
 from gossamer.events.pages import Form
+from gossamer.services.parser.html.links import MAX_GUESSES, find_url_literals
+from gossamer.services.parser.links import TEXT_BUDGET, Resolver
+from gossamer.services.parser.page import parse
 from gossamer.web.url import BadUrl, canonicalize
-from services.parser.html.links import MAX_GUESSES, find_url_literals
-from services.parser.links import TEXT_BUDGET, Resolver
-from services.parser.page import parse
 from tests.parser.articles import ARTICLES
 from tests.parser.pages import NOW, OPTIONS, page_response, parse_response, targets
 

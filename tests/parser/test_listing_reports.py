@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from gossamer.events import PageParsed, Purpose
-from services.parser.page import parse
+from gossamer.services.parser.page import parse
 from tests.parser.pages import NOW, OPTIONS, page_response
 
 MAP = "http://h.test/map.xml"

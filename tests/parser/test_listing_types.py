@@ -6,10 +6,10 @@ The situations are those of `tests/reports/README.md`.
 import pytest
 
 from gossamer.events import Listing, PageParsed, Purpose
+from gossamer.services.fetcher.outcome import accept_types
+from gossamer.services.parser.page import parse
 from gossamer.settings.sections import FetcherSettings
 from gossamer.web.sniffing import media_type
-from services.fetcher.outcome import accept_types
-from services.parser.page import parse
 from tests.parser.pages import NOW, OPTIONS, page_response
 
 MAP = "http://h.test/map"

@@ -14,8 +14,8 @@ from gossamer.events import Entry, Listing, PageParsed, Purpose
 from gossamer.events.hazards import Hazard
 from gossamer.log.blobs import MAX_PARSED_BYTES
 from gossamer.log.codec import encode, encoded_size
-from services.parser.options import Options
-from services.parser.page import parse
+from gossamer.services.parser.options import Options
+from gossamer.services.parser.page import parse
 from tests.parser.listings import LISTINGS
 from tests.parser.pages import NOW, OPTIONS, page_response
 

@@ -3,11 +3,11 @@
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
+from gossamer.services.parser.html.content import read_blocks
+from gossamer.services.parser.html.document import read_document
+from gossamer.services.parser.html.main import choose_blocks, join_lines
+from gossamer.services.parser.links import Resolver
 from gossamer.text.blocks import fold_whitespace
-from services.parser.html.content import read_blocks
-from services.parser.html.document import read_document
-from services.parser.html.main import choose_blocks, join_lines
-from services.parser.links import Resolver
 from tests.parser.pages import OPTIONS, URL, parse_response
 
 PARAGRAPHS = "".join(

@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from gossamer.events import PageParsed
-from services.parser.page import parse
+from gossamer.services.parser.page import parse
 from tests.parser.pages import NOW, OPTIONS, page_response
 
 MANUAL = Path(__file__).parent / "manual"

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gossamer.events import Link, PageParsed, Purpose
+from gossamer.services.parser.page import parse
+from gossamer.services.parser.result import restore_identity
 from gossamer.web.usage import judge, read_headers, read_meta
 from gossamer.web.validators import Validators
-from services.parser.page import parse
-from services.parser.result import restore_identity
 from tests.conformance.measures import f1_and_recall
 from tests.parser.articles import ARTICLES
 from tests.parser.pages import NOW, OPTIONS, check_invariants, page_response, parse_response

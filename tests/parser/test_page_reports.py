@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from gossamer.events import PageParsed
-from services.parser.page import parse
+from gossamer.services.parser.page import parse
 from tests.parser.pages import OPTIONS, page_response
 
 BEFORE = "".join(

@@ -12,9 +12,9 @@ import pytest
 
 from gossamer.errors import GossamerError, Poison
 from gossamer.events import PageFetched, PageParsed
-from services.parser.pool import pool as pool_module
-from services.parser.pool.messages import Request
-from services.parser.pool.pool import Pool
+from gossamer.services.parser.pool import pool as pool_module
+from gossamer.services.parser.pool.messages import Request
+from gossamer.services.parser.pool.pool import Pool
 from tests.parser.pages import HOG, NOW, OPTIONS, QUADRATIC, page_response
 from tests.support.metrics import growth
 

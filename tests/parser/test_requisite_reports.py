@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from services.parser.page import parse
+from gossamer.services.parser.page import parse
 from tests.parser.pages import NOW, OPTIONS, page_response
 
 ROOT = "http://www.example.org/dir/"

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gossamer.events import PageFetched, PageKind, PageParsed, Purpose, Visit
-from services.parser.html.requisites import choose_candidate, parse_srcset
-from services.parser.options import Options
-from services.parser.page import parse
-from services.parser.result import classify
-from services.parser.service import is_read
-from services.parser.styles import find_style_urls
+from gossamer.services.parser.html.requisites import choose_candidate, parse_srcset
+from gossamer.services.parser.options import Options
+from gossamer.services.parser.page import parse
+from gossamer.services.parser.result import classify
+from gossamer.services.parser.service import is_read
+from gossamer.services.parser.styles import find_style_urls
 from tests.parser.pages import NOW, OPTIONS, page_response
 
 ROOT = "http://www.example.org"

@@ -20,14 +20,19 @@ from msgspec.structs import replace
 from gossamer.errors import Poison
 from gossamer.events import PageFetched, Purpose
 from gossamer.log.codec import encode
-from services.parser.charset import ENCODINGS
-from services.parser.page import READERS, parse
-from services.parser.pool import pool as pool_module
-from services.parser.pool.messages import Request
-from services.parser.pool.pool import Pool
-from services.parser.pool.sandbox import ALLOWED_CALLS, CREATE_RULESET, RULESET_VERSION, syscall
-from services.parser.pool.warm_up import SAMPLES
-from services.parser.result import start_result
+from gossamer.services.parser.charset import ENCODINGS
+from gossamer.services.parser.page import READERS, parse
+from gossamer.services.parser.pool import pool as pool_module
+from gossamer.services.parser.pool.messages import Request
+from gossamer.services.parser.pool.pool import Pool
+from gossamer.services.parser.pool.sandbox import (
+    ALLOWED_CALLS,
+    CREATE_RULESET,
+    RULESET_VERSION,
+    syscall,
+)
+from gossamer.services.parser.pool.warm_up import SAMPLES
+from gossamer.services.parser.result import start_result
 from tests.parser.articles import ARTICLES
 from tests.parser.legacy import TEXTS
 from tests.parser.listings import LISTINGS

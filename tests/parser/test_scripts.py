@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.parser.text import drop_misread_words
+from gossamer.services.parser.text import drop_misread_words
 from tests.parser.pages import parse_response
 from tests.parser.scripts import SPACED, SPACELESS
 

@@ -13,9 +13,9 @@ from gossamer.log import Message, codec, partition_of, throttling
 from gossamer.log.codec import decode, encode, value_of_letter
 from gossamer.log.sqlite import PARTITIONS, SqliteLog
 from gossamer.runtime import loop
+from gossamer.services.parser import wiring
 from gossamer.settings import Settings, load_settings
 from gossamer.store.sqlite import SqliteStore
-from services.parser import wiring
 from tests.parser.pages import HOG, QUADRATIC, page_response
 from tests.support.metrics import hazards
 

@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from simhash import Simhash
 
-from services.dedup.content import distance
-from services.parser.simhash import simhash_of
+from gossamer.services.dedup.content import distance
+from gossamer.services.parser.simhash import simhash_of
 from tests.parser.articles import ARTICLES
 from tests.parser.pages import parse_response
 

@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gossamer.events import PageParsed
+from gossamer.services.parser.html.hidden import INVISIBLE_ELEMENTS
+from gossamer.services.parser.html.text import MAX_TAGS, extract_visible_text, truncate
+from gossamer.services.parser.page import parse
+from gossamer.services.parser.text import COMPOUNDING_LANGUAGES, drop_misread_words
 from gossamer.text import TextMode
-from services.parser.html.hidden import INVISIBLE_ELEMENTS
-from services.parser.html.text import MAX_TAGS, extract_visible_text, truncate
-from services.parser.page import parse
-from services.parser.text import COMPOUNDING_LANGUAGES, drop_misread_words
 from tests.parser.legacy import JAPANESE, SIMPLIFIED, THAI, TRADITIONAL
 from tests.parser.pages import NOW, OPTIONS, page_response, parse_response
 

@@ -14,9 +14,9 @@ from selectolax.lexbor import LexborHTMLParser
 
 from gossamer.events import Listing, PageParsed, Purpose
 from gossamer.events.hazards import Hazard
+from gossamer.services.parser.page import parse
 from gossamer.web.url import BadUrl, canonicalize
 from gossamer.web.usage.rsl import read_rsl
-from services.parser.page import parse
 from tests.parser.pages import NOW, OPTIONS, page_response
 
 MAP = "http://h.test/map.xml"

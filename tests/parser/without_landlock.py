@@ -5,9 +5,9 @@ import platform
 
 from structlog.testing import capture_logs
 
-from services.parser.pool.messages import Request
-from services.parser.pool.pool import Pool
-from services.parser.pool.sandbox import (
+from gossamer.services.parser.pool.messages import Request
+from gossamer.services.parser.pool.pool import Pool
+from gossamer.services.parser.pool.sandbox import (
     ALLOW,
     ARCHITECTURES,
     CREATE_RULESET,

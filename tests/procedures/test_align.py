@@ -8,13 +8,13 @@ from gossamer.errors import GossamerError
 from gossamer.events import BlocklistChanged, CrawlDefined
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
+from gossamer.procedures.align import align
 from gossamer.runtime.identity import identify
 from gossamer.runtime.sequential import sequential_loop
+from gossamer.services.frontier.service import Frontier
 from gossamer.settings import FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from procedures.align import align
-from services.frontier.service import Frontier
 
 
 def new_log() -> SqliteLog:

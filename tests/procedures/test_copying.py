@@ -11,14 +11,14 @@ from gossamer.events.topics import DEAD_LETTERS
 from gossamer.log import Message, Record, partition_of, read_topic
 from gossamer.log.codec import copy_message, encode
 from gossamer.log.sqlite import SqliteLog
+from gossamer.procedures.copying import Copy, Side
+from gossamer.services.dedup.content import DigestRow
+from gossamer.services.dedup.replicated import read_valid_changes
+from gossamer.services.dedup.seen import SeenRow
 from gossamer.sqlite import Database
 from gossamer.store import Row
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import Site
-from procedures.copying import Copy, Side
-from services.dedup.content import DigestRow
-from services.dedup.replicated import read_valid_changes
-from services.dedup.seen import SeenRow
 
 NOW = 5.0
 FINDER = bytes(8)

@@ -10,23 +10,23 @@ import msgspec
 import pytest
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
-from console.cli.main import main
 from gossamer import clock
+from gossamer.console.cli.main import main
 from gossamer.errors import GossamerError, Locked
 from gossamer.events import Outcome
+from gossamer.inspection.basics import folder as folder_module
+from gossamer.inspection.basics.folder import Folder
 from gossamer.log.control import newest_events
 from gossamer.log.sqlite import SqliteLog
+from gossamer.procedures.restore import PARTS, restore_snapshot
+from gossamer.procedures.snapshot import take_snapshot
 from gossamer.runtime.identity import identify
+from gossamer.services.archive.index import INDEX_SUFFIX
+from gossamer.services.archive.rows import CaptureRow
+from gossamer.services.fetcher.outcome import Failure, Reply
+from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from inspection.basics import folder as folder_module
-from inspection.basics.folder import Folder
-from procedures.restore import PARTS, restore_snapshot
-from procedures.snapshot import take_snapshot
-from services.archive.index import INDEX_SUFFIX
-from services.archive.rows import CaptureRow
-from services.fetcher.outcome import Failure, Reply
-from services.frontier.tables.urls import UrlRow
 from tests.flow.virtual import START, VirtualCrawl
 
 SEED = "http://a.test/"

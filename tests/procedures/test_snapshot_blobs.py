@@ -3,12 +3,12 @@
 from contextlib import closing
 from pathlib import Path
 
+from gossamer.inspection.basics.folder import Folder
 from gossamer.log.blobs import keep, load, refer
 from gossamer.log.codec import decode, encode
+from gossamer.procedures.restore import restore_snapshot
+from gossamer.procedures.snapshot import take_snapshot
 from gossamer.settings.sections import StandaloneSettings
-from inspection.basics.folder import Folder
-from procedures.restore import restore_snapshot
-from procedures.snapshot import take_snapshot
 from tests.archive.harness import page
 
 

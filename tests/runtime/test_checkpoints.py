@@ -14,9 +14,9 @@ from gossamer.log import GroupOffsets, partition_of
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.checkpoints import Alignment, CheckpointRow, align, compare_group
 from gossamer.runtime.sequential import sequential_loop
+from gossamer.services.frontier.service import Frontier
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from services.frontier.service import Frontier
 from tests.runtime.manual import append_seeds
 from tests.runtime.processors import Discoverer
 

@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from console.cli.main import main
+from gossamer.console.cli.main import main
 from gossamer.errors import GossamerError
 from gossamer.events import FleetBegun
+from gossamer.inspection.basics.folder import Folder
 from gossamer.log.codec import encode
 from gossamer.log.control import newest_events
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.identity import IdentityRow, check_folder, check_topics, identify
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.suffixes import SuffixList, packaged_list, use_list
 from gossamer.web.url import host_key, site_of
-from inspection.basics.folder import Folder
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow
 from tests.support.rows import put_rows
 
 OLDER = SuffixList("1999-01-01_00-00-00_UTC", zlib.compress(b"example\na.example"))

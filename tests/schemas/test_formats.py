@@ -16,7 +16,7 @@ from grpc_tools import protoc
 from gossamer.events import Page
 from gossamer.log import Record
 from gossamer.log.codec import decode, encode
-from schemas.formats import AVRO, PROTOBUF, PUBLIC, protobuf_of, schema_of
+from gossamer.schemas.formats import AVRO, PROTOBUF, PUBLIC, protobuf_of, schema_of
 
 SCHEMAS = AVRO.parent
 EXAMPLES = {

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.__main__ import generated_files
+from gossamer.schemas.__main__ import generated_files
 
 ROOT = Path(__file__).resolve().parents[2]
 GENERATED = dict(generated_files())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.prose import descriptions, phrases, problem_of
+from gossamer.schemas.prose import descriptions, phrases, problem_of
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from typing import get_type_hints
 
 import gossamer
-import services
+from gossamer.procedures.tables import TABLES
+from gossamer.procedures.tables import tables as tables_of
+from gossamer.schemas.tables import CQL, OWNERS, ROWS, cql_files, owner_of
+from gossamer.services.dedup.seen import SeenRow
 from gossamer.settings import FrontierSettings, Settings
 from gossamer.store import Row, lifetime_of
-from procedures.tables import TABLES
-from procedures.tables import tables as tables_of
-from schemas.tables import CQL, OWNERS, ROWS, cql_files, owner_of
-from services.dedup.seen import SeenRow
 
+VIEWS = ("gossamer.inspection", "gossamer.console")
+"""Their rows are of no table."""
 FAUSTS = {SeenRow}
 """In a fleet this is not a table of Cassandra's."""
 
@@ -22,19 +23,22 @@ def test_files_match_the_rows() -> None:
     assert {path.name for path in CQL.iterdir()} == cql_files().keys(), "run scripts/schemas"
 
 
+def is_table(module: str) -> bool:
+    return module.startswith("gossamer.") and not module.startswith(VIEWS)
+
+
 def kinds(of: type[Row]) -> Iterator[type[Row]]:
-    """Yield the product's own rows below *of*."""
+    """Yield the product's own rows of tables below *of*."""
     for kind in of.__subclasses__():
-        if hasattr(kind, "table") and kind.__module__.startswith(("gossamer.", "services.")):
+        if hasattr(kind, "table") and is_table(kind.__module__):
             yield kind
         yield from kinds(kind)
 
 
 def test_every_row_has_a_file() -> None:
-    for package in (gossamer, services):
-        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if not module.name.endswith("__main__"):
-                importlib.import_module(module.name)
+    for module in pkgutil.walk_packages(gossamer.__path__, "gossamer."):
+        if is_table(module.name) and not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
     assert {*kinds(Row)} - FAUSTS == set(TABLES)
 
 

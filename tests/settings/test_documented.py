@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.schemas import configuration
 from gossamer.settings import Settings, load_settings
-from schemas import configuration
 
 PAGE = configuration.PAGE.read_text(encoding="utf-8")
 SETTINGS = {

@@ -1,8 +1,8 @@
 """The processes of a simulated fleet: the services' own programs on simulated backends.
 
-The code of `python -m services.<name>` runs here unchanged: its retries, loops, log and store. The
-simulation replaces the clients of Kafka and Cassandra, the Web, the parser's child processes, and
-the disk of dedup, which runs on its own engine and not on Faust.
+The code of `python -m gossamer.services.<name>` runs here unchanged: its retries, loops, log and
+store. The simulation replaces the clients of Kafka and Cassandra, the Web, the parser's child
+processes, and the disk of dedup, which runs on its own engine and not on Faust.
 """
 
 import asyncio
@@ -18,11 +18,11 @@ from unittest import mock
 
 import structlog
 
-import services.archive.__main__ as archive_main
-import services.dedup.__main__ as dedup_main
-import services.fetcher.__main__ as fetcher_main
-import services.frontier.__main__ as frontier_main
-import services.parser.__main__ as parser_main
+import gossamer.services.archive.__main__ as archive_main
+import gossamer.services.dedup.__main__ as dedup_main
+import gossamer.services.fetcher.__main__ as fetcher_main
+import gossamer.services.frontier.__main__ as frontier_main
+import gossamer.services.parser.__main__ as parser_main
 from gossamer import clock
 from gossamer.events import PageParsed
 from gossamer.log.kafka.retention import Gap
@@ -32,11 +32,11 @@ from gossamer.runtime.health import Health, ObservedLog
 from gossamer.runtime.identity import identify
 from gossamer.runtime.process import Backends, retry
 from gossamer.runtime.process import Process as ServiceProcess
+from gossamer.services.frontier.partition.workbench import Workbench
+from gossamer.services.parser.page import parse
+from gossamer.services.parser.pool.messages import Request as ParserRequest
 from gossamer.settings import Settings
 from gossamer.store.cassandra.cql import SELECT_REPLICATION
-from services.frontier.partition.workbench import Workbench
-from services.parser.page import parse
-from services.parser.pool.messages import Request as ParserRequest
 from tests.simulation.broker import Broker
 from tests.simulation.clients import SimAdmin, SimConsumer, SimProducer
 from tests.simulation.kernel import Process, Sim
@@ -231,11 +231,11 @@ PACE: dict[str, object] = {
     "gossamer.runtime.loop.PAUSED_POLL_TIMEOUT": 1.0,
     "gossamer.runtime.quiescing.POLL_INTERVAL": 0.01,
     "gossamer.runtime.concurrent.STOP_INTERVAL": 5.0,
-    "services.frontier.partition.politeness.RETRY_WAIT": 20.0,
-    "services.frontier.partition.politeness.SHORT_WAIT": 10.0,
+    "gossamer.services.frontier.partition.politeness.RETRY_WAIT": 20.0,
+    "gossamer.services.frontier.partition.politeness.SHORT_WAIT": 10.0,
     # Sites may move at any time.
-    "services.frontier.choice.dispatch.MAX_LOAD_FACTOR": 1.0,
-    "services.frontier.choice.dispatch.MAX_EXTRA_ORDERS": 0,
+    "gossamer.services.frontier.choice.dispatch.MAX_LOAD_FACTOR": 1.0,
+    "gossamer.services.frontier.choice.dispatch.MAX_EXTRA_ORDERS": 0,
 }
 
 TURNS = (
@@ -273,12 +273,12 @@ def _stand_ins(fleet: Fleet) -> dict[str, object]:
         "gossamer.store.cassandra.store.read_tables": lambda *_: {},
         "gossamer.store.cassandra.store.table_problems": lambda *_: [],
         "gossamer.runtime.concurrent.asyncio.run": lambda main: run_simulated(sim, lambda: main),
-        "services.frontier.partition.partition.Workbench": bench,
-        "services.dedup.rocksdb.RocksDisk": partial(SimDisk, fleet),
-        "services.fetcher.wiring.Web": partial(SimWeb, fleet.sites),
-        "services.parser.wiring.Pool": partial(SimPool, sim),
-        "services.parser.wiring.os.cpu_count": lambda: 2,
-        "services.archive.segments.os.fsync": lambda handle: None,
+        "gossamer.services.frontier.partition.partition.Workbench": bench,
+        "gossamer.services.dedup.rocksdb.RocksDisk": partial(SimDisk, fleet),
+        "gossamer.services.fetcher.wiring.Web": partial(SimWeb, fleet.sites),
+        "gossamer.services.parser.wiring.Pool": partial(SimPool, sim),
+        "gossamer.services.parser.wiring.os.cpu_count": lambda: 2,
+        "gossamer.services.archive.segments.os.fsync": lambda handle: None,
     }
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from services.frontier.tables.urls import QueuedUrl
+from gossamer.services.frontier.tables.urls import QueuedUrl
 from tests.simulation.kernel import START, Process
 from tests.simulation.nodes import COPIES
 from tests.simulation.restores import (

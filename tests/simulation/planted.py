@@ -53,38 +53,32 @@ from gossamer.runtime.handling import read_ahead
 from gossamer.runtime.loop import Blocking, Loop
 from gossamer.runtime.processor import Key
 from gossamer.runtime.sequential import Sequential
-from gossamer.settings import FrontierSettings
-from gossamer.store import Sort, Store
-from gossamer.store.cassandra.errors import is_temporary
-from gossamer.store.cassandra.store import CassandraStore, _by_partition
-from gossamer.web.url import Site
-from gossamer.web.usage.statements import Statement, limit_statements
-from services.archive.retention import Job, Retention
-from services.dedup.documents import Documents, Version, is_overtaken
-from services.dedup.erasing import Erasing
-from services.dedup.rows import DocumentRow
-from services.dedup.service import Dedup
-from services.fetcher.outcome import Reply
-from services.fetcher.service import Fetcher, OrderRun
-from services.fetcher.steps import Pace
-from services.fetcher.visit import _robots_validity, leaves_host, refusal
-from services.frontier.choice.dispatch import Balance
-from services.frontier.partition.parked import SITE_RULES
-from services.frontier.partition.partition import Partition
-from services.frontier.partition.parts import Parts
-from services.frontier.partition.politeness import (
+from gossamer.services.archive.retention import Job, Retention
+from gossamer.services.dedup.documents import Documents, Version, is_overtaken
+from gossamer.services.dedup.erasing import Erasing
+from gossamer.services.dedup.rows import DocumentRow
+from gossamer.services.dedup.service import Dedup
+from gossamer.services.fetcher.outcome import Reply
+from gossamer.services.fetcher.service import Fetcher, OrderRun
+from gossamer.services.fetcher.steps import Pace
+from gossamer.services.fetcher.visit import _robots_validity, leaves_host, refusal
+from gossamer.services.frontier.choice.dispatch import Balance
+from gossamer.services.frontier.partition.parked import SITE_RULES
+from gossamer.services.frontier.partition.partition import Partition
+from gossamer.services.frontier.partition.parts import Parts
+from gossamer.services.frontier.partition.politeness import (
     _has_retry_after,
     courtesy_delay,
     returned_order_delay,
 )
-from services.frontier.partition.share import CrawlShare
-from services.frontier.partition.sites import NO_RECORD, RecordAtSite
-from services.frontier.partition.workbench import Host, Places, Schedule, Workbench
-from services.frontier.procedures.removal import CrawlRemoval
-from services.frontier.steps.checkout import _charge
-from services.frontier.steps.refusals import Refusal, Refusals, find_exclusion
-from services.frontier.steps.urgent import UrgentRequests, _may_wait
-from services.frontier.tables.hosts import (
+from gossamer.services.frontier.partition.share import CrawlShare
+from gossamer.services.frontier.partition.sites import NO_RECORD, RecordAtSite
+from gossamer.services.frontier.partition.workbench import Host, Places, Schedule, Workbench
+from gossamer.services.frontier.procedures.removal import CrawlRemoval
+from gossamer.services.frontier.steps.checkout import _charge
+from gossamer.services.frontier.steps.refusals import Refusal, Refusals, find_exclusion
+from gossamer.services.frontier.steps.urgent import UrgentRequests, _may_wait
+from gossamer.services.frontier.tables.hosts import (
     AppliedRecords,
     HostRow,
     Lease,
@@ -92,7 +86,13 @@ from services.frontier.tables.hosts import (
     QueueEnds,
     RobotsRow,
 )
-from services.frontier.tables.urls import Origin, QueuedUrl
+from gossamer.services.frontier.tables.urls import Origin, QueuedUrl
+from gossamer.settings import FrontierSettings
+from gossamer.store import Sort, Store
+from gossamer.store.cassandra.errors import is_temporary
+from gossamer.store.cassandra.store import CassandraStore, _by_partition
+from gossamer.web.url import Site
+from gossamer.web.usage.statements import Statement, limit_statements
 from tests.simulation.run import simulate
 from tests.simulation.scenarios import seeds_of
 

@@ -22,14 +22,14 @@ from gossamer.events.topics import PAGES, TOPICS
 from gossamer.log import partition_of
 from gossamer.log.codec import public_key, split_key
 from gossamer.log.control import ControlRow
+from gossamer.procedures.tables import TABLES
+from gossamer.services.archive.reading import RecordReader
+from gossamer.services.dedup.content import DigestRow
+from gossamer.services.frontier.partition.parked import PARKING_RULES, SITE_RULES
+from gossamer.services.frontier.partition.workbench import Schedule, Workbench
+from gossamer.services.frontier.tables.hosts import ListedHost
+from gossamer.services.frontier.tables.plans import DueRow
 from gossamer.web.url import host_key, host_name, site_of
-from procedures.tables import TABLES
-from services.archive.reading import RecordReader
-from services.dedup.content import DigestRow
-from services.frontier.partition.parked import PARKING_RULES, SITE_RULES
-from services.frontier.partition.workbench import Schedule, Workbench
-from services.frontier.tables.hosts import ListedHost
-from services.frontier.tables.plans import DueRow
 from tests.simulation.broker import Broker
 from tests.simulation.crawls import Crawl, Key
 from tests.simulation.kernel import START

@@ -16,19 +16,19 @@ from gossamer.events import SpeedSet
 from gossamer.events.control import Speed
 from gossamer.events.topics import CONTROL, TOPICS
 from gossamer.log.sqlite import SqliteLog
+from gossamer.procedures.align import align
+from gossamer.procedures.copying import Side
+from gossamer.procedures.move import move
+from gossamer.procedures.preconditions import FLEET_REMEDY
+from gossamer.procedures.resize import resize_fleet
+from gossamer.procedures.restore import check_tables
+from gossamer.procedures.snapshot import read_fleet_snapshot, take_fleet_snapshot
 from gossamer.runtime.backends import open_fleet
 from gossamer.runtime.quiescing import QuiescedFleet
+from gossamer.services.fetcher.rate_limits import AddressSlot
 from gossamer.settings import Settings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from procedures.align import align
-from procedures.copying import Side
-from procedures.move import move
-from procedures.preconditions import FLEET_REMEDY
-from procedures.resize import resize_fleet
-from procedures.restore import check_tables
-from procedures.snapshot import read_fleet_snapshot, take_fleet_snapshot
-from services.fetcher.rate_limits import AddressSlot
 from tests.simulation.kernel import START, Process
 from tests.simulation.nodes import Partition
 

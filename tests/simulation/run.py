@@ -15,10 +15,10 @@ from gossamer.events import DEFAULT_CRAWL, CrawlDefined, Event, SeedAdded
 from gossamer.events.topics import TOPICS
 from gossamer.log import partition_of
 from gossamer.log.codec import encode
+from gossamer.services.frontier.partition.politeness import MAX_RETURNED_ORDER_DELAY
 from gossamer.settings import FrontierSettings, Settings
 from gossamer.settings.servers import ServiceSettings
 from gossamer.web.url import host_key
-from services.frontier.partition.politeness import MAX_RETURNED_ORDER_DELAY
 from tests.simulation import promises
 from tests.simulation.broker import Broker
 from tests.simulation.crawls import SHARE_FOR, Crawl, Key, make_crawls

@@ -17,17 +17,17 @@ from gossamer.events import (
     UrlsAdmitted,
     Visit,
 )
+from gossamer.services.dedup.content import Content, ContentVerdict, DigestRow
+from gossamer.services.dedup.documents import Version
+from gossamer.services.dedup.host_names import HostNames
+from gossamer.services.dedup.rows import DocumentRow
+from gossamer.services.dedup.scores import PageScore
+from gossamer.services.frontier.service import Frontier
 from gossamer.settings import DedupSettings, FrontierSettings
 from gossamer.settings.servers import CassandraSettings
 from gossamer.store.cassandra.cql import SELECT_REPLICATION
 from gossamer.store.cassandra.store import CassandraStore
 from gossamer.web.url import HostKey, Site
-from services.dedup.content import Content, ContentVerdict, DigestRow
-from services.dedup.documents import Version
-from services.dedup.host_names import HostNames
-from services.dedup.rows import DocumentRow
-from services.dedup.scores import PageScore
-from services.frontier.service import Frontier
 from tests.simulation.kernel import Process, Sim
 from tests.simulation.nodes import COPIES, Nodes, SimCassandra
 

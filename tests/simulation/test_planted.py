@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import pytest
 from _pytest.mark import ParameterSet
 
+from gossamer.services.frontier.partition.partitions import Partitions
+from gossamer.services.frontier.partition.politeness import returned_order_delay
+from gossamer.services.frontier.steps.checkin import CheckIn
 from gossamer.store.cassandra.store import CassandraStore
-from services.frontier.partition.partitions import Partitions
-from services.frontier.partition.politeness import returned_order_delay
-from services.frontier.steps.checkin import CheckIn
 from tests.simulation.planted import FAULTS, Fault, detect, plant
 
 

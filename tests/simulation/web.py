@@ -13,15 +13,15 @@ from typing import Any
 from gossamer.blocklist import Blocklist
 from gossamer.events import Outcome
 from gossamer.events.hazards import Hazard
+from gossamer.services.fetcher.http.limiters import Admission, Stage, request_limiters
+from gossamer.services.fetcher.http.limiters import Request as Asked
+from gossamer.services.fetcher.http.tls import TlsTrust
+from gossamer.services.fetcher.outcome import Failure, Reply
+from gossamer.services.fetcher.rate_limits import AddressLimits, LocalSlots
+from gossamer.services.fetcher.steps import Fetch
 from gossamer.settings import FetcherSettings
 from gossamer.web.robots import REDIRECTS
 from gossamer.web.url import host_key
-from services.fetcher.http.limiters import Admission, Stage, request_limiters
-from services.fetcher.http.limiters import Request as Asked
-from services.fetcher.http.tls import TlsTrust
-from services.fetcher.outcome import Failure, Reply
-from services.fetcher.rate_limits import AddressLimits, LocalSlots
-from services.fetcher.steps import Fetch
 from tests.simulation.kernel import START, Process, Sim
 from tests.simulation.scenarios import Scenario
 
@@ -225,7 +225,7 @@ def links_of(body: str) -> list[str]:
 
 
 class SimWeb:
-    """Replaces `services.fetcher.http.client.Web` in one process."""
+    """Replaces `gossamer.services.fetcher.http.client.Web` in one process."""
 
     def __init__(
         self, sites: Sites, settings: FetcherSettings, clock: Any, slots: Any = None

@@ -14,9 +14,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gossamer.errors import GossamerError
+from gossamer.standalone import metrics
+from gossamer.standalone.metrics import ADDRESS, ChildMetrics, answer_scrapes, serve_metrics
 from gossamer.telemetry import count, observe, set_gauge
-from standalone import metrics
-from standalone.metrics import ADDRESS, ChildMetrics, answer_scrapes, serve_metrics
 
 spawn = get_context("spawn")
 Samples = dict[tuple[str, str], float]

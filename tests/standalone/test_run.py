@@ -10,22 +10,18 @@ from msgspec.structs import replace
 from gossamer.crawl import active_of, are_all_paused, definitions_of
 from gossamer.erasures import ErasureRow
 from gossamer.events import CrawlDefined
+from gossamer.inspection.basics.folder import Folder, Opened
+from gossamer.inspection.progress.progress import End
+from gossamer.inspection.progress.workload import Waiting, read_delayed
 from gossamer.log import key_group_of
 from gossamer.log.blobs import HOUR, keep
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import PARTITIONS
-from gossamer.settings import load_settings
-from gossamer.store import Row, Store
-from gossamer.web.robots import RobotsRules
-from gossamer.web.url import HostKey, Site
-from inspection.basics.folder import Folder, Opened
-from inspection.progress.progress import End
-from inspection.progress.workload import Waiting, read_delayed
-from procedures.tables import TABLES
-from services.archive.rows import STANDALONE_WRITER, SegmentRow
-from services.frontier.tables.bucketed_log import BucketList, BucketRange
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import (
+from gossamer.procedures.tables import TABLES
+from gossamer.services.archive.rows import STANDALONE_WRITER, SegmentRow
+from gossamer.services.frontier.tables.bucketed_log import BucketList, BucketRange
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import (
     NO_HOST,
     HostCrawl,
     HostRow,
@@ -34,11 +30,15 @@ from services.frontier.tables.hosts import (
     Politeness,
     RobotsRow,
 )
-from services.frontier.tables.partitions import PartitionRow, partition_key
-from services.frontier.tables.plans import DueRow, PartitionPlansRow, PlanRow
-from services.frontier.tables.sites import ParkedPart, ParkedPartsRow
-from services.frontier.totals.tally import TallyRow
-from standalone.run import Run
+from gossamer.services.frontier.tables.partitions import PartitionRow, partition_key
+from gossamer.services.frontier.tables.plans import DueRow, PartitionPlansRow, PlanRow
+from gossamer.services.frontier.tables.sites import ParkedPart, ParkedPartsRow
+from gossamer.services.frontier.totals.tally import TallyRow
+from gossamer.settings import load_settings
+from gossamer.standalone.run import Run
+from gossamer.store import Row, Store
+from gossamer.web.robots import RobotsRules
+from gossamer.web.url import HostKey, Site
 from tests.archive.harness import page
 
 NOW = 2_000_000_000.0

@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
+from gossamer.services.fetcher.outcome import Failure, Reply
 from gossamer.web.http import Headers, first_value
-from services.fetcher.outcome import Failure, Reply
 
 REPEATED = ("etag", "last-modified", "cache-control", "expires", "date")
 """Headers of a 304 that a 200 would have as well (RFC 9110, 15.4.5)."""

@@ -6,10 +6,10 @@ from gossamer.events import Event, PageFetched, PageParsed
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.topics import PAGES_FETCHED
 from gossamer.runtime.processor import Processor
-from services.parser.options import Options
-from services.parser.page import parse
-from services.parser.result import classify, find_coding_fault, report_unreadable
-from services.parser.service import is_read
+from gossamer.services.parser.options import Options
+from gossamer.services.parser.page import parse
+from gossamer.services.parser.result import classify, find_coding_fault, report_unreadable
+from gossamer.services.parser.service import is_read
 
 
 class InlineParser(Processor):

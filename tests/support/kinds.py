@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from gossamer.events import PageFetched, PageParsed
-from services.parser.result import kind_of
+from gossamer.services.parser.result import kind_of
 
 
 def with_kind(parsed: PageParsed) -> PageParsed:

@@ -1,4 +1,4 @@
-"""A map in memory instead of RocksDB. See `services.dedup.replicated.Disk`."""
+"""A map in memory instead of RocksDB. See `gossamer.services.dedup.replicated.Disk`."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 

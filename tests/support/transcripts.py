@@ -25,7 +25,7 @@ from typing import Any
 
 import pytest
 
-from console.cli.main import main
+from gossamer.console.cli.main import main
 
 SECTION = "== "
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC")

@@ -20,7 +20,7 @@ from tests.synthweb import SynthWeb
 
 from .crawl import CONTACT, GOSSAMER, Fields, environment, run
 
-SCRIPT = (sys.executable, "-P", "-m", "console.fleet")
+SCRIPT = (sys.executable, "-P", "-m", "gossamer.console.fleet")
 """The command of scripts/fleet, once the virtual environment exists."""
 START_TIMEOUT = 360.0
 """Seconds. `up` has a shorter timeout, after which it reports the missing members."""

@@ -28,6 +28,9 @@ from .crawl import CONTACT, GOSSAMER, LOOPBACK, Fields, environment, run
 SERVICES = ("frontier", "fetcher", "parser", "dedup", "archive")
 MAX_EXPLAINED = 3
 """Missing URLs that a failed test explains."""
+AT_WORK = re.compile(
+    r'^gossamer_hosts\{condition="(?:ready|delayed|checked out)"\} (\S+)$', re.MULTILINE
+)
 LAG = re.compile(r'^gossamer_consumer_lag\{[^}]*topic="([^"]+)"[^}]*\} (\S+)$', re.MULTILINE)
 
 
@@ -176,6 +179,11 @@ class Fleet:
                     lags[topic] = max(lags.get(topic, 0.0), float(records))
         return lags
 
+    def hosts_at_work(self) -> float:
+        """Return the number of hosts with queued URLs that do not back off."""
+        pages = [one.get("/metrics")[1] for one in self.of("frontier") if one.running]
+        return sum(float(hosts) for page in pages for hosts in AT_WORK.findall(page))
+
     def states(self) -> str:
         """Return the lag of all topics, and what each running member says, for a failed test."""
         running = [one for one in self.members if one.running]
@@ -230,7 +238,9 @@ def assert_whole(live_fleet: Fleet, delay: float) -> int:
 def crawl_to_the_end(live_fleet: Fleet) -> None:
     """Wait until all required URLs are requested and no work is left."""
     request_count, latest = -1, 0.0
-    while not (live_fleet.web.is_complete() and live_fleet.idle()):
+    while not (
+        live_fleet.web.is_complete() and not live_fleet.hosts_at_work() and live_fleet.idle()
+    ):
         if (now := len(live_fleet.web.requests())) != request_count:
             request_count, latest = now, time.monotonic() + HANG_TIMEOUT
         assert time.monotonic() < latest, f"no further requests: {explain_end(live_fleet)}"

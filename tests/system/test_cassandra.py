@@ -10,15 +10,15 @@ from cassandra.cluster import Cluster, Session
 
 from gossamer.errors import BadSettings, GossamerError, Unavailable
 from gossamer.events import DEFAULT_CRAWL, OrderId
+from gossamer.procedures.tables import TABLES
+from gossamer.services.archive.rows import SegmentRow
+from gossamer.services.dedup.content import DigestRow
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow, Lease, RobotsRow
+from gossamer.services.frontier.totals.tally import PartitionTallyRow, TallyRow
 from gossamer.settings.servers import CassandraSettings
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import HostKey, Site
-from procedures.tables import TABLES
-from services.archive.rows import SegmentRow
-from services.dedup.content import DigestRow
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow, Lease, RobotsRow
-from services.frontier.totals.tally import PartitionTallyRow, TallyRow
 from tests.servers import free_ports
 from tests.support.transcripts import Transcript
 

@@ -10,9 +10,9 @@ import pytest
 
 from gossamer.errors import Unavailable
 from gossamer.events import DEFAULT_CRAWL
+from gossamer.services.dedup.content import DigestRow
 from gossamer.settings.servers import CassandraSettings
 from gossamer.store.cassandra.store import CassandraStore
-from services.dedup.content import DigestRow
 from tests.servers.nodes import three_of_each
 
 from .cassandra_node import apply, open_store

@@ -7,11 +7,11 @@ from uuid import uuid4
 import pytest
 
 from gossamer.events import DEFAULT_CRAWL
+from gossamer.services.frontier.partition.queue import HostQueues
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.urls import Origin, QueuedUrl
 from gossamer.store.cassandra.store import CassandraStore
 from gossamer.web.url import HostKey, Site
-from services.frontier.partition.queue import HostQueues
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.urls import Origin, QueuedUrl
 
 from .cassandra_node import apply, nodetool, open_store, settings
 

@@ -19,13 +19,13 @@ from cryptography.hazmat.primitives.serialization import (
 from gossamer import clock
 from gossamer.clock import pause
 from gossamer.errors import GossamerError, Unavailable
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.plans import DueRow
 from gossamer.settings.servers import CassandraSettings
 from gossamer.store.cassandra.session import Cassandra
 from gossamer.store.cassandra.store import CassandraStore
 from gossamer.store.claims import Claimant
 from gossamer.web.url import HostKey, Site
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.plans import DueRow
 from tests.servers import Server
 
 from .cassandra_node import apply, open_store, settings

@@ -13,9 +13,9 @@ from gossamer.events.topics import VISITS_ENDED
 from gossamer.log.codec import decode, encode
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
+from gossamer.services.fetcher.wiring import Coordination, fixed_epoch, serve
 from gossamer.settings import Settings
 from gossamer.store.sqlite import SqliteStore
-from services.fetcher.wiring import Coordination, fixed_epoch, serve
 from tests.fetcher.orders import order, settings
 from tests.fetcher.servers import page, serving
 from tests.runtime.manual import until

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from console.cli.main import main
+from gossamer.console.cli.main import main
 from gossamer.errors import GossamerError
 from gossamer.events import CrawlDefined, DeadLetter, UrlsDiscovered
 from gossamer.events.topics import DEAD_LETTERS, MAX_RECORD_BYTES, PAGES_PARSED, SEEDS

@@ -18,7 +18,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from console.cli.main import main
+from gossamer.console.cli.main import main
 from gossamer.crawl import last_definition
 from gossamer.events import CrawlDefined
 from gossamer.events.topics import TOPICS
@@ -239,7 +239,7 @@ def test_topic_of_a_single_crawl_is_created_and_listed(
 
 @pytest.mark.long
 def test_concurrent_applies_succeed(cluster: Cluster, apply: Apply) -> None:
-    command = [sys.executable, "-m", "console.cli.main", "topics", "apply", "--config"]
+    command = [sys.executable, "-m", "gossamer.console.cli.main", "topics", "apply", "--config"]
     running = [
         subprocess.Popen([*command, str(cluster.config)], cwd=ROOT, stdout=subprocess.PIPE)
         for _ in range(3)

@@ -9,6 +9,7 @@ from prometheus_client import REGISTRY, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gossamer import clock
+from gossamer.schemas.reference import METRICS
 from gossamer.telemetry import (
     count,
     observe,
@@ -20,7 +21,6 @@ from gossamer.telemetry import (
 )
 from gossamer.telemetry.metrics import COUNTERS, GAUGES, HISTOGRAMS
 from gossamer.telemetry.timing import observe_duration
-from schemas.reference import METRICS
 
 UNITS = ("_seconds", "_bytes", "_ratio")
 

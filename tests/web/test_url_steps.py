@@ -9,6 +9,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from gossamer.errors import BadSettings
+from gossamer.schemas.reference import URL_STEPS
 from gossamer.web import url_steps
 from gossamer.web.url import STEPS as EVERYWHERE
 from gossamer.web.url import BadUrl, canonicalize, host_key, trace_steps
@@ -24,7 +25,6 @@ from gossamer.web.url_steps import (
     rewrite_by_rules,
     token_in,
 )
-from schemas.reference import URL_STEPS
 
 HOST = "http://a.test"
 MERGED = [

@@ -34,22 +34,22 @@ from gossamer.log.throttling import HOLD_INTERVAL, Throttle
 from gossamer.runtime.backends import open_blobs
 from gossamer.runtime.handling import handle_record
 from gossamer.runtime.health import Health
-from gossamer.settings import Settings
-from gossamer.settings.servers import KafkaSettings
-from gossamer.store import Store
-from gossamer.telemetry import set_gauge
-from services.dedup.faust.changelog import Changelog
-from services.dedup.faust.runner import FaustRunner, Stream
-from services.dedup.faust.tables import FaustSeenTable
-from services.dedup.faust.transport import (
+from gossamer.services.dedup.faust.changelog import Changelog
+from gossamer.services.dedup.faust.runner import FaustRunner, Stream
+from gossamer.services.dedup.faust.tables import FaustSeenTable
+from gossamer.services.dedup.faust.transport import (
     Consumer,
     Offsets,
     Restorer,
     Transport,
     consumed_partitions,
 )
-from services.dedup.seen import SeenMapping
-from services.dedup.service import Dedup
+from gossamer.services.dedup.seen import SeenMapping
+from gossamer.services.dedup.service import Dedup
+from gossamer.settings import Settings
+from gossamer.settings.servers import KafkaSettings
+from gossamer.store import Store
+from gossamer.telemetry import set_gauge
 
 COMMIT_INTERVAL = 1.0
 """Seconds between commits. After a crash, the records since the last one are processed again."""
@@ -76,7 +76,7 @@ logger = structlog.get_logger()
 
 # These loggers would report errors twice: the errors are also raised, and logged where they are
 # caught.
-for _name in ("faust", "mode", "aiokafka", "services.dedup"):
+for _name in ("faust", "mode", "aiokafka", "gossamer.services.dedup"):
     logging.getLogger(_name).setLevel(logging.CRITICAL)
 
 

@@ -39,8 +39,8 @@ from gossamer.log.kafka.client import (
     producer_config,
 )
 from gossamer.log.kafka.topics import TopicSpec, topic_specs
+from gossamer.services.dedup.faust.tables import Change, FaustSeenTable
 from gossamer.settings.servers import KafkaSettings
-from services.dedup.faust.tables import Change, FaustSeenTable
 
 RECORDS_PER_POLL = 5000
 POLL_TIMEOUT = 0.2

@@ -30,14 +30,14 @@ from gossamer.log.blobs import load_all
 from gossamer.log.codec import decode_all
 from gossamer.runtime.concurrent import OffsetTracker
 from gossamer.runtime.handling import events_of, handle_record, handle_records, read_ahead, reads_of
+from gossamer.services.dedup.faust.changelog import Changelog
+from gossamer.services.dedup.faust.tables import Change
+from gossamer.services.dedup.faust.transport import Producer
+from gossamer.services.dedup.service import Dedup
 from gossamer.store import Store
 from gossamer.telemetry import observe
 from gossamer.telemetry.timing import observe_duration
 from gossamer.volumes import Volume
-from services.dedup.faust.changelog import Changelog
-from services.dedup.faust.tables import Change
-from services.dedup.faust.transport import Producer
-from services.dedup.service import Dedup
 
 MAX_UNACKNOWLEDGED = 1000
 """Maximum number of records with outputs that are not acknowledged yet."""

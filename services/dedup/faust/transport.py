@@ -33,9 +33,9 @@ from mode.threads import ServiceThread
 
 from gossamer.log.kafka.client import ConnectionErrors, client_config, consumer_config
 from gossamer.log.kafka.retention import GapCheck, Trimmer
+from gossamer.services.dedup.faust.changelog import Changelog
+from gossamer.services.dedup.service import Dedup
 from gossamer.settings.servers import KafkaSettings
-from services.dedup.faust.changelog import Changelog
-from services.dedup.service import Dedup
 
 CommittableOffsets = Callable[[], dict[TP, int]]
 HandOver = Callable[[], Awaitable[None]]

@@ -18,13 +18,13 @@ from contextlib import contextmanager
 
 import aiohttp
 
+from gossamer.services.fetcher.http.connections import RawResponse, read_rest
+from gossamer.services.fetcher.outcome import decide_type
+from gossamer.services.fetcher.steps import Fetch
 from gossamer.settings import FetcherSettings
 from gossamer.web.http import Headers, joined_values
 from gossamer.web.sniffing import DECIDING_BYTES, declared_type
 from gossamer.web.url import Site
-from services.fetcher.http.connections import RawResponse, read_rest
-from services.fetcher.outcome import decide_type
-from services.fetcher.steps import Fetch
 
 NO_SITE = Site("")
 LARGER = 2

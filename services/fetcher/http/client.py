@@ -26,15 +26,10 @@ from gossamer.cache import RecentlyUsed
 from gossamer.clock import Clock
 from gossamer.events import Outcome, Timing
 from gossamer.events.hazards import Hazard
-from gossamer.settings import FetcherSettings
-from gossamer.telemetry import observe, set_gauge
-from gossamer.web.coding import decode
-from gossamer.web.http import joined_values
-from gossamer.web.url import Site, host_key, host_name, is_address, site_of
-from services.fetcher.access import Access, access_for, redact, request_headers
-from services.fetcher.head import keep_alive_seconds
-from services.fetcher.http.bodies import BodyBuffer, BodyMemoryTimeout, BodyReader
-from services.fetcher.http.connections import (
+from gossamer.services.fetcher.access import Access, access_for, redact, request_headers
+from gossamer.services.fetcher.head import keep_alive_seconds
+from gossamer.services.fetcher.http.bodies import BodyBuffer, BodyMemoryTimeout, BodyReader
+from gossamer.services.fetcher.http.connections import (
     BEFORE_SEND,
     EXACT_URL,
     BadHead,
@@ -47,23 +42,34 @@ from services.fetcher.http.connections import (
     SilentServer,
     TlsFailure,
 )
-from services.fetcher.http.issuers import MAX_BYTES, Issuers
-from services.fetcher.http.limiters import (
+from gossamer.services.fetcher.http.issuers import MAX_BYTES, Issuers
+from gossamer.services.fetcher.http.limiters import (
     LEASE_TOO_SHORT,
     Admission,
     Request,
     Stage,
     request_limiters,
 )
-from services.fetcher.http.nameservers import DnsFailure, DnsUnanswered
-from services.fetcher.http.proxies import ProxyResolver, read_access_file, through_proxy
-from services.fetcher.http.resolver import Blocklisted, PrivateAddress, Resolver
-from services.fetcher.http.signing import Signer
-from services.fetcher.http.tls import TlsTrust
-from services.fetcher.limitations import QUIET_SECONDS, LocalFault, Outage, local_fault
-from services.fetcher.outcome import OK, Failure, Reply, accept_any
-from services.fetcher.rate_limits import AddressLimits, Denied, LocalSlots, SlotSource, address_key
-from services.fetcher.steps import Fetch
+from gossamer.services.fetcher.http.nameservers import DnsFailure, DnsUnanswered
+from gossamer.services.fetcher.http.proxies import ProxyResolver, read_access_file, through_proxy
+from gossamer.services.fetcher.http.resolver import Blocklisted, PrivateAddress, Resolver
+from gossamer.services.fetcher.http.signing import Signer
+from gossamer.services.fetcher.http.tls import TlsTrust
+from gossamer.services.fetcher.limitations import QUIET_SECONDS, LocalFault, Outage, local_fault
+from gossamer.services.fetcher.outcome import OK, Failure, Reply, accept_any
+from gossamer.services.fetcher.rate_limits import (
+    AddressLimits,
+    Denied,
+    LocalSlots,
+    SlotSource,
+    address_key,
+)
+from gossamer.services.fetcher.steps import Fetch
+from gossamer.settings import FetcherSettings
+from gossamer.telemetry import observe, set_gauge
+from gossamer.web.coding import decode
+from gossamer.web.http import joined_values
+from gossamer.web.url import Site, host_key, host_name, is_address, site_of
 
 FAILURES: dict[type[Exception], tuple[Outcome, Hazard | None]] = {
     PrivateAddress: (Outcome.PRIVATE_ADDRESS, Hazard.PRIVATE_ADDRESS),

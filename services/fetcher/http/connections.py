@@ -28,12 +28,12 @@ from aiohttp.connector import Connection
 from python_socks.async_.asyncio import Proxy
 
 from gossamer.events.hazards import UNTRUSTED_CERTIFICATE
-from services.fetcher.head import Head, Malformed, end_of_head, parse_head
-from services.fetcher.http.chunks import ChunkLines
-from services.fetcher.http.issuers import MISSING_ISSUER, Issuers
-from services.fetcher.http.tls import Context, describe_tls, store_session
-from services.fetcher.outcome import Tls
-from services.fetcher.rate_limits import address_key
+from gossamer.services.fetcher.head import Head, Malformed, end_of_head, parse_head
+from gossamer.services.fetcher.http.chunks import ChunkLines
+from gossamer.services.fetcher.http.issuers import MISSING_ISSUER, Issuers
+from gossamer.services.fetcher.http.tls import Context, describe_tls, store_session
+from gossamer.services.fetcher.outcome import Tls
+from gossamer.services.fetcher.rate_limits import address_key
 
 
 class SocksRoute(NamedTuple):

@@ -26,8 +26,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, pkcs7
 from cryptography.x509.oid import AuthorityInformationAccessOID
 
 from gossamer.cache import RecentlyUsed
+from gossamer.services.fetcher.http.tls import Context, new_context
 from gossamer.web.url import BadUrl, canonicalize, host_key
-from services.fetcher.http.tls import Context, new_context
 
 MISSING_ISSUER = frozenset({2, 20, 21})
 """OpenSSL's codes of faults that a missing certificate may have caused (X509_V_ERR_UNABLE_TO_…)."""

@@ -21,9 +21,7 @@ from typing import Generic, NamedTuple, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from gossamer.errors import Unavailable
-from gossamer.settings import FetcherSettings
-from gossamer.web.url import Site, site_of
-from services.fetcher.rate_limits import (
+from gossamer.services.fetcher.rate_limits import (
     MAX_ADDRESS_WAIT,
     AddressLimits,
     Denied,
@@ -31,6 +29,8 @@ from services.fetcher.rate_limits import (
     SlotSource,
     TooLate,
 )
+from gossamer.settings import FetcherSettings
+from gossamer.web.url import Site, site_of
 
 LOOKUP_DIVISOR = 4
 """A zone gets at most `1 / LOOKUP_DIVISOR` of the lookups, and so do slow names."""

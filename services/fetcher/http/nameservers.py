@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 import aiodns
 import pycares
 
-from gossamer.telemetry.timing import observe_duration
-from services.fetcher.dns_message import (
+from gossamer.services.fetcher.dns_message import (
     AAAA,
     A,
     AddressRecord,
@@ -22,7 +21,8 @@ from services.fetcher.dns_message import (
     is_answer,
     make_query,
 )
-from services.fetcher.limitations import NO_NAME_SERVER, LocalFault
+from gossamer.services.fetcher.limitations import NO_NAME_SERVER, LocalFault
+from gossamer.telemetry.timing import observe_duration
 
 LOOKUP_TIMEOUT, LOOKUP_TRIES = 5.0, 2
 """Seconds for one try, and tries for a query."""

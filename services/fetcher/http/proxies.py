@@ -15,16 +15,16 @@ from python_socks import ProxyError
 from yarl import URL
 
 from gossamer.errors import BadSettings
-from services.fetcher.access import Access, AccessTable, parse_access_file
-from services.fetcher.head import Malformed
-from services.fetcher.http.connections import (
+from gossamer.services.fetcher.access import Access, AccessTable, parse_access_file
+from gossamer.services.fetcher.head import Malformed
+from gossamer.services.fetcher.http.connections import (
     SOCKS_ROUTE,
     NoConnection,
     SocksRoute,
     TlsFailure,
     describe_tls_error,
 )
-from services.fetcher.limitations import LocalFault
+from gossamer.services.fetcher.limitations import LocalFault
 
 UNROUTABLE_ADDRESS = "192.0.2.1"
 """Stands for an address that only the proxy knows. It is reserved (RFC 5737), so a connection to it

@@ -22,20 +22,25 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from gossamer.blocklist import Blocklist, forbidden_by
 from gossamer.cache import RecentlyUsed
 from gossamer.events.hazards import Hazard, count_hazards
-from gossamer.settings import FetcherSettings
-from gossamer.web.suffixes import registrable_domain
-from gossamer.web.url import is_address, site_of, suffix_of
-from services.fetcher.addresses import (
+from gossamer.services.fetcher.addresses import (
     NAT64_NAME,
     Network,
     find_blocklist_rule,
     may_connect,
     nat64_prefixes,
 )
-from services.fetcher.dns_message import AddressRecord
-from services.fetcher.http.limiters import Admission, Lookup, Stage, lookup_limiters
-from services.fetcher.http.nameservers import LOOKUP_TIMEOUT, DnsFailure, DnsUnanswered, NameServers
-from services.fetcher.limitations import LocalFault, Outage
+from gossamer.services.fetcher.dns_message import AddressRecord
+from gossamer.services.fetcher.http.limiters import Admission, Lookup, Stage, lookup_limiters
+from gossamer.services.fetcher.http.nameservers import (
+    LOOKUP_TIMEOUT,
+    DnsFailure,
+    DnsUnanswered,
+    NameServers,
+)
+from gossamer.services.fetcher.limitations import LocalFault, Outage
+from gossamer.settings import FetcherSettings
+from gossamer.web.suffixes import registrable_domain
+from gossamer.web.url import is_address, site_of, suffix_of
 
 MIN_TTL, MAX_TTL = 60.0, 86400.0
 """Seconds for which an answer is cached at least and at most, whatever its TTL."""

@@ -12,8 +12,8 @@ from typing import Any
 
 from gossamer.cache import RecentlyUsed
 from gossamer.errors import Poison
+from gossamer.services.fetcher.outcome import Tls
 from gossamer.web.url import Site, host_name, site_of
-from services.fetcher.outcome import Tls
 
 VERIFY, RECORD = POLICIES = ("verify", "record")
 """What happens if a certificate is not trusted: the request is not made, or it is made in spite of

@@ -40,23 +40,23 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from gossamer.runtime.handling import read_ahead
-from gossamer.settings import FrontierSettings
-from gossamer.store import Store
-from gossamer.web.url import Site
-from services.frontier.partition.partition import Partition
-from services.frontier.partition.partitions import Partitions
-from services.frontier.partition.share import CrawlShare
-from services.frontier.partition.workbench import Host
-from services.frontier.tables.hosts import HostRow, ListedHost
-from services.frontier.tables.ordering import (
+from gossamer.services.frontier.partition.partition import Partition
+from gossamer.services.frontier.partition.partitions import Partitions
+from gossamer.services.frontier.partition.share import CrawlShare
+from gossamer.services.frontier.partition.workbench import Host
+from gossamer.services.frontier.tables.hosts import HostRow, ListedHost
+from gossamer.services.frontier.tables.ordering import (
     EXPLORATION_INTERVAL,
     MAX_PENALTY,
     is_urgent,
     moment_of,
     rank_of_number,
 )
-from services.frontier.tables.partitions import partition_key
-from services.frontier.totals.tally import PartitionTallyRow
+from gossamer.services.frontier.tables.partitions import partition_key
+from gossamer.services.frontier.totals.tally import PartitionTallyRow
+from gossamer.settings import FrontierSettings
+from gossamer.store import Store
+from gossamer.web.url import Site
 
 MAX_LOADED_PER_STEP = 500
 """Hosts that are loaded in one step of the loop: the member has to poll between steps."""

@@ -19,17 +19,17 @@ from math import inf
 
 from gossamer.events import CrawlDefined, SpeedSet
 from gossamer.policies import NEVER
+from gossamer.services.frontier import revisit
+from gossamer.services.frontier.partition.gates import CrawlInputs, closed_crawl_gates, pages_left
+from gossamer.services.frontier.partition.partitions import Partitions
+from gossamer.services.frontier.partition.share import CrawlShare
+from gossamer.services.frontier.revisit import CrawlState
+from gossamer.services.frontier.revisit.price import set_budget
+from gossamer.services.frontier.tables.partitions import partition_keys
+from gossamer.services.frontier.tables.plans import PartitionPlansRow
 from gossamer.speed import NO_LIMIT, Speeds
 from gossamer.store import Store
 from gossamer.web.url import Site
-from services.frontier import revisit
-from services.frontier.partition.gates import CrawlInputs, closed_crawl_gates, pages_left
-from services.frontier.partition.partitions import Partitions
-from services.frontier.partition.share import CrawlShare
-from services.frontier.revisit import CrawlState
-from services.frontier.revisit.price import set_budget
-from services.frontier.tables.partitions import partition_keys
-from services.frontier.tables.plans import PartitionPlansRow
 
 UNLIMITED_PAGES = 1 << 60
 BURST_SECONDS = 1.0

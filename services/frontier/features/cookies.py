@@ -1,9 +1,9 @@
 """Cookies: those of all hosts, ports and schemes of a site are in the row of the site."""
 
+from gossamer.services.frontier.features.ended_visit import EndedVisit
+from gossamer.services.frontier.partition.partition import Partition
+from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.web.cookies import Cookie, cookies_for
-from services.frontier.features.ended_visit import EndedVisit
-from services.frontier.partition.partition import Partition
-from services.frontier.tables.hosts import HostRow
 
 
 def store_cookies(ended: EndedVisit, row: HostRow) -> HostRow:

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from gossamer.events import Purpose, VisitEnded
+from gossamer.services.frontier.partition.partition import Partition
+from gossamer.services.frontier.partition.share import CrawlShare
+from gossamer.services.frontier.partition.workbench import Host
 from gossamer.settings import FrontierSettings
-from services.frontier.partition.partition import Partition
-from services.frontier.partition.share import CrawlShare
-from services.frontier.partition.workbench import Host
 
 
 @dataclass(slots=True)

@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from gossamer.events import Purpose, VisitEnded
 from gossamer.events.outcomes import OUTCOMES, Health
+from gossamer.services.frontier.partition.politeness import LEASE_FAILURE, allowed_failures
+from gossamer.services.frontier.tables.hosts import HostRow, Suspect
 from gossamer.settings import FrontierSettings
-from services.frontier.partition.politeness import LEASE_FAILURE, allowed_failures
-from services.frontier.tables.hosts import HostRow, Suspect
 
 ROBOTS_FAILURE, REDIRECTED_ROBOTS_FAILURE = "robots", "robots elsewhere"
 """Kinds of failure. The first: the host answers, but its robots.txt cannot be fetched. The second:

@@ -34,14 +34,14 @@ from gossamer.events import (
 )
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import group_by_site
+from gossamer.services.frontier.partition.partition import Partition
+from gossamer.services.frontier.partition.share import CrawlShare
+from gossamer.services.frontier.partition.workbench import Host
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.ordering import is_urgent
+from gossamer.services.frontier.tables.urls import QueuedUrl
 from gossamer.web.url import HostKey, fingerprint
 from gossamer.web.url_steps import TOKEN, rewrite_by_rule
-from services.frontier.partition.partition import Partition
-from services.frontier.partition.share import CrawlShare
-from services.frontier.partition.workbench import Host
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.ordering import is_urgent
-from services.frontier.tables.urls import QueuedUrl
 
 COMPARED_BATCH = 2
 """URLs in an order of a host that may turn out to be a replica."""

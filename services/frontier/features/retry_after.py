@@ -4,8 +4,8 @@ from msgspec.structs import replace
 
 from gossamer.events import Outcome, VisitEnded
 from gossamer.events.outcomes import WALLED
+from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.settings import FrontierSettings
-from services.frontier.tables.hosts import HostRow
 
 OTHERS_WITH_RETRY_AFTER = frozenset({Outcome.OTHER, *WALLED})
 """The outcomes beside `busy` whose Retry-After is obeyed."""

@@ -16,13 +16,13 @@ from gossamer.events import (
     SharedCapture,
     VisitEnded,
 )
-from gossamer.store import Row, Store, iterate_partition
-from gossamer.web.url import HostKey, host_key
-from services.frontier.tables.hosts import (
+from gossamer.services.frontier.tables.hosts import (
     HostRow,
 )
-from services.frontier.tables.ordering import is_urgent
-from services.frontier.tables.urls import BUCKETS, QueuedUrl, UrlRow
+from gossamer.services.frontier.tables.ordering import is_urgent
+from gossamer.services.frontier.tables.urls import BUCKETS, QueuedUrl, UrlRow
+from gossamer.store import Row, Store, iterate_partition
+from gossamer.web.url import HostKey, host_key
 
 
 class SharedCaptureRow(Row, frozen=True):

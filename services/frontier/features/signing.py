@@ -13,10 +13,10 @@ a second refusal it counts as any other 4xx.
 from msgspec.structs import replace
 
 from gossamer.events import Outcome, Purpose, VisitEnded
+from gossamer.services.frontier.features.ended_visit import EndedVisit
+from gossamer.services.frontier.tables.hosts import HostRow, HostSigning, SigningState
 from gossamer.telemetry import count
 from gossamer.web.signing import ASKING_STATUSES, SignMode
-from services.frontier.features.ended_visit import EndedVisit
-from services.frontier.tables.hosts import HostRow, HostSigning, SigningState
 
 ADMITTING_OUTCOMES = frozenset(
     {

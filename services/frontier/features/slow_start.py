@@ -15,15 +15,15 @@ from collections.abc import Sequence
 
 from gossamer.events import HostCheckedOut, Purpose
 from gossamer.events.outcomes import OUTCOMES, VerdictSubject
+from gossamer.services.frontier.features.ended_visit import EndedVisit
+from gossamer.services.frontier.partition.awaited_visits import PartKey, SlowStart
+from gossamer.services.frontier.partition.parts import Parts
+from gossamer.services.frontier.partition.share import CrawlShare
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.ordering import is_urgent
+from gossamer.services.frontier.tables.urls import QueuedUrl
 from gossamer.settings import FrontierSettings
 from gossamer.web.url import Site
-from services.frontier.features.ended_visit import EndedVisit
-from services.frontier.partition.awaited_visits import PartKey, SlowStart
-from services.frontier.partition.parts import Parts
-from services.frontier.partition.share import CrawlShare
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.ordering import is_urgent
-from services.frontier.tables.urls import QueuedUrl
 
 
 def find_full_part(

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from gossamer.events import Purpose, VisitEnded
 from gossamer.events.outcomes import OUTCOMES
-from services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.hosts import HostRow
 
 MAX_STRAIN = 6
 """The largest number of times that the delay is doubled."""

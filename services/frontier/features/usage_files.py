@@ -14,14 +14,14 @@ from msgspec.structs import replace
 
 from gossamer.events import CrawlDefined, OrderId, Outcome, Purpose, Visit, VisitEnded
 from gossamer.events.outcomes import OUTCOMES, Fate
+from gossamer.services.frontier.partition.partition import Partition
+from gossamer.services.frontier.partition.workbench import Host
+from gossamer.services.frontier.tables.hosts import RobotsRow
 from gossamer.web.robots import PATH, LicenseLine, RobotsRules
 from gossamer.web.url import HostKey, host_key
 from gossamer.web.usage import License, Source, Statement
 from gossamer.web.usage.files import TDMREP_PATH, FileStatement, UsageFile
 from gossamer.web.usage.readers import MINING
-from services.frontier.partition.partition import Partition
-from services.frontier.partition.workbench import Host
-from services.frontier.tables.hosts import RobotsRow
 
 FAILURE_AGE = 86400.0
 """Seconds after the host's backoff until a usage file is requested again that the server failed to

@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
+from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.web.walls import Wall
-from services.frontier.tables.hosts import HostRow
 
 
 def count_wall(row: HostRow, wall: Wall) -> HostRow:

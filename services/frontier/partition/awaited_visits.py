@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from gossamer.services.frontier.partition.workbench import Schedule
 from gossamer.web.url import HostKey
-from services.frontier.partition.workbench import Schedule
 
 MAX_VERDICT_WAIT = 60.0
 """Seconds after the time at which a visit is due, for which its verdict is awaited."""

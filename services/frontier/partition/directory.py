@@ -19,16 +19,16 @@ from bisect import bisect_right, insort
 from collections import Counter, defaultdict
 from operator import attrgetter
 
-from gossamer.store import Partition, Table
-from gossamer.web.url import HostKey, Site
-from services.frontier.tables.bucketed_log import BucketList, GroupedLog
-from services.frontier.tables.hosts import ListedHost
-from services.frontier.tables.ordering import (
+from gossamer.services.frontier.tables.bucketed_log import BucketList, GroupedLog
+from gossamer.services.frontier.tables.hosts import ListedHost
+from gossamer.services.frontier.tables.ordering import (
     MAX_PENALTY,
     NUMBERS_PER_RANK,
     moment_of,
     rank_of_number,
 )
+from gossamer.store import Partition, Table
+from gossamer.web.url import HostKey, Site
 
 NUMBERS_PER_BUCKET = 4_000_000_000
 """Request numbers of one bucket: a little more than one hour of admissions. No two ranks share a

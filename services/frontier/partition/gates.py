@@ -17,11 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from gossamer.events import CrawlDefined, Outcome, Speed
 from gossamer.log import partition_of
-from gossamer.speed import Speeds
-from gossamer.store import Store
-from gossamer.store.claims import ClaimRow, claim_key
-from gossamer.web.url import host_name
-from services.frontier.partition.politeness import (
+from gossamer.services.frontier.partition.politeness import (
     SITE_CAUSE,
     Overrides,
     format_delay,
@@ -30,11 +26,15 @@ from services.frontier.partition.politeness import (
     unreadable_until,
     was_visited_before_claim,
 )
-from services.frontier.tables.conditions import Condition, Trigger
-from services.frontier.tables.hosts import HostRow, RobotsRow
-from services.frontier.tables.partitions import partition_key, partition_keys
-from services.frontier.tables.sites import SiteRow, UnreadablePages
-from services.frontier.totals.tally import PartitionTallyRow, TallyRow
+from gossamer.services.frontier.tables.conditions import Condition, Trigger
+from gossamer.services.frontier.tables.hosts import HostRow, RobotsRow
+from gossamer.services.frontier.tables.partitions import partition_key, partition_keys
+from gossamer.services.frontier.tables.sites import SiteRow, UnreadablePages
+from gossamer.services.frontier.totals.tally import PartitionTallyRow, TallyRow
+from gossamer.speed import Speeds
+from gossamer.store import Store
+from gossamer.store.claims import ClaimRow, claim_key
+from gossamer.web.url import host_name
 
 if TYPE_CHECKING:
     # `gossamer why` imports this module, and the import of settings takes longer than the command.

@@ -30,11 +30,11 @@ from gossamer.events import CrawlDefined, Discovery, UrlsDiscovered
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import group_by_site
 from gossamer.log import KEY_GROUPS, key_group_of
+from gossamer.services.frontier.tables.bucketed_log import BucketedLog, BucketEnds, E, next_bucket
+from gossamer.services.frontier.tables.urls import UrlRow
+from gossamer.services.frontier.worth.budgets import BUDGETS
 from gossamer.store import Row, Store, Table
 from gossamer.web.url import Site, host_key, site_of
-from services.frontier.tables.bucketed_log import BucketedLog, BucketEnds, E, next_bucket
-from services.frontier.tables.urls import UrlRow
-from services.frontier.worth.budgets import BUDGETS
 
 BUCKET_ROWS = 50
 """Rows of a bucket, which is evaluated in one step: each row may have a thousand links."""

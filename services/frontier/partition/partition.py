@@ -25,26 +25,22 @@ from gossamer.erasures import Erasures
 from gossamer.events import OrderId, Outcome, Purpose, VisitEnded
 from gossamer.log import key_groups_of
 from gossamer.runtime.processor import Key
-from gossamer.settings import FrontierSettings
-from gossamer.store import Partition as StorePartition
-from gossamer.store import Store, iterate_partition
-from gossamer.web.url import HostKey, Site
-from services.frontier.partition.awaited_visits import PartKey
-from services.frontier.partition.directory import Directory, is_outdated
-from services.frontier.partition.parked import ParkedUrls
-from services.frontier.partition.parts import Parts
-from services.frontier.partition.plans import HOSTS, Calendar, Plans
-from services.frontier.partition.politeness import (
+from gossamer.services.frontier.partition.awaited_visits import PartKey
+from gossamer.services.frontier.partition.directory import Directory, is_outdated
+from gossamer.services.frontier.partition.parked import ParkedUrls
+from gossamer.services.frontier.partition.parts import Parts
+from gossamer.services.frontier.partition.plans import HOSTS, Calendar, Plans
+from gossamer.services.frontier.partition.politeness import (
     MAX_RESTARTED_DELAY,
     SITE_CAUSE,
     Overrides,
     restarted_delay_until,
     was_visited_before_claim,
 )
-from services.frontier.partition.queue import HostQueues
-from services.frontier.partition.share import CrawlShare
-from services.frontier.partition.sites import NO_RECORD, CrawlSites, RecordAtSite, Sites
-from services.frontier.partition.workbench import (
+from gossamer.services.frontier.partition.queue import HostQueues
+from gossamer.services.frontier.partition.share import CrawlShare
+from gossamer.services.frontier.partition.sites import NO_RECORD, CrawlSites, RecordAtSite, Sites
+from gossamer.services.frontier.partition.workbench import (
     CachedRobots,
     FrontierCaches,
     Host,
@@ -52,26 +48,30 @@ from services.frontier.partition.workbench import (
     Schedule,
     Workbench,
 )
-from services.frontier.tables.bucketed_log import BucketList
-from services.frontier.tables.conditions import (
+from gossamer.services.frontier.tables.bucketed_log import BucketList
+from gossamer.services.frontier.tables.conditions import (
     LISTED_CONDITIONS,
     Condition,
     ForbiddenTransition,
     Trigger,
     condition_after,
 )
-from services.frontier.tables.hosts import (
+from gossamer.services.frontier.tables.hosts import (
     NO_HOST,
     HostRow,
     ListedHost,
     Politeness,
     RobotsRow,
 )
-from services.frontier.tables.partitions import PartitionRow, partition_key
-from services.frontier.tables.plans import DueRow
-from services.frontier.tables.totals import Counted, count
-from services.frontier.tables.urls import QueuedUrl
-from services.frontier.totals.tally import PartitionTallyRow, Tally
+from gossamer.services.frontier.tables.partitions import PartitionRow, partition_key
+from gossamer.services.frontier.tables.plans import DueRow
+from gossamer.services.frontier.tables.totals import Counted, count
+from gossamer.services.frontier.tables.urls import QueuedUrl
+from gossamer.services.frontier.totals.tally import PartitionTallyRow, Tally
+from gossamer.settings import FrontierSettings
+from gossamer.store import Partition as StorePartition
+from gossamer.store import Store, iterate_partition
+from gossamer.web.url import HostKey, Site
 
 PARTS = "parts"
 """The key of a site's entry in the calendar, after its name."""

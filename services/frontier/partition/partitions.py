@@ -14,33 +14,38 @@ from gossamer.log import partition_of
 from gossamer.policies import NEVER
 from gossamer.runtime.handling import read_ahead
 from gossamer.runtime.processor import Key
-from gossamer.settings import FrontierSettings
-from gossamer.store import Partition as StorePartition
-from gossamer.store import Row, Store
-from gossamer.store.claims import Claimant
-from gossamer.telemetry import set_age_gauge, set_age_gauges, set_gauge, set_gauges
-from gossamer.web.url import HostKey, Site
-from services.frontier.partition.directory import NUMBERS_PER_BUCKET, PAGE_SIZE, Directory
-from services.frontier.partition.partition import Partition
-from services.frontier.partition.plans import (
+from gossamer.services.frontier.partition.directory import NUMBERS_PER_BUCKET, PAGE_SIZE, Directory
+from gossamer.services.frontier.partition.partition import Partition
+from gossamer.services.frontier.partition.plans import (
     HOSTS,
     IDLE_READ_AHEAD,
     calendar_name,
     first_visit_calendar_name,
     keys_to_load,
 )
-from services.frontier.partition.politeness import Overrides
-from services.frontier.partition.share import CrawlShare
-from services.frontier.partition.workbench import FrontierCaches
-from services.frontier.tables.bucketed_log import PAGE_SIZE as CALENDAR_PAGE_SIZE
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow, ListedHost
-from services.frontier.tables.ordering import BREADTH, Strategy, request_number, strategy_row
-from services.frontier.tables.partitions import PartitionRow, partition_key
-from services.frontier.tables.plans import DueRow, PartitionPlansRow
-from services.frontier.tables.totals import merge
-from services.frontier.totals.daily import DailyTallyRow, HazardExamplesRow, day_of
-from services.frontier.totals.tally import PartitionTallyRow, RevisitTotals, TallyRow
+from gossamer.services.frontier.partition.politeness import Overrides
+from gossamer.services.frontier.partition.share import CrawlShare
+from gossamer.services.frontier.partition.workbench import FrontierCaches
+from gossamer.services.frontier.tables.bucketed_log import PAGE_SIZE as CALENDAR_PAGE_SIZE
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow, ListedHost
+from gossamer.services.frontier.tables.ordering import (
+    BREADTH,
+    Strategy,
+    request_number,
+    strategy_row,
+)
+from gossamer.services.frontier.tables.partitions import PartitionRow, partition_key
+from gossamer.services.frontier.tables.plans import DueRow, PartitionPlansRow
+from gossamer.services.frontier.tables.totals import merge
+from gossamer.services.frontier.totals.daily import DailyTallyRow, HazardExamplesRow, day_of
+from gossamer.services.frontier.totals.tally import PartitionTallyRow, RevisitTotals, TallyRow
+from gossamer.settings import FrontierSettings
+from gossamer.store import Partition as StorePartition
+from gossamer.store import Row, Store
+from gossamer.store.claims import Claimant
+from gossamer.telemetry import set_age_gauge, set_age_gauges, set_gauge, set_gauges
+from gossamer.web.url import HostKey, Site
 
 OF_CRAWL: tuple[type[Row], ...] = (PartitionPlansRow, TallyRow)
 SHARED: tuple[type[Row], ...] = (PartitionRow, PartitionTallyRow)

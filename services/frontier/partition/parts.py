@@ -30,17 +30,13 @@ from gossamer.events import Discovery, PageDeduplicated, Purpose, Verdict, Visit
 from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import GONE_VERDICTS
 from gossamer.runtime.processor import Key
-from gossamer.settings import FrontierSettings
-from gossamer.store import Store
-from gossamer.web.links import Sketch
-from gossamer.web.url import HostKey, Site, host_key, suffix_of
-from services.frontier.partition.awaited_visits import PartKey
-from services.frontier.partition.parked import ParkedLog, ParkedRow
-from services.frontier.partition.workbench import PartitionCaches
-from services.frontier.tables.sites import ParkedPart, ParkedPartsRow, SiteWorthRow
-from services.frontier.tables.urls import Origin
-from services.frontier.worth.budgets import BUDGETS, Usage, limit_of
-from services.frontier.worth.worth import (
+from gossamer.services.frontier.partition.awaited_visits import PartKey
+from gossamer.services.frontier.partition.parked import ParkedLog, ParkedRow
+from gossamer.services.frontier.partition.workbench import PartitionCaches
+from gossamer.services.frontier.tables.sites import ParkedPart, ParkedPartsRow, SiteWorthRow
+from gossamer.services.frontier.tables.urls import Origin
+from gossamer.services.frontier.worth.budgets import BUDGETS, Usage, limit_of
+from gossamer.services.frontier.worth.worth import (
     LOW_WORTH,
     NO_VISITS,
     OTHERS,
@@ -64,6 +60,10 @@ from services.frontier.worth.worth import (
     value_of_novelty,
     window_of,
 )
+from gossamer.settings import FrontierSettings
+from gossamer.store import Store
+from gossamer.web.links import Sketch
+from gossamer.web.url import HostKey, Site, host_key, suffix_of
 
 MAX_PARKED_PARTS = 60
 """Parked parts of a site. URLs of further ones are parked together, under `*`."""

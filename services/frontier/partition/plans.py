@@ -24,14 +24,24 @@ from heapq import heappop, heappush
 from msgspec.structs import replace
 
 from gossamer.policies import NEVER
+from gossamer.services.frontier import revisit
+from gossamer.services.frontier.revisit import Basis
+from gossamer.services.frontier.revisit.price import (
+    next_token_at,
+    refill_tokens,
+    refund_token,
+    spend_token,
+)
+from gossamer.services.frontier.tables.bucketed_log import (
+    NO_BUCKETS,
+    PAGE_SIZE,
+    BucketRange,
+    RangedLog,
+)
+from gossamer.services.frontier.tables.plans import DueRow, PartitionPlansRow
+from gossamer.services.frontier.tables.urls import QueuedUrl
 from gossamer.store import Partition, Store, Table
 from gossamer.telemetry import count
-from services.frontier import revisit
-from services.frontier.revisit import Basis
-from services.frontier.revisit.price import next_token_at, refill_tokens, refund_token, spend_token
-from services.frontier.tables.bucketed_log import NO_BUCKETS, PAGE_SIZE, BucketRange, RangedLog
-from services.frontier.tables.plans import DueRow, PartitionPlansRow
-from services.frontier.tables.urls import QueuedUrl
 
 HOSTS = "hosts"
 """The name of the calendar of retries and of hosts that back off."""

@@ -36,11 +36,11 @@ from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import OUTCOMES, Health, Wait
 from gossamer.log import murmur2
 from gossamer.overrides import NOTHING
+from gossamer.services.frontier.revisit import SiteState
+from gossamer.services.frontier.revisit.planning import outside_quiet_hours
+from gossamer.services.frontier.tables.hosts import HostRow, RobotsRow
+from gossamer.services.frontier.tables.sites import UnreadablePages
 from gossamer.web.url import HostKey, Site
-from services.frontier.revisit import SiteState
-from services.frontier.revisit.planning import outside_quiet_hours
-from services.frontier.tables.hosts import HostRow, RobotsRow
-from services.frontier.tables.sites import UnreadablePages
 
 if TYPE_CHECKING:
     # `gossamer why` imports this module, and the import of settings takes longer than the command.

@@ -24,16 +24,19 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from gossamer.events import Purpose
-from gossamer.store import Partition, Table
-from gossamer.web.url import Site
-from gossamer.web.validators import NO_VALIDATORS
-from services.frontier.partition.parked import PARKING_RULES
-from services.frontier.partition.shares import shares_at
-from services.frontier.partition.workbench import CachePart, FrontierCaches
-from services.frontier.tables.bucketed_log import BucketedLog
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import ErasedQueues, HostCrawl, HostRow, NewQueues, QueueEnds
-from services.frontier.tables.ordering import (
+from gossamer.services.frontier.partition.parked import PARKING_RULES
+from gossamer.services.frontier.partition.shares import shares_at
+from gossamer.services.frontier.partition.workbench import CachePart, FrontierCaches
+from gossamer.services.frontier.tables.bucketed_log import BucketedLog
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import (
+    ErasedQueues,
+    HostCrawl,
+    HostRow,
+    NewQueues,
+    QueueEnds,
+)
+from gossamer.services.frontier.tables.ordering import (
     EXPLORATION_INTERVAL,
     MAX_RANKS,
     REQUISITE_RANK,
@@ -42,7 +45,10 @@ from services.frontier.tables.ordering import (
     is_urgent,
     rank_of_number,
 )
-from services.frontier.tables.urls import Origin, QueuedUrl, UrlRow
+from gossamer.services.frontier.tables.urls import Origin, QueuedUrl, UrlRow
+from gossamer.store import Partition, Table
+from gossamer.web.url import Site
+from gossamer.web.validators import NO_VALIDATORS
 
 BUCKET_URLS = 100
 """URLs in a bucket."""

@@ -10,21 +10,21 @@ from dataclasses import dataclass, field
 from gossamer.erasures import Erasures
 from gossamer.events import Discovery, PageDeduplicated
 from gossamer.events.hazards import HAZARDS, Hazard
+from gossamer.services.frontier.partition.awaited_visits import SlowStart
+from gossamer.services.frontier.partition.directory import Directory
+from gossamer.services.frontier.partition.parked import ParkedUrls
+from gossamer.services.frontier.partition.parts import Parts
+from gossamer.services.frontier.partition.plans import Plans
+from gossamer.services.frontier.partition.queue import HostQueues
+from gossamer.services.frontier.partition.sites import CrawlSites
+from gossamer.services.frontier.tables.hosts import OffsetAndTime
+from gossamer.services.frontier.tables.ordering import Prospect, Strategy, rank_of
+from gossamer.services.frontier.tables.totals import pick
+from gossamer.services.frontier.tables.urls import Origin
+from gossamer.services.frontier.totals.daily import FreshnessSums, HazardExample
+from gossamer.services.frontier.totals.tally import Tally
 from gossamer.settings import FrontierSettings
 from gossamer.web.url import Site, site_of
-from services.frontier.partition.awaited_visits import SlowStart
-from services.frontier.partition.directory import Directory
-from services.frontier.partition.parked import ParkedUrls
-from services.frontier.partition.parts import Parts
-from services.frontier.partition.plans import Plans
-from services.frontier.partition.queue import HostQueues
-from services.frontier.partition.sites import CrawlSites
-from services.frontier.tables.hosts import OffsetAndTime
-from services.frontier.tables.ordering import Prospect, Strategy, rank_of
-from services.frontier.tables.totals import pick
-from services.frontier.tables.urls import Origin
-from services.frontier.totals.daily import FreshnessSums, HazardExample
-from services.frontier.totals.tally import Tally
 
 
 @dataclass

@@ -21,7 +21,7 @@ clock of its own. That of a host is stored in its row, the others begin with the
 
 from collections.abc import Iterable, Mapping
 
-from services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.hosts import HostRow
 
 VirtualTime = float
 """Visits divided by the weight of their crawl, since the clock began."""

@@ -14,17 +14,17 @@ from msgspec.structs import replace
 from gossamer.events import PageDeduplicated
 from gossamer.events.hazards import Hazard
 from gossamer.runtime.processor import Key
+from gossamer.services.frontier.partition.politeness import Overrides
+from gossamer.services.frontier.partition.workbench import CachePart
+from gossamer.services.frontier.revisit import SiteState, pack, unpack_site
+from gossamer.services.frontier.revisit.planning import quiet_time
+from gossamer.services.frontier.tables.hosts import AppliedRecords, OffsetAndTime
+from gossamer.services.frontier.tables.sites import SiteCrawl, SiteRow, UnreadablePages
+from gossamer.services.frontier.totals.daily import is_productive, note_page
 from gossamer.store import Store
 from gossamer.web.cookies import Cookie, merge_cookies
 from gossamer.web.url import HostKey, Site, host_name
 from gossamer.web.validators import Trust
-from services.frontier.partition.politeness import Overrides
-from services.frontier.partition.workbench import CachePart
-from services.frontier.revisit import SiteState, pack, unpack_site
-from services.frontier.revisit.planning import quiet_time
-from services.frontier.tables.hosts import AppliedRecords, OffsetAndTime
-from services.frontier.tables.sites import SiteCrawl, SiteRow, UnreadablePages
-from services.frontier.totals.daily import is_productive, note_page
 
 MAX_REFUSED_ROWS = 100
 """The number of URLs of a site that get a row, for each rule that refuses URLs permanently."""

@@ -38,16 +38,16 @@ from itertools import count
 from typing import Generic, NamedTuple, TypeVar
 
 from gossamer.cache import ENTRY_BYTES, ByteCache
+from gossamer.services.frontier.partition.shares import Shares
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow, RobotsRow
+from gossamer.services.frontier.tables.ordering import is_urgent, moment_of
+from gossamer.services.frontier.tables.sites import ParkedPartsRow, SiteRow
+from gossamer.services.frontier.tables.urls import QueuedUrl
+from gossamer.services.frontier.worth.worth import SiteWorth
+from gossamer.services.frontier.worth.zones import Zones
 from gossamer.web.cookies import Cookie
 from gossamer.web.url import HostKey, Site, host_name
-from services.frontier.partition.shares import Shares
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow, RobotsRow
-from services.frontier.tables.ordering import is_urgent, moment_of
-from services.frontier.tables.sites import ParkedPartsRow, SiteRow
-from services.frontier.tables.urls import QueuedUrl
-from services.frontier.worth.worth import SiteWorth
-from services.frontier.worth.zones import Zones
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")

@@ -30,17 +30,23 @@ from gossamer.events import (
 from gossamer.events.pages import MAX_BYTES_PER_EVENT
 from gossamer.log import key_group_of
 from gossamer.runtime.processor import Key
+from gossamer.services.frontier.features.shared import SharedCaptures
+from gossamer.services.frontier.features.usage_files import archived_files
+from gossamer.services.frontier.partition.partition import Partition
+from gossamer.services.frontier.partition.share import CrawlShare
+from gossamer.services.frontier.partition.workbench import Host
+from gossamer.services.frontier.tables.hosts import HostSigning, Suspect
+from gossamer.services.frontier.tables.plans import PlanRow
+from gossamer.services.frontier.tables.urls import (
+    HistoryRow,
+    QueuedUrl,
+    RequisiteRow,
+    UrlRow,
+    VerdictRow,
+)
 from gossamer.store import Partition as StorePartition
 from gossamer.store import Store, iterate_partition
 from gossamer.web.url import HostKey, Site, host_key
-from services.frontier.features.shared import SharedCaptures
-from services.frontier.features.usage_files import archived_files
-from services.frontier.partition.partition import Partition
-from services.frontier.partition.share import CrawlShare
-from services.frontier.partition.workbench import Host
-from services.frontier.tables.hosts import HostSigning, Suspect
-from services.frontier.tables.plans import PlanRow
-from services.frontier.tables.urls import HistoryRow, QueuedUrl, RequisiteRow, UrlRow, VerdictRow
 
 QUOTES = 3
 """Bytes of JSON around a string in a list."""

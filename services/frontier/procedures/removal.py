@@ -18,16 +18,20 @@ from itertools import islice
 
 from gossamer.events import CrawlDefined, Erasure, Event, UrlsErased
 from gossamer.log import MAX_POLL_RECORDS, key_group_of
+from gossamer.services.frontier.features.usage_files import archived_files
+from gossamer.services.frontier.partition.partition import Partition
+from gossamer.services.frontier.partition.partitions import Partitions
+from gossamer.services.frontier.partition.share import CrawlShare
+from gossamer.services.frontier.procedures.erasing import (
+    MAX_URLS_PER_EVENT,
+    ErasureHandler,
+    keys_of_urls,
+)
+from gossamer.services.frontier.tables.plans import PartitionPlansRow
+from gossamer.services.frontier.tables.sites import SiteRow
+from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.store import Store
 from gossamer.web.url import Site
-from services.frontier.features.usage_files import archived_files
-from services.frontier.partition.partition import Partition
-from services.frontier.partition.partitions import Partitions
-from services.frontier.partition.share import CrawlShare
-from services.frontier.procedures.erasing import MAX_URLS_PER_EVENT, ErasureHandler, keys_of_urls
-from services.frontier.tables.plans import PartitionPlansRow
-from services.frontier.tables.sites import SiteRow
-from services.frontier.tables.urls import UrlRow
 
 MAX_SITES = 20
 """Sites that are removed at once."""

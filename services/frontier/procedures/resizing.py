@@ -15,21 +15,21 @@ from msgspec.structs import replace
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined
 from gossamer.log import key_group_of, key_groups_of
 from gossamer.log.control import control_events
-from gossamer.store import Store
-from services.frontier import revisit
-from services.frontier.partition.plans import calendar_name
-from services.frontier.revisit import CrawlState
-from services.frontier.tables.bucketed_log import NO_BUCKETS, RangedLog
-from services.frontier.tables.partitions import PartitionRow, partition_key
-from services.frontier.tables.plans import DueRow, PartitionPlansRow
-from services.frontier.tables.totals import Portion, S, add, merge, portion_of
-from services.frontier.totals.daily import (
+from gossamer.services.frontier import revisit
+from gossamer.services.frontier.partition.plans import calendar_name
+from gossamer.services.frontier.revisit import CrawlState
+from gossamer.services.frontier.tables.bucketed_log import NO_BUCKETS, RangedLog
+from gossamer.services.frontier.tables.partitions import PartitionRow, partition_key
+from gossamer.services.frontier.tables.plans import DueRow, PartitionPlansRow
+from gossamer.services.frontier.tables.totals import Portion, S, add, merge, portion_of
+from gossamer.services.frontier.totals.daily import (
     MAX_EXAMPLES,
     DailyTallyRow,
     HazardExample,
     HazardExamplesRow,
 )
-from services.frontier.totals.tally import PartitionTallyRow, TallyRow, scan_days
+from gossamer.services.frontier.totals.tally import PartitionTallyRow, TallyRow, scan_days
+from gossamer.store import Store
 
 SUMS = ("tokens", "pages", "unseen", "rates", "log_rates", "demand", "weights", "fresh", "age")
 """Fields of a crawl's state that are sums over its pages."""

@@ -34,15 +34,15 @@ and `credible_interval` describe a page's change rate for people. `pack` and the
 functions convert states to bytes and back.
 """
 
-from services.frontier.revisit.beliefs import credible_interval
-from services.frontier.revisit.evidence import likelihood_ratio
-from services.frontier.revisit.learning import add_request, belief, forget, new_page
-from services.frontier.revisit.optimal import discovery_share
-from services.frontier.revisit.planning import format_duration
-from services.frontier.revisit.policies import make_policy
-from services.frontier.revisit.policy import Policy
-from services.frontier.revisit.price import split_budget
-from services.frontier.revisit.state import (
+from gossamer.services.frontier.revisit.beliefs import credible_interval
+from gossamer.services.frontier.revisit.evidence import likelihood_ratio
+from gossamer.services.frontier.revisit.learning import add_request, belief, forget, new_page
+from gossamer.services.frontier.revisit.optimal import discovery_share
+from gossamer.services.frontier.revisit.planning import format_duration
+from gossamer.services.frontier.revisit.policies import make_policy
+from gossamer.services.frontier.revisit.policy import Policy
+from gossamer.services.frontier.revisit.price import split_budget
+from gossamer.services.frontier.revisit.state import (
     DAY,
     Basis,
     CrawlState,

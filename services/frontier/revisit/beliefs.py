@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from services.frontier.revisit.state import DAY, Clock, PageState, Rate, to_single
+from gossamer.services.frontier.revisit.state import DAY, Clock, PageState, Rate, to_single
 
 
 class Belief(NamedTuple):

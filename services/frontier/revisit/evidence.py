@@ -21,8 +21,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from gossamer.web.links import FINGERPRINT_BITS, short_fingerprint
-from services.frontier.revisit.state import (
+from gossamer.services.frontier.revisit.state import (
     DAY,
     Evidence,
     Kind,
@@ -32,6 +31,7 @@ from services.frontier.revisit.state import (
     Visit,
     to_single,
 )
+from gossamer.web.links import FINGERPRINT_BITS, short_fingerprint
 
 COUNT_FADE = 0.98
 """The factor of the four counts at each visit."""

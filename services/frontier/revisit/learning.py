@@ -23,8 +23,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from gossamer.web.links import Sketch, estimate_sites, merge_sketches
-from services.frontier.revisit.beliefs import (
+from gossamer.services.frontier.revisit.beliefs import (
     Belief,
     fade,
     fit_prior,
@@ -35,7 +34,7 @@ from services.frontier.revisit.beliefs import (
     observe_unchanged,
     posterior,
 )
-from services.frontier.revisit.evidence import (
+from gossamer.services.frontier.revisit.evidence import (
     MIN_TRUSTED_RATIO,
     change_date,
     likelihood_ratio,
@@ -44,9 +43,9 @@ from services.frontier.revisit.evidence import (
     unannounced_share,
     update_trust,
 )
-from services.frontier.revisit.planning import count_visit, remove_demand
-from services.frontier.revisit.price import cell_of, move_page, record_lateness
-from services.frontier.revisit.state import (
+from gossamer.services.frontier.revisit.planning import count_visit, remove_demand
+from gossamer.services.frontier.revisit.price import cell_of, move_page, record_lateness
+from gossamer.services.frontier.revisit.state import (
     DAY,
     CrawlState,
     Kind,
@@ -57,6 +56,7 @@ from services.frontier.revisit.state import (
     Visit,
     to_single,
 )
+from gossamer.web.links import Sketch, estimate_sites, merge_sketches
 
 DEFAULT_PRIOR = Belief(0.5, 5.0)
 """One change in ten days, within two orders of magnitude."""

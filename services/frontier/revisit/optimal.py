@@ -16,23 +16,28 @@ fresh until the next visit. The marginal revisit yields the price. Each kind rec
 the sum of the two. A policy without a price splits the budget evenly.
 """
 
-from services.frontier.revisit.beliefs import Belief, best_visit_time, is_regular
-from services.frontier.revisit.evidence import (
+from gossamer.services.frontier.revisit.beliefs import Belief, best_visit_time, is_regular
+from gossamer.services.frontier.revisit.evidence import (
     MIN_TRUSTED_RATIO,
     likelihood_ratio,
     promise_ends,
     silence_ratio,
 )
-from services.frontier.revisit.learning import announced_rate, belief, prior_of, unannounced_belief
-from services.frontier.revisit.planning import (
+from gossamer.services.frontier.revisit.learning import (
+    announced_rate,
+    belief,
+    prior_of,
+    unannounced_belief,
+)
+from gossamer.services.frontier.revisit.planning import (
     format_duration,
     outside_quiet_hours,
     plan_after,
     plan_at,
 )
-from services.frontier.revisit.policy import Policy, keep_plan
-from services.frontier.revisit.price import ensure_price, is_overbooked, reprice
-from services.frontier.revisit.state import (
+from gossamer.services.frontier.revisit.policy import Policy, keep_plan
+from gossamer.services.frontier.revisit.price import ensure_price, is_overbooked, reprice
+from gossamer.services.frontier.revisit.state import (
     DAY,
     Basis,
     CrawlState,

@@ -3,8 +3,8 @@
 from msgspec.structs import replace
 
 from gossamer.log import murmur2
-from services.frontier.revisit.beliefs import Belief, expected_freshness
-from services.frontier.revisit.state import (
+from gossamer.services.frontier.revisit.beliefs import Belief, expected_freshness
+from gossamer.services.frontier.revisit.state import (
     DAY,
     Basis,
     Decision,

@@ -14,12 +14,12 @@ from msgspec.structs import replace
 
 from gossamer.events.outcomes import Absence
 from gossamer.policies import parse_policy
-from services.frontier.revisit.beliefs import Belief
-from services.frontier.revisit.optimal import Optimal
-from services.frontier.revisit.planning import format_duration, plan_after
-from services.frontier.revisit.policy import Policy, plan_none, record_absence
-from services.frontier.revisit.selective_incremental import SelectiveIncremental
-from services.frontier.revisit.state import DAY, Basis, Decision, States, Visit, to_single
+from gossamer.services.frontier.revisit.beliefs import Belief
+from gossamer.services.frontier.revisit.optimal import Optimal
+from gossamer.services.frontier.revisit.planning import format_duration, plan_after
+from gossamer.services.frontier.revisit.policy import Policy, plan_none, record_absence
+from gossamer.services.frontier.revisit.selective_incremental import SelectiveIncremental
+from gossamer.services.frontier.revisit.state import DAY, Basis, Decision, States, Visit, to_single
 
 
 class Fixed(Policy):

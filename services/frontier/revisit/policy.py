@@ -25,22 +25,22 @@ from abc import ABC, abstractmethod
 from msgspec.structs import replace
 
 from gossamer.events.outcomes import Absence
-from services.frontier.revisit.beliefs import Belief
-from services.frontier.revisit.evidence import (
+from gossamer.services.frontier.revisit.beliefs import Belief
+from gossamer.services.frontier.revisit.evidence import (
     drop_internal_links,
     note_hint,
     note_interval,
     says_changed,
 )
-from services.frontier.revisit.learning import belief, forget, learn
-from services.frontier.revisit.planning import (
+from gossamer.services.frontier.revisit.learning import belief, forget, learn
+from gossamer.services.frontier.revisit.planning import (
     add_jitter,
     format_duration,
     outside_quiet_hours,
     plan_at,
     remove_demand,
 )
-from services.frontier.revisit.state import (
+from gossamer.services.frontier.revisit.state import (
     DAY,
     Basis,
     Decision,

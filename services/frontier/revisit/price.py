@@ -27,8 +27,8 @@ from math import exp, floor, inf, log2
 
 from msgspec.structs import replace
 
-from services.frontier.revisit.beliefs import Belief
-from services.frontier.revisit.state import (
+from gossamer.services.frontier.revisit.beliefs import Belief
+from gossamer.services.frontier.revisit.state import (
     DAY,
     CrawlState,
     SiteState,

@@ -12,12 +12,21 @@ other would never be visited again, so a page is skipped for at most twice fr_ma
 
 from msgspec.structs import replace
 
-from services.frontier.revisit.beliefs import Belief
-from services.frontier.revisit.evidence import InternalChanges, internal_changes, record_change
-from services.frontier.revisit.learning import belief
-from services.frontier.revisit.planning import add_jitter, outside_quiet_hours, plan_after, plan_at
-from services.frontier.revisit.policy import Policy
-from services.frontier.revisit.state import (
+from gossamer.services.frontier.revisit.beliefs import Belief
+from gossamer.services.frontier.revisit.evidence import (
+    InternalChanges,
+    internal_changes,
+    record_change,
+)
+from gossamer.services.frontier.revisit.learning import belief
+from gossamer.services.frontier.revisit.planning import (
+    add_jitter,
+    outside_quiet_hours,
+    plan_after,
+    plan_at,
+)
+from gossamer.services.frontier.revisit.policy import Policy
+from gossamer.services.frontier.revisit.state import (
     DAY,
     Basis,
     Decision,

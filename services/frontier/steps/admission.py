@@ -30,29 +30,29 @@ from gossamer.events import (
 )
 from gossamer.events.outcomes import FAILURES
 from gossamer.events.pages import is_in_content
+from gossamer.services.frontier import revisit
+from gossamer.services.frontier.partition.parked import PARKING_RULES, ParkedRow
+from gossamer.services.frontier.partition.partition import Partition
+from gossamer.services.frontier.partition.partitions import Partitions
+from gossamer.services.frontier.partition.share import CrawlShare
+from gossamer.services.frontier.partition.sites import NO_RECORD, RecordAtSite
+from gossamer.services.frontier.partition.workbench import Host
+from gossamer.services.frontier.revisit import Basis, add_request, pack, unpack_page
+from gossamer.services.frontier.steps.refusals import AdmissionCandidate, Refusals, find_refusal
+from gossamer.services.frontier.steps.revisits import Revisits
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow, OffsetAndTime, Suspect
+from gossamer.services.frontier.tables.ordering import BREADTH, next_of_walk, request_number
+from gossamer.services.frontier.tables.plans import DueRow, PlanRow
+from gossamer.services.frontier.tables.sites import UnreadablePages
+from gossamer.services.frontier.tables.urls import Origin, QueuedUrl, UrlRow
+from gossamer.services.frontier.worth.budgets import BUDGETS
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.links import Sketch, add_link, linking_site
 from gossamer.web.url import HostKey, Site, host_key
 from gossamer.web.validators import NO_VALIDATORS, UNCONDITIONAL_INTERVAL, is_conditional
-from services.frontier import revisit
-from services.frontier.partition.parked import PARKING_RULES, ParkedRow
-from services.frontier.partition.partition import Partition
-from services.frontier.partition.partitions import Partitions
-from services.frontier.partition.share import CrawlShare
-from services.frontier.partition.sites import NO_RECORD, RecordAtSite
-from services.frontier.partition.workbench import Host
-from services.frontier.revisit import Basis, add_request, pack, unpack_page
-from services.frontier.steps.refusals import AdmissionCandidate, Refusals, find_refusal
-from services.frontier.steps.revisits import Revisits
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow, OffsetAndTime, Suspect
-from services.frontier.tables.ordering import BREADTH, next_of_walk, request_number
-from services.frontier.tables.plans import DueRow, PlanRow
-from services.frontier.tables.sites import UnreadablePages
-from services.frontier.tables.urls import Origin, QueuedUrl, UrlRow
-from services.frontier.worth.budgets import BUDGETS
 
 OPERATOR_REASON = "requested by an operator"
 QUEUE_SEARCH_PERIOD = 3600.0

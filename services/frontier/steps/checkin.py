@@ -18,41 +18,41 @@ from msgspec.structs import replace
 from gossamer.events import Outcome, Purpose, VisitEnded
 from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import OUTCOMES, WALLED, Fate, Health, Meaning
-from gossamer.settings import FrontierSettings
-from gossamer.store import Store
-from gossamer.web.signing import SignMode
-from services.frontier.choice.dispatch import Balance
-from services.frontier.features.cookies import store_cookies
-from services.frontier.features.ended_visit import EndedVisit
-from services.frontier.features.failures import count_failure
-from services.frontier.features.retry_after import extend_busy, has_other_retry_after
-from services.frontier.features.shared import SharedCaptures
-from services.frontier.features.signing import record_signing
-from services.frontier.features.slow_start import end_wait, gets_no_verdict
-from services.frontier.features.strain import update_strain
-from services.frontier.features.walls import count_wall
-from services.frontier.partition.partition import Partition
-from services.frontier.partition.politeness import (
+from gossamer.services.frontier.choice.dispatch import Balance
+from gossamer.services.frontier.features.cookies import store_cookies
+from gossamer.services.frontier.features.ended_visit import EndedVisit
+from gossamer.services.frontier.features.failures import count_failure
+from gossamer.services.frontier.features.retry_after import extend_busy, has_other_retry_after
+from gossamer.services.frontier.features.shared import SharedCaptures
+from gossamer.services.frontier.features.signing import record_signing
+from gossamer.services.frontier.features.slow_start import end_wait, gets_no_verdict
+from gossamer.services.frontier.features.strain import update_strain
+from gossamer.services.frontier.features.walls import count_wall
+from gossamer.services.frontier.partition.partition import Partition
+from gossamer.services.frontier.partition.politeness import (
     DAY,
     next_delay,
     next_visit_at,
     returned_order_delay,
     robots_delay,
 )
-from services.frontier.partition.queue import choose_next_queue
-from services.frontier.partition.share import CrawlShare
-from services.frontier.partition.workbench import Host
-from services.frontier.steps.endings import Endings
-from services.frontier.steps.revisits import Revisits, distrust_refused
-from services.frontier.steps.robots import (
+from gossamer.services.frontier.partition.queue import choose_next_queue
+from gossamer.services.frontier.partition.share import CrawlShare
+from gossamer.services.frontier.partition.workbench import Host
+from gossamer.services.frontier.steps.endings import Endings
+from gossamer.services.frontier.steps.revisits import Revisits, distrust_refused
+from gossamer.services.frontier.steps.robots import (
     GIVEN_UP_PREFIX,
     make_entry_for_probe,
     needs_probe,
     reason_for_backoff,
 )
-from services.frontier.tables.conditions import Condition, Trigger
-from services.frontier.tables.hosts import HostRow, HostTotals, Lease, LostVisits
-from services.frontier.tables.urls import UrlRow
+from gossamer.services.frontier.tables.conditions import Condition, Trigger
+from gossamer.services.frontier.tables.hosts import HostRow, HostTotals, Lease, LostVisits
+from gossamer.services.frontier.tables.urls import UrlRow
+from gossamer.settings import FrontierSettings
+from gossamer.store import Store
+from gossamer.web.signing import SignMode
 
 
 class StoredVisit(NamedTuple):

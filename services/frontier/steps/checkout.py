@@ -15,6 +15,60 @@ from gossamer.events import (
     Visit,
 )
 from gossamer.events.records import max_seconds
+from gossamer.services.frontier.choice.dispatch import Balance
+from gossamer.services.frontier.features.cookies import cookies_of_order
+from gossamer.services.frontier.features.replicas import (
+    COMPARED_BATCH,
+    FORWARDING_PAUSE,
+    Replicas,
+    forwarding_exclusion,
+    may_forward,
+)
+from gossamer.services.frontier.features.shared import SharedCaptures
+from gossamer.services.frontier.features.signing import is_signed_for
+from gossamer.services.frontier.features.slow_start import await_verdicts
+from gossamer.services.frontier.features.usage_files import (
+    carried_files,
+    due_usage_urls,
+    make_usage_visits,
+)
+from gossamer.services.frontier.partition.gates import (
+    Closure,
+    Effect,
+    Gate,
+    HostInputs,
+    closed_host_gates,
+)
+from gossamer.services.frontier.partition.partition import Partition
+from gossamer.services.frontier.partition.politeness import (
+    is_suspect,
+    is_unreadable,
+    next_delay,
+    robots_delay,
+    taken_over_until,
+    unreadable_until,
+)
+from gossamer.services.frontier.partition.queue import BUCKET_URLS, is_requisite
+from gossamer.services.frontier.partition.share import CrawlShare
+from gossamer.services.frontier.partition.shares import shares_at
+from gossamer.services.frontier.partition.workbench import Host, servable_crawls
+from gossamer.services.frontier.steps.queue_fates import Fate, QueueHead, QueueWalk
+from gossamer.services.frontier.steps.refusals import Refusals
+from gossamer.services.frontier.steps.revisits import Revisits
+from gossamer.services.frontier.steps.robots import (
+    make_forbidden_answer,
+    make_probe_visit,
+    needs_probe,
+)
+from gossamer.services.frontier.tables.conditions import Trigger
+from gossamer.services.frontier.tables.hosts import HostRow, Lease, RobotsRow
+from gossamer.services.frontier.tables.ordering import (
+    is_urgent,
+    moment_of,
+    strategy_row,
+)
+from gossamer.services.frontier.tables.urls import QueuedUrl, UrlRow
+from gossamer.services.frontier.worth.worth import describe_part
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
@@ -23,50 +77,6 @@ from gossamer.web.signing import SignMode
 from gossamer.web.soft_404 import NO_SIGNATURE
 from gossamer.web.url import HostKey
 from gossamer.web.validators import Trust
-from services.frontier.choice.dispatch import Balance
-from services.frontier.features.cookies import cookies_of_order
-from services.frontier.features.replicas import (
-    COMPARED_BATCH,
-    FORWARDING_PAUSE,
-    Replicas,
-    forwarding_exclusion,
-    may_forward,
-)
-from services.frontier.features.shared import SharedCaptures
-from services.frontier.features.signing import is_signed_for
-from services.frontier.features.slow_start import await_verdicts
-from services.frontier.features.usage_files import carried_files, due_usage_urls, make_usage_visits
-from services.frontier.partition.gates import Closure, Effect, Gate, HostInputs, closed_host_gates
-from services.frontier.partition.partition import Partition
-from services.frontier.partition.politeness import (
-    is_suspect,
-    is_unreadable,
-    next_delay,
-    robots_delay,
-    taken_over_until,
-    unreadable_until,
-)
-from services.frontier.partition.queue import BUCKET_URLS, is_requisite
-from services.frontier.partition.share import CrawlShare
-from services.frontier.partition.shares import shares_at
-from services.frontier.partition.workbench import Host, servable_crawls
-from services.frontier.steps.queue_fates import Fate, QueueHead, QueueWalk
-from services.frontier.steps.refusals import Refusals
-from services.frontier.steps.revisits import Revisits
-from services.frontier.steps.robots import (
-    make_forbidden_answer,
-    make_probe_visit,
-    needs_probe,
-)
-from services.frontier.tables.conditions import Trigger
-from services.frontier.tables.hosts import HostRow, Lease, RobotsRow
-from services.frontier.tables.ordering import (
-    is_urgent,
-    moment_of,
-    strategy_row,
-)
-from services.frontier.tables.urls import QueuedUrl, UrlRow
-from services.frontier.worth.worth import describe_part
 
 MAX_BATCH_SECONDS = 60.0
 """Seconds of pauses in one order: with a long delay the batch is short. An urgent URL waits for the

@@ -13,33 +13,33 @@ from gossamer.events.outcomes import (
     Fate,
     VerdictSubject,
 )
-from gossamer.settings import FrontierSettings
-from gossamer.store import Store
-from gossamer.web.http import redirect_target
-from gossamer.web.url import host_key
-from services.frontier.features.ended_visit import EndedVisit
-from services.frontier.features.usage_files import give_up_usage_files, record_usage_file
-from services.frontier.partition.politeness import (
+from gossamer.services.frontier.features.ended_visit import EndedVisit
+from gossamer.services.frontier.features.usage_files import give_up_usage_files, record_usage_file
+from gossamer.services.frontier.partition.politeness import (
     allowed_failures,
     failure_wait,
     is_given_up,
     retry_wait,
 )
-from services.frontier.partition.share import CrawlShare
-from services.frontier.steps.requisites import is_repeated, make_retry, make_row
-from services.frontier.steps.revisits import Revisits
-from services.frontier.steps.robots import (
+from gossamer.services.frontier.partition.share import CrawlShare
+from gossamer.services.frontier.steps.requisites import is_repeated, make_retry, make_row
+from gossamer.services.frontier.steps.revisits import Revisits
+from gossamer.services.frontier.steps.robots import (
     RobotsOutcomes,
     record_probe,
 )
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.urls import (
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.urls import (
     HistoryRow,
     Origin,
     RequisiteRow,
     UrlRow,
     VerdictRow,
 )
+from gossamer.settings import FrontierSettings
+from gossamer.store import Store
+from gossamer.web.http import redirect_target
+from gossamer.web.url import host_key
 
 IS_BOUNCED = "it redirected to a URL that set a cookie and leads back"
 """The reason of an attempt for a URL that was redirected."""

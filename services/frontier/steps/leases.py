@@ -46,20 +46,24 @@ from gossamer.events import (
     VisitEnded,
 )
 from gossamer.events.hazards import Hazard, count_hazards
+from gossamer.services.frontier.features.failures import add_failure
+from gossamer.services.frontier.features.usage_files import give_up_usage_files
+from gossamer.services.frontier.partition.partition import Partition
+from gossamer.services.frontier.partition.politeness import (
+    LEASE_FAILURE,
+    expired_wait,
+    returned_order_delay,
+)
+from gossamer.services.frontier.partition.share import CrawlShare
+from gossamer.services.frontier.partition.workbench import Host
+from gossamer.services.frontier.steps.checkin import CheckIn
+from gossamer.services.frontier.steps.robots import needs_probe
+from gossamer.services.frontier.tables.conditions import Condition, Trigger
+from gossamer.services.frontier.tables.hosts import HostRow, Suspect
+from gossamer.services.frontier.tables.urls import QueuedUrl
 from gossamer.settings import FrontierSettings
 from gossamer.telemetry import count
 from gossamer.web.soft_404 import Signature
-from services.frontier.features.failures import add_failure
-from services.frontier.features.usage_files import give_up_usage_files
-from services.frontier.partition.partition import Partition
-from services.frontier.partition.politeness import LEASE_FAILURE, expired_wait, returned_order_delay
-from services.frontier.partition.share import CrawlShare
-from services.frontier.partition.workbench import Host
-from services.frontier.steps.checkin import CheckIn
-from services.frontier.steps.robots import needs_probe
-from services.frontier.tables.conditions import Condition, Trigger
-from services.frontier.tables.hosts import HostRow, Suspect
-from services.frontier.tables.urls import QueuedUrl
 
 MAX_URL_LEASES = 3
 """Leases in a row that may expire at one URL before it is given up."""

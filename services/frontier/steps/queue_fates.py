@@ -24,35 +24,35 @@ from gossamer.events import (
     CrawlDefined,
     RobotsAnswered,
 )
-from gossamer.settings import FrontierSettings
-from gossamer.store import Store
-from gossamer.web.links import linking_site
-from gossamer.web.url import Site
-from services.frontier.features.replicas import (
+from gossamer.services.frontier.features.replicas import (
     find_target,
     is_expired,
 )
-from services.frontier.features.slow_start import find_full_part
-from services.frontier.partition.awaited_visits import PartKey, SlowStart
-from services.frontier.partition.partition import Partition
-from services.frontier.partition.parts import Parts
-from services.frontier.partition.queue import is_revisit, is_surplus
-from services.frontier.partition.share import CrawlShare, rank_by_parts
-from services.frontier.partition.workbench import FrontierCaches, Host
-from services.frontier.steps.refusals import find_exclusion
-from services.frontier.steps.robots import (
+from gossamer.services.frontier.features.slow_start import find_full_part
+from gossamer.services.frontier.partition.awaited_visits import PartKey, SlowStart
+from gossamer.services.frontier.partition.partition import Partition
+from gossamer.services.frontier.partition.parts import Parts
+from gossamer.services.frontier.partition.queue import is_revisit, is_surplus
+from gossamer.services.frontier.partition.share import CrawlShare, rank_by_parts
+from gossamer.services.frontier.partition.workbench import FrontierCaches, Host
+from gossamer.services.frontier.steps.refusals import find_exclusion
+from gossamer.services.frontier.steps.robots import (
     find_cached_answer,
 )
-from services.frontier.tables.hosts import HostRow, RobotsRow
-from services.frontier.tables.ordering import (
+from gossamer.services.frontier.tables.hosts import HostRow, RobotsRow
+from gossamer.services.frontier.tables.ordering import (
     Strategy,
     is_urgent,
     rank_of_number,
     strategy_row,
     with_rank,
 )
-from services.frontier.tables.sites import SiteRow
-from services.frontier.tables.urls import QueuedUrl, UrlRow
+from gossamer.services.frontier.tables.sites import SiteRow
+from gossamer.services.frontier.tables.urls import QueuedUrl, UrlRow
+from gossamer.settings import FrontierSettings
+from gossamer.store import Store
+from gossamer.web.links import linking_site
+from gossamer.web.url import Site
 
 MAX_MOVED = 200
 """URLs that one check-out moves to the queue of another rank."""

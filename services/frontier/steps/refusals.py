@@ -10,22 +10,27 @@ from gossamer.bounds import Exclusion, exclusion_of, limit_state, limits
 from gossamer.events import CrawlDefined, Discovery, LinksParked, Purpose, UrlsDiscovered
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.pages import group_by_site
+from gossamer.services.frontier.partition.parked import (
+    PARKING_RULES,
+    SITE_RULES,
+    limit_name,
+    split_by_limit,
+)
+from gossamer.services.frontier.partition.partition import Partition
+from gossamer.services.frontier.partition.partitions import Partitions
+from gossamer.services.frontier.partition.parts import Parts, part_name
+from gossamer.services.frontier.partition.share import CrawlShare
+from gossamer.services.frontier.partition.sites import NO_RECORD, PERMANENT_RULES, RecordAtSite
+from gossamer.services.frontier.partition.workbench import Host
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.ordering import is_urgent
+from gossamer.services.frontier.tables.urls import Origin, QueuedUrl, RequisiteRow, UrlRow
+from gossamer.services.frontier.worth.budgets import BUDGETS, Usage, find_exceeded
+from gossamer.services.frontier.worth.worth import low_worth_reason
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.url import Site, host_key
-from services.frontier.partition.parked import PARKING_RULES, SITE_RULES, limit_name, split_by_limit
-from services.frontier.partition.partition import Partition
-from services.frontier.partition.partitions import Partitions
-from services.frontier.partition.parts import Parts, part_name
-from services.frontier.partition.share import CrawlShare
-from services.frontier.partition.sites import NO_RECORD, PERMANENT_RULES, RecordAtSite
-from services.frontier.partition.workbench import Host
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.ordering import is_urgent
-from services.frontier.tables.urls import Origin, QueuedUrl, RequisiteRow, UrlRow
-from services.frontier.worth.budgets import BUDGETS, Usage, find_exceeded
-from services.frontier.worth.worth import low_worth_reason
 
 
 class AdmissionCandidate(NamedTuple):

@@ -26,6 +26,18 @@ from gossamer.events import (
     VisitEnded,
 )
 from gossamer.events.outcomes import OUTCOMES, Absence, Fate, VerdictSubject
+from gossamer.services.frontier.partition.partition import Partition
+from gossamer.services.frontier.partition.partitions import Partitions
+from gossamer.services.frontier.partition.share import CrawlShare
+from gossamer.services.frontier.partition.sites import RecordAtSite
+from gossamer.services.frontier.partition.workbench import Host
+from gossamer.services.frontier.steps.refusals import AdmissionCandidate, Refusals, find_refusal
+from gossamer.services.frontier.tables.hosts import (
+    HostRow,
+    OffsetAndTime,
+)
+from gossamer.services.frontier.tables.ordering import REQUISITE_RANK, with_rank
+from gossamer.services.frontier.tables.urls import Origin, QueuedUrl, RequisiteRow
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.url import HostKey, host_key
@@ -34,18 +46,6 @@ from gossamer.web.validators import (
     UNCONDITIONAL_INTERVAL,
     is_conditional,
 )
-from services.frontier.partition.partition import Partition
-from services.frontier.partition.partitions import Partitions
-from services.frontier.partition.share import CrawlShare
-from services.frontier.partition.sites import RecordAtSite
-from services.frontier.partition.workbench import Host
-from services.frontier.steps.refusals import AdmissionCandidate, Refusals, find_refusal
-from services.frontier.tables.hosts import (
-    HostRow,
-    OffsetAndTime,
-)
-from services.frontier.tables.ordering import REQUISITE_RANK, with_rank
-from services.frontier.tables.urls import Origin, QueuedUrl, RequisiteRow
 
 MAX_RETRIES = 1
 """Repetitions of a failed visit. Without a plan it cannot wait for long, so it is not repeated more

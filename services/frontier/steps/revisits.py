@@ -28,18 +28,14 @@ from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, Absence
 from gossamer.policies import NEVER, uses_internal_links
 from gossamer.runtime.handling import read_ahead
 from gossamer.runtime.processor import Key
-from gossamer.store import Store
-from gossamer.web.http import NOT_MODIFIED
-from gossamer.web.url import HostKey, Site
-from gossamer.web.validators import NO_VALIDATORS, Trust, Validators
-from services.frontier import revisit
-from services.frontier.choice.pacing import BudgetAllocation
-from services.frontier.partition.partition import Partition
-from services.frontier.partition.partitions import Partitions
-from services.frontier.partition.plans import MAX_MOVED_BUCKETS
-from services.frontier.partition.politeness import retry_wait
-from services.frontier.partition.share import CrawlShare
-from services.frontier.revisit import (
+from gossamer.services.frontier import revisit
+from gossamer.services.frontier.choice.pacing import BudgetAllocation
+from gossamer.services.frontier.partition.partition import Partition
+from gossamer.services.frontier.partition.partitions import Partitions
+from gossamer.services.frontier.partition.plans import MAX_MOVED_BUCKETS
+from gossamer.services.frontier.partition.politeness import retry_wait
+from gossamer.services.frontier.partition.share import CrawlShare
+from gossamer.services.frontier.revisit import (
     Basis,
     Decision,
     Evidence,
@@ -48,9 +44,13 @@ from services.frontier.revisit import (
     PageState,
     States,
 )
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.plans import DueRow, PlanRow
-from services.frontier.tables.urls import Origin, QueuedUrl, UrlRow
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.plans import DueRow, PlanRow
+from gossamer.services.frontier.tables.urls import Origin, QueuedUrl, UrlRow
+from gossamer.store import Store
+from gossamer.web.http import NOT_MODIFIED
+from gossamer.web.url import HostKey, Site
+from gossamer.web.validators import NO_VALIDATORS, Trust, Validators
 
 LATE_SECONDS = 30.0
 """A verdict is late if it comes more than these seconds after its visit: the next visit may have

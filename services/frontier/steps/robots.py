@@ -60,28 +60,32 @@ from gossamer.events import (
 )
 from gossamer.events.outcomes import OUTCOMES, SITEMAP_DEPTH, WALLED, Fate
 from gossamer.events.pages import group_by_site
-from gossamer.settings import FrontierSettings
-from gossamer.store import Store
-from gossamer.web.robots import REDIRECTS, RobotsRules
-from gossamer.web.soft_404 import NO_SIGNATURE, Signature, missing_page
-from gossamer.web.url import HostKey, fingerprint, host_key, site_of
-from gossamer.web.url_steps import without_default_document
-from services.frontier.features.failures import (
+from gossamer.services.frontier.features.failures import (
     REDIRECTED_ROBOTS_FAILURE,
     ROBOTS_FAILURE,
     add_failure,
     counts_as_failure,
     reset_failures,
 )
-from services.frontier.partition.partition import Partition
-from services.frontier.partition.partitions import Partitions
-from services.frontier.partition.politeness import failure_wait, is_given_up, robots_redirect_wait
-from services.frontier.partition.share import CrawlShare
-from services.frontier.partition.workbench import Host
-from services.frontier.steps.revisits import Revisits
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow, RobotsRow
-from services.frontier.tables.urls import Origin, QueuedUrl, UrlRow
+from gossamer.services.frontier.partition.partition import Partition
+from gossamer.services.frontier.partition.partitions import Partitions
+from gossamer.services.frontier.partition.politeness import (
+    failure_wait,
+    is_given_up,
+    robots_redirect_wait,
+)
+from gossamer.services.frontier.partition.share import CrawlShare
+from gossamer.services.frontier.partition.workbench import Host
+from gossamer.services.frontier.steps.revisits import Revisits
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow, RobotsRow
+from gossamer.services.frontier.tables.urls import Origin, QueuedUrl, UrlRow
+from gossamer.settings import FrontierSettings
+from gossamer.store import Store
+from gossamer.web.robots import REDIRECTS, RobotsRules
+from gossamer.web.soft_404 import NO_SIGNATURE, Signature, missing_page
+from gossamer.web.url import HostKey, fingerprint, host_key, site_of
+from gossamer.web.url_steps import without_default_document
 
 DEFAULT_RULES_AGE = 86400.0
 """Seconds for which rules are valid that do not come from a file: allow all, or forbid all."""

@@ -25,24 +25,24 @@ from msgspec.structs import replace
 
 from gossamer.events import Discovery, FetchRequested, UrlsDiscovered
 from gossamer.events.pages import FETCH_VIA, group_by_site
-from gossamer.store import Store
-from gossamer.web.url import Site, fingerprint
-from services.frontier.partition.partition import Partition
-from services.frontier.partition.partitions import Partitions
-from services.frontier.partition.share import CrawlShare
-from services.frontier.partition.workbench import Host
-from services.frontier.revisit import Basis
-from services.frontier.steps.admission import (
+from gossamer.services.frontier.partition.partition import Partition
+from gossamer.services.frontier.partition.partitions import Partitions
+from gossamer.services.frontier.partition.share import CrawlShare
+from gossamer.services.frontier.partition.workbench import Host
+from gossamer.services.frontier.revisit import Basis
+from gossamer.services.frontier.steps.admission import (
     MAX_SEARCHED_URLS,
     make_planned_url,
     pack_new_page,
     plan_of_request,
 )
-from services.frontier.steps.revisits import Revisits
-from services.frontier.tables.hosts import HostRow, OffsetAndTime
-from services.frontier.tables.ordering import URGENT_RANK
-from services.frontier.tables.plans import PlanRow
-from services.frontier.tables.urls import Origin, QueuedUrl, UrlRow
+from gossamer.services.frontier.steps.revisits import Revisits
+from gossamer.services.frontier.tables.hosts import HostRow, OffsetAndTime
+from gossamer.services.frontier.tables.ordering import URGENT_RANK
+from gossamer.services.frontier.tables.plans import PlanRow
+from gossamer.services.frontier.tables.urls import Origin, QueuedUrl, UrlRow
+from gossamer.store import Store
+from gossamer.web.url import Site, fingerprint
 
 
 class UrgentUrl(NamedTuple):

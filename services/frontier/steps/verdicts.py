@@ -11,29 +11,29 @@ from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import (
     GONE_VERDICTS,
 )
-from gossamer.settings import FrontierSettings
-from gossamer.store import Store
-from gossamer.web.http import GONE, NOT_MODIFIED
-from services.frontier.features.replicas import without_own_session
-from services.frontier.partition.partition import Partition
-from services.frontier.partition.parts import may_be_repeated, new_texts_of
-from services.frontier.partition.politeness import (
+from gossamer.services.frontier.features.replicas import without_own_session
+from gossamer.services.frontier.partition.partition import Partition
+from gossamer.services.frontier.partition.parts import may_be_repeated, new_texts_of
+from gossamer.services.frontier.partition.politeness import (
     count_unreadable,
 )
-from services.frontier.partition.share import CrawlShare
-from services.frontier.steps.revisits import Revisits
-from services.frontier.steps.robots import (
+from gossamer.services.frontier.partition.share import CrawlShare
+from gossamer.services.frontier.steps.revisits import Revisits
+from gossamer.services.frontier.steps.robots import (
     are_copies,
     make_entry_for_probe,
 )
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.hosts import HostRow
-from services.frontier.tables.urls import (
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.urls import (
     HistoryRow,
     Origin,
     UrlRow,
     VerdictRow,
 )
+from gossamer.settings import FrontierSettings
+from gossamer.store import Store
+from gossamer.web.http import GONE, NOT_MODIFIED
 
 IMPORTED = "imported from a WARC file"
 """The reason in the rows of a capture that another crawl made."""

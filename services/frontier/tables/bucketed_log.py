@@ -21,9 +21,9 @@ from typing import Annotated, Any, Generic, TypeVar
 from msgspec.structs import replace
 
 from gossamer.log import key_group_of
+from gossamer.services.frontier.tables.totals import MAX, Portion, Rule
 from gossamer.store import ColumnGroup, Partition, R, Row, Sort, Table
 from gossamer.web.url import Site
-from services.frontier.tables.totals import MAX, Portion, Rule
 
 PAGE_SIZE = 500
 """Rows of one read. The calendar's rows have two nulls each, and Cassandra warns at a read of more

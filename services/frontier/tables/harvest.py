@@ -5,8 +5,8 @@ sudden drop is a trap. The curve has at most `MAX_POINTS` points. Each covers ab
 of visits. When the curve is full, neighbouring points are merged, so that each covers twice as many
 visits. So a curve of a million visits is as large as one of a hundred.
 
-The curve is a part of the totals of a partition (`services.frontier.totals.tally`). It is written
-with them in one row, so it agrees with them after any crash.
+The curve is a part of the totals of a partition (`gossamer.services.frontier.totals.tally`). It is
+written with them in one row, so it agrees with them after any crash.
 
 Visits, verdicts and admitted URLs arrive on different topics. Each is counted in the newest point,
 so a verdict may be one point later than its visit.
@@ -20,7 +20,7 @@ from msgspec import Struct
 from gossamer.events import PageDeduplicated, Verdict
 from gossamer.events.outcomes import GONE_VERDICTS
 from gossamer.policies import GOOD_SCORE
-from services.frontier.tables.totals import MAX, SUM, merge
+from gossamer.services.frontier.tables.totals import MAX, SUM, merge
 
 MAX_POINTS = 64
 MIN_VISITS = 100

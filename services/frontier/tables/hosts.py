@@ -7,13 +7,13 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from gossamer.events import OrderId, Purpose
+from gossamer.services.frontier.tables.bucketed_log import BucketEnds
+from gossamer.services.frontier.tables.conditions import Condition
 from gossamer.store import ColumnGroup, Row
 from gossamer.web.robots import RobotsRules
 from gossamer.web.soft_404 import Signature
 from gossamer.web.url import HostKey, Site
 from gossamer.web.usage.files import UsageFile
-from services.frontier.tables.bucketed_log import BucketEnds
-from services.frontier.tables.conditions import Condition
 
 NO_HOST = HostKey("-")
 """The host of an entry of the calendar that is about the parked parts of a site."""

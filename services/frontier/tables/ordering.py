@@ -32,7 +32,7 @@ from gossamer.crawl import strategy_of
 from gossamer.events import PRIORITY_LIMIT, CrawlDefined, Discovery, Purpose
 from gossamer.events.pages import LinkPosition
 from gossamer.policies import LINK_STRATEGIES, MAX_GOOD_LINKS, STRATEGIES
-from services.frontier.tables.urls import Origin
+from gossamer.services.frontier.tables.urls import Origin
 
 STEP = 5
 """Points between two penalties, and between two inherited priorities."""

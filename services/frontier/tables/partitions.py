@@ -4,9 +4,9 @@ from typing import Annotated
 
 from msgspec import field
 
+from gossamer.services.frontier.tables.bucketed_log import GROUPS, RANGE, BucketList, BucketRange
+from gossamer.services.frontier.tables.totals import EACH
 from gossamer.store import Row
-from services.frontier.tables.bucketed_log import GROUPS, RANGE, BucketList, BucketRange
-from services.frontier.tables.totals import EACH
 
 
 def partition_key(number: int, partitions: int) -> str:

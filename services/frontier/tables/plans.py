@@ -4,12 +4,12 @@ from typing import Annotated
 
 from msgspec import field
 
+from gossamer.services.frontier.tables.bucketed_log import RANGE, BucketRange
+from gossamer.services.frontier.tables.totals import DIVIDED, MAX, MIN, OWN
+from gossamer.services.frontier.tables.urls import BUCKETS, Origin, UrlRow
 from gossamer.store import Row
 from gossamer.web.url import HostKey, Site
 from gossamer.web.validators import NO_VALIDATORS, Validators
-from services.frontier.tables.bucketed_log import RANGE, BucketRange
-from services.frontier.tables.totals import DIVIDED, MAX, MIN, OWN
-from services.frontier.tables.urls import BUCKETS, Origin, UrlRow
 
 
 class DueRow(Row, frozen=True):
@@ -60,8 +60,8 @@ class PlanRow(Row, frozen=True):
     """Whether the visit was due, and the URL was queued."""
     reason: str = ""
     basis: str = ""
-    """The basis of the time: `services.frontier.revisit.Basis`; "" for a retry, or if no visit is
-    planned."""
+    """The basis of the time: `gossamer.services.frontier.revisit.Basis`; "" for a retry, or if no
+    visit is planned."""
     policy: str = ""
     """The crawl's policy when the visit was planned."""
     visited_at: float | None = None
@@ -76,7 +76,7 @@ class PlanRow(Row, frozen=True):
     """Visits to the URL that had ended when this one was planned."""
     validators: Validators = NO_VALIDATORS
     statistics: bytes = b""
-    """The revisit policies' state of the page, as `services.frontier.revisit` packs it."""
+    """The revisit policies' state of the page, as `gossamer.services.frontier.revisit` packs it."""
 
     @property
     def waits_until(self) -> float | None:
@@ -126,8 +126,9 @@ class PartitionPlansRow(Row, frozen=True):
     next_at: Annotated[float | None, MIN] = None
     """When the next planned visit is due; null if not within the hour."""
     spent: dict[str, int] = field(default_factory=dict)
-    """Basis of a revisit (`services.frontier.revisit.Basis`) → ordered visits."""
+    """Basis of a revisit (`gossamer.services.frontier.revisit.Basis`) → ordered visits."""
     distrusted_hosts: Annotated[int, DIVIDED] = 0
     """Hosts whose validators are distrusted, and not sent back any more."""
     statistics: Annotated[bytes, OWN] = b""
-    """The revisit policies' state of the crawl, as `services.frontier.revisit` packs it."""
+    """The revisit policies' state of the crawl, as `gossamer.services.frontier.revisit` packs
+    it."""

@@ -5,12 +5,12 @@ from typing import NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from gossamer.services.frontier.tables.bucketed_log import BucketEnds
+from gossamer.services.frontier.tables.hosts import AppliedRecords
 from gossamer.store import Row
 from gossamer.web.cookies import Cookie
 from gossamer.web.url import Site
 from gossamer.web.validators import Trust
-from services.frontier.tables.bucketed_log import BucketEnds
-from services.frontier.tables.hosts import AppliedRecords
 
 
 class UnreadablePages(NamedTuple):
@@ -35,7 +35,7 @@ class SiteCrawl(Struct, frozen=True, omit_defaults=True, gc=False):
     """Whether each of the last few pages of the site had a new text, in the order of their
     verdicts."""
     statistics: bytes = b""
-    """The revisit policies' state of the site, as `services.frontier.revisit` packs it."""
+    """The revisit policies' state of the site, as `gossamer.services.frontier.revisit` packs it."""
     requisites: int = 0
     """Requisites of the site that were admitted on the day `requisites_day`."""
     requisites_day: int | None = None
@@ -98,7 +98,7 @@ class SiteWorthRow(Row, frozen=True):
     crawl: str
     site: Site
     counters: bytes = b""
-    """As `services.frontier.worth.worth` packs them."""
+    """As `gossamer.services.frontier.worth.worth` packs them."""
 
 
 class ParkedPart(BucketEnds, frozen=True, array_like=True, kw_only=True):
@@ -139,5 +139,5 @@ class ParkedPartsRow(Row, frozen=True):
     crawl: str
     site: Site
     parts: dict[str, ParkedPart] = field(default_factory=dict)
-    """The name of a part, as in `services.frontier.worth.worth`, with `~` before it for URLs that
-    were found on pages without a new text; or the hazard of a budget."""
+    """The name of a part, as in `gossamer.services.frontier.worth.worth`, with `~` before it for
+    URLs that were found on pages without a new text; or the hazard of a budget."""

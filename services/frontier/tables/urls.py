@@ -88,9 +88,10 @@ class QueuedUrl(Row, frozen=True):
     conditional: bool = False
     """Whether the request is conditional."""
     statistics: bytes = b""
-    """The revisit policies' state of the page, as `services.frontier.revisit` packs it."""
+    """The revisit policies' state of the page, as `gossamer.services.frontier.revisit` packs it."""
     basis: str = ""
-    """The basis of the revisit: `services.frontier.revisit.Basis`; "" for a new URL or a retry."""
+    """The basis of the revisit: `gossamer.services.frontier.revisit.Basis`; "" for a new URL or a
+    retry."""
     good_links: int = 0
     """Links of good pages to the URL, if the entry promotes it; 0 for the entry of its
     admission."""

@@ -25,10 +25,10 @@ from gossamer.events import (
 )
 from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import OUTCOMES
+from gossamer.services.frontier.tables.harvest import has_new_text
+from gossamer.services.frontier.tables.totals import Totals, add, copy, count
 from gossamer.store import ColumnGroup, Row, Store
 from gossamer.web.url import Site
-from services.frontier.tables.harvest import has_new_text
-from services.frontier.tables.totals import Totals, add, copy, count
 
 
 class Downloads(NamedTuple):
@@ -117,7 +117,7 @@ class DailyTallyRow(Totals, omit_defaults=True):  # type: ignore[misc]
     hazards: dict[str, HazardCount] = field(default_factory=dict)
     """Hazard → how often it was met."""
     seconds: dict[str, float] = field(default_factory=dict)
-    """Stage of a visit (`services.frontier.totals.daily.Stage`) → seconds of all visits
+    """Stage of a visit (`gossamer.services.frontier.totals.daily.Stage`) → seconds of all visits
     together."""
     freshness: FreshnessSums = FreshnessSums()
     """The sums after the last count of the day. They do not add up over days."""

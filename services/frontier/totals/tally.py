@@ -22,19 +22,17 @@ from gossamer.events import (
 from gossamer.events.hazards import Hazard, hazards_of
 from gossamer.events.outcomes import FAILURES, GONE_VERDICTS, OUTCOMES, Fate, Wait
 from gossamer.policies import NEVER
-from gossamer.store import Store
-from gossamer.web.url import HostKey, Site
-from services.frontier import revisit
-from services.frontier.revisit import CrawlState
-from services.frontier.tables.conditions import Condition
-from services.frontier.tables.harvest import CURVE, Harvest, HarvestPoint
-from services.frontier.tables.hosts import (
+from gossamer.services.frontier import revisit
+from gossamer.services.frontier.revisit import CrawlState
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.services.frontier.tables.harvest import CURVE, Harvest, HarvestPoint
+from gossamer.services.frontier.tables.hosts import (
     AppliedRecords,
     HostRow,
     OffsetAndTime,
 )
-from services.frontier.tables.plans import PartitionPlansRow
-from services.frontier.tables.totals import (
+from gossamer.services.frontier.tables.plans import PartitionPlansRow
+from gossamer.services.frontier.tables.totals import (
     DIVIDED,
     MAX,
     MIN,
@@ -45,7 +43,9 @@ from services.frontier.tables.totals import (
     entries_at,
     pick,
 )
-from services.frontier.totals.daily import DAY, DailyTally, DailyTallyRow
+from gossamer.services.frontier.totals.daily import DAY, DailyTally, DailyTallyRow
+from gossamer.store import Store
+from gossamer.web.url import HostKey, Site
 
 MAX_LISTED = 10
 """The length of the lists of hosts and visits."""
@@ -337,7 +337,7 @@ class RevisitTotals(Struct, frozen=True):
     next_at: Annotated[float | None, MIN] = None
     """The time of the next planned visit; None if none is due within the hour."""
     spent: dict[str, int] = field(default_factory=dict)
-    """Basis (`services.frontier.revisit.Basis`) → the number of ordered visits."""
+    """Basis (`gossamer.services.frontier.revisit.Basis`) → the number of ordered visits."""
     distrusted_hosts: int = 0
     """The number of hosts whose validators are distrusted."""
     weights: float = 0.0

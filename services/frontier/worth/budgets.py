@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.events.hazards import Hazard
-from services.frontier.worth.worth import SiteTotals
+from gossamer.services.frontier.worth.worth import SiteTotals
 
 if TYPE_CHECKING:
     # `gossamer sites` imports this module; importing settings takes longer than the command.

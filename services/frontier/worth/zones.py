@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from services.frontier.worth.worth import MIN_VISITS, Counts, mean_worth
+from gossamer.services.frontier.worth.worth import MIN_VISITS, Counts, mean_worth
 
 ADDRESS_WORTH = 0.1
 """The worth of unknown sites of an address below which the next ones are parked: after eighteen

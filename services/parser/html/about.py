@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from gossamer.events.pages import Source
+from gossamer.services.parser.dates import parse_url_date, parse_web_date
+from gossamer.services.parser.html.elements import Element, Elements
+from gossamer.services.parser.lenient_json import decode_json, find_objects
+from gossamer.services.parser.links import Resolver
 from gossamer.text.blocks import fold_whitespace
-from services.parser.dates import parse_url_date, parse_web_date
-from services.parser.html.elements import Element, Elements
-from services.parser.lenient_json import decode_json, find_objects
-from services.parser.links import Resolver
 
 MAX_AUTHOR_LENGTH = 200
 MAX_ALTERNATES = 200

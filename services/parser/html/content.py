@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 from selectolax.lexbor import LexborNode
 
+from gossamer.services.parser.html.blocks import Block, BlockKind, Container
+from gossamer.services.parser.html.code import code_of_table, language_of, preformatted_text
+from gossamer.services.parser.html.markdown import Inline, format_table, make_heading
+from gossamer.services.parser.html.rendering import TEX
+from gossamer.services.parser.links import Resolver
 from gossamer.text.blocks import fold_whitespace
-from services.parser.html.blocks import Block, BlockKind, Container
-from services.parser.html.code import code_of_table, language_of, preformatted_text
-from services.parser.html.markdown import Inline, format_table, make_heading
-from services.parser.html.rendering import TEX
-from services.parser.links import Resolver
 
 MAX_NODES = 100_000
 """Most nodes that are read, as many as the elements and texts that an extractor reads."""

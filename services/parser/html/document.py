@@ -17,32 +17,32 @@ from selectolax.lexbor import LexborHTMLParser
 
 from gossamer.events import Heading, PageParsed
 from gossamer.events.hazards import Hazard
-from gossamer.text.blocks import SEPARATOR, fold_whitespace, split_pieces
-from gossamer.web.directives import meta_names, parse_directives
-from gossamer.web.usage import Statement, names_of_meta, read_meta
-from services.parser.html.about import Fields, Meta, collect_meta, is_article, read_about
-from services.parser.html.blocks import Block
-from services.parser.html.content import read_blocks
-from services.parser.html.cost import truncate_costly
-from services.parser.html.elements import Elements
-from services.parser.html.headings import find_headings, remove_permalinks
-from services.parser.html.hidden import has_concealed_text, remove_hidden
-from services.parser.html.links import collect_links
-from services.parser.html.rendering import expand_shadow_trees, write_as_displayed
-from services.parser.html.text import (
+from gossamer.services.parser.html.about import Fields, Meta, collect_meta, is_article, read_about
+from gossamer.services.parser.html.blocks import Block
+from gossamer.services.parser.html.content import read_blocks
+from gossamer.services.parser.html.cost import truncate_costly
+from gossamer.services.parser.html.elements import Elements
+from gossamer.services.parser.html.headings import find_headings, remove_permalinks
+from gossamer.services.parser.html.hidden import has_concealed_text, remove_hidden
+from gossamer.services.parser.html.links import collect_links
+from gossamer.services.parser.html.rendering import expand_shadow_trees, write_as_displayed
+from gossamer.services.parser.html.text import (
     NON_MAIN_ELEMENTS,
     extract_text,
     needs_rendering,
     split_lines,
 )
-from services.parser.links import Resolver
-from services.parser.options import Options
-from services.parser.parts import Part, read_part
-from services.parser.received import ReceivedDocument
-from services.parser.result import add_hazards, add_usage
-from services.parser.simhash import simhash_of
-from services.parser.text import ExtractedText, TextKind, compare_fields, finish_text
-from services.parser.xml import SAFE_OPTIONS
+from gossamer.services.parser.links import Resolver
+from gossamer.services.parser.options import Options
+from gossamer.services.parser.parts import Part, read_part
+from gossamer.services.parser.received import ReceivedDocument
+from gossamer.services.parser.result import add_hazards, add_usage
+from gossamer.services.parser.simhash import simhash_of
+from gossamer.services.parser.text import ExtractedText, TextKind, compare_fields, finish_text
+from gossamer.services.parser.xml import SAFE_OPTIONS
+from gossamer.text.blocks import SEPARATOR, fold_whitespace, split_pieces
+from gossamer.web.directives import meta_names, parse_directives
+from gossamer.web.usage import Statement, names_of_meta, read_meta
 
 NAMESPACE = "{http://www.w3.org/1999/xhtml}"
 MAX_TITLE_LENGTH = 500

@@ -18,19 +18,19 @@ from selectolax.lexbor import LexborNode
 from gossamer.events import Link
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import Form, LinkKind
-from gossamer.web.http import parse_refresh
-from gossamer.web.url import site_of
-from services.parser.html.elements import Element, Elements
-from services.parser.html.hidden import INVISIBLE_ELEMENTS
-from services.parser.html.requisites import (
+from gossamer.services.parser.html.elements import Element, Elements
+from gossamer.services.parser.html.hidden import INVISIBLE_ELEMENTS
+from gossamer.services.parser.html.requisites import (
     embedded_document,
     find_media,
     find_requisites,
     is_written_url,
 )
-from services.parser.links import LinkCollector, Resolver, link_kind
-from services.parser.options import Options
-from services.parser.parts import Part, read_part
+from gossamer.services.parser.links import LinkCollector, Resolver, link_kind
+from gossamer.services.parser.options import Options
+from gossamer.services.parser.parts import Part, read_part
+from gossamer.web.http import parse_refresh
+from gossamer.web.url import site_of
 
 LINK_ELEMENTS = frozenset(("a", "area", "link", "iframe", "frame", "object", "embed", "meta"))
 """Elements that can link to other documents."""

@@ -8,7 +8,7 @@ belong to the text, too, unless they are links or are in an element beside the t
 import re
 from collections.abc import Sequence
 
-from services.parser.html.blocks import Block, BlockKind
+from gossamer.services.parser.html.blocks import Block, BlockKind
 
 MIN_KEY_LENGTH = 24
 """Minimum letters of a block that is searched in the whole main text. A shorter block counts only

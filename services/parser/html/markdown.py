@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 
 from selectolax.lexbor import LexborNode
 
+from gossamer.services.parser.html.blocks import Block, Container
+from gossamer.services.parser.html.requisites import choose_candidate
+from gossamer.services.parser.links import Resolver
 from gossamer.text.blocks import fold_whitespace
-from services.parser.html.blocks import Block, Container
-from services.parser.html.requisites import choose_candidate
-from services.parser.links import Resolver
 
 MAX_URL_CHARACTERS = 500_000
 """Most characters of the URLs of a document's links and images. The rest keeps its text only. A

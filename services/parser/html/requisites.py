@@ -22,11 +22,11 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
+from gossamer.services.parser.html.elements import LAZY_BACKGROUNDS, Element, Elements
+from gossamer.services.parser.links import Resolver
+from gossamer.services.parser.options import Options
+from gossamer.services.parser.styles import find_style_urls, is_external
 from gossamer.web.sniffing import FileKind, file_kind
-from services.parser.html.elements import LAZY_BACKGROUNDS, Element, Elements
-from services.parser.links import Resolver
-from services.parser.options import Options
-from services.parser.styles import find_style_urls, is_external
 
 DOCUMENT_TYPES = frozenset(
     ("", "text/html", "application/xhtml+xml", "application/pdf", "text/plain")

@@ -21,15 +21,15 @@ from typing import NamedTuple, Protocol
 from resiliparse.extract.html2text import extract_plain_text
 from selectolax.lexbor import LexborHTMLParser
 
+from gossamer.services.parser.html.blocks import Block
+from gossamer.services.parser.html.hidden import remove_hidden
+from gossamer.services.parser.html.main import choose_blocks, join_lines
+from gossamer.services.parser.html.markdown import join_blocks, lines_to_markdown
+from gossamer.services.parser.html.rendering import expand_shadow_trees, write_as_displayed
+from gossamer.services.parser.options import Options
+from gossamer.services.parser.parts import Part, read_part
+from gossamer.services.parser.text import ExtractedText, TextKind, detect_language, finish_text
 from gossamer.text.blocks import SEPARATOR, split_pieces
-from services.parser.html.blocks import Block
-from services.parser.html.hidden import remove_hidden
-from services.parser.html.main import choose_blocks, join_lines
-from services.parser.html.markdown import join_blocks, lines_to_markdown
-from services.parser.html.rendering import expand_shadow_trees, write_as_displayed
-from services.parser.options import Options
-from services.parser.parts import Part, read_part
-from services.parser.text import ExtractedText, TextKind, detect_language, finish_text
 
 
 class _Babel(ModuleType):

@@ -1,4 +1,5 @@
-"""The program of the fork server and of the children: `python -m services.parser.pool.child`.
+"""The program of the fork server and of the children: `python -m
+gossamer.services.parser.pool.child`.
 
 The fork server (`pool.ForkServer` explains it) reads the connections of new children from a socket,
 its standard input. It reads no pages, has one thread, and starts with an environment without
@@ -27,10 +28,10 @@ from typing import BinaryIO
 
 from msgspec.structs import replace
 
-from services.parser.display import read_display
-from services.parser.page import parse
-from services.parser.parts import begin_document, current_part, share_progress
-from services.parser.pool.messages import (
+from gossamer.services.parser.display import read_display
+from gossamer.services.parser.page import parse
+from gossamer.services.parser.parts import begin_document, current_part, share_progress
+from gossamer.services.parser.pool.messages import (
     ALARMS,
     CLOCK_TIME_FACTOR,
     LENGTH,
@@ -44,8 +45,8 @@ from services.parser.pool.messages import (
     encode_reply,
     frame,
 )
-from services.parser.pool.sandbox import enter_sandbox
-from services.parser.pool.warm_up import warm_up
+from gossamer.services.parser.pool.sandbox import enter_sandbox
+from gossamer.services.parser.pool.warm_up import warm_up
 
 EXIT_GRACE = 1.0
 """Seconds in which a child that closed its connection may end by itself."""

@@ -13,8 +13,8 @@ from typing import Any
 from msgspec import Struct, msgpack, to_builtins
 
 from gossamer.events import PageFetched, PageParsed
-from services.parser.display import Display
-from services.parser.options import Options
+from gossamer.services.parser.display import Display
+from gossamer.services.parser.options import Options
 
 ALARMS = (signal.SIGPROF, signal.SIGALRM)
 """Signals that end a child whose page takes too long: by CPU time, and by the clock."""

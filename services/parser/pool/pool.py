@@ -34,10 +34,8 @@ from gossamer import clock
 from gossamer.errors import GossamerError, Poison
 from gossamer.events import PageParsed
 from gossamer.events.hazards import Hazard
-from gossamer.telemetry import count
-from gossamer.telemetry.timing import observe_duration
-from services.parser.display import Display
-from services.parser.pool.messages import (
+from gossamer.services.parser.display import Display
+from gossamer.services.parser.pool.messages import (
     ALARMS,
     CLOCK_TIME_FACTOR,
     LENGTH,
@@ -50,8 +48,10 @@ from services.parser.pool.messages import (
     encode,
     frame,
 )
-from services.parser.pool.sandbox import child_environment
-from services.parser.result import add_hazards, restore_identity
+from gossamer.services.parser.pool.sandbox import child_environment
+from gossamer.services.parser.result import add_hazards, restore_identity
+from gossamer.telemetry import count
+from gossamer.telemetry.timing import observe_duration
 
 MAX_TRIES = 2
 MAX_PAGES_PER_CHILD = 50
@@ -369,7 +369,14 @@ class ForkServer:
                 # In a session of its own, because Ctrl-C is for the parent. -P prevents imports
                 # from the working directory.
                 self._process = await asyncio.create_subprocess_exec(
-                    *(sys.executable, "-P", "-W", "ignore", "-m", "services.parser.pool.child"),
+                    *(
+                        sys.executable,
+                        "-P",
+                        "-W",
+                        "ignore",
+                        "-m",
+                        "gossamer.services.parser.pool.child",
+                    ),
                     *self._arguments,
                     stdin=child_end.fileno(),
                     start_new_session=True,

@@ -16,12 +16,12 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from msgspec.structs import replace
 
 from gossamer.events import PageFetched, Visit
+from gossamer.services.parser.charset import ENCODINGS, codec_of
+from gossamer.services.parser.options import Options
+from gossamer.services.parser.page import parse
 from gossamer.text import TextMode
 from gossamer.web.sniffing import OFFICE, PACKED_XML, PDF
 from gossamer.web.url import HostKey, Site
-from services.parser.charset import ENCODINGS, codec_of
-from services.parser.options import Options
-from services.parser.page import parse
 
 SAMPLE_TEXT = "Some words to read, and some more. " * 20
 HTML_SAMPLE = f"<title>A page</title><a href=a>A link</a><p>{SAMPLE_TEXT}".encode()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.events.outcomes import Absence
-from services.frontier.revisit import (
+from gossamer.services.frontier.revisit import (
     CrawlState,
     PageState,
     Policy,
@@ -16,7 +16,7 @@ from services.frontier.revisit import (
     Visit,
     make_policy,
 )
-from services.frontier.revisit.state import DAY
+from gossamer.services.frontier.revisit.state import DAY
 
 URL, BEGIN = "https://www.example.org/news", 1.7e9
 NOTHING = States(PageState(weight=2.0), SiteState(), CrawlState(budget=100))

@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.frontier.revisit import CrawlState
-from services.frontier.revisit.price import (
+from gossamer.services.frontier.revisit import CrawlState
+from gossamer.services.frontier.revisit.price import (
     MAX_SAVED_DAYS,
     next_token_at,
     refill_tokens,
     refund_token,
     spend_token,
 )
-from services.frontier.revisit.state import DAY
+from gossamer.services.frontier.revisit.state import DAY
 
 
 @pytest.mark.slow

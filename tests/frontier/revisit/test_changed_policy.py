@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from services.frontier.revisit import (
+from gossamer.services.frontier.revisit import (
     CrawlState,
     Evidence,
     Hint,
@@ -16,7 +16,7 @@ from services.frontier.revisit import (
     Visit,
     make_policy,
 )
-from services.frontier.revisit.state import DAY
+from gossamer.services.frontier.revisit.state import DAY
 
 NAMES = ("none", "fixed:12h", "selective-incremental", "adaptive", "optimal")
 BEGIN = 1.7e9

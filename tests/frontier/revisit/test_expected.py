@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from bench.revisiting import Crawl, Tally
 from bench.webs import WEBS
-from services.frontier.revisit import PageState, make_policy
-from services.frontier.revisit.beliefs import Belief, expected_freshness
-from services.frontier.revisit.state import DAY, Clock
+from gossamer.services.frontier.revisit import PageState, make_policy
+from gossamer.services.frontier.revisit.beliefs import Belief, expected_freshness
+from gossamer.services.frontier.revisit.state import DAY, Clock
 
 shapes, days, times = st.floats(0.05, 500), st.floats(1e-3, 1e4), st.floats(1e-3, 1e3)
 

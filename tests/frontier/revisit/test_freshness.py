@@ -7,7 +7,7 @@ import pytest
 from bench.freshness import best_rates, constant
 from bench.revisiting import Crawl, Result, Tally
 from bench.webs import WEBS
-from services.frontier.revisit import make_policy
+from gossamer.services.frontier.revisit import make_policy
 
 PAGES, BUDGET, DAYS, WARM = 150, 30.0, 120.0, 40.0
 

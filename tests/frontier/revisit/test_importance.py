@@ -4,9 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.web.links import add_link
-from gossamer.web.url import Site
-from services.frontier.revisit import (
+from gossamer.services.frontier.revisit import (
     CrawlState,
     PageState,
     SiteState,
@@ -18,8 +16,10 @@ from services.frontier.revisit import (
     pack,
     unpack_page,
 )
-from services.frontier.revisit.learning import weight_of
-from services.frontier.revisit.state import DAY
+from gossamer.services.frontier.revisit.learning import weight_of
+from gossamer.services.frontier.revisit.state import DAY
+from gossamer.web.links import add_link
+from gossamer.web.url import Site
 
 URL, BEGIN = "https://www.example.org/news", 1.7e9
 OPTIMAL = make_policy("optimal")

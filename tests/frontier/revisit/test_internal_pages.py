@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gossamer.services.frontier.revisit import PageState, SiteState, pack, unpack_page, unpack_site
+from gossamer.services.frontier.revisit.evidence import MAX_CHANGED, internal_changes, record_change
+from gossamer.services.frontier.revisit.state import DAY
 from gossamer.web.links import MAX_SAMPLE, sample_links, short_fingerprint
-from services.frontier.revisit import PageState, SiteState, pack, unpack_page, unpack_site
-from services.frontier.revisit.evidence import MAX_CHANGED, internal_changes, record_change
-from services.frontier.revisit.state import DAY
 
 URLS = [f"https://www.example.org/{n}" for n in range(2000)]
 changes = st.lists(st.tuples(st.integers(0, 599), st.integers(0, 30)), max_size=400)

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from services.frontier.revisit import (
+from gossamer.services.frontier.revisit import (
     Basis,
     CrawlState,
     Evidence,
@@ -17,9 +17,9 @@ from services.frontier.revisit import (
     Visit,
     make_policy,
 )
-from services.frontier.revisit.beliefs import is_regular
-from services.frontier.revisit.price import cell_of, demand, move_page, price_for
-from services.frontier.revisit.state import DAY
+from gossamer.services.frontier.revisit.beliefs import is_regular
+from gossamer.services.frontier.revisit.price import cell_of, demand, move_page, price_for
+from gossamer.services.frontier.revisit.state import DAY
 
 URL, BEGIN = "https://www.example.org/news", 1.7e9
 OPTIMAL = make_policy("optimal")

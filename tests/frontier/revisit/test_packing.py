@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.frontier.revisit import (
+from gossamer.services.frontier.revisit import (
     CrawlState,
     PageState,
     SiteState,
@@ -17,7 +17,7 @@ from services.frontier.revisit import (
     unpack_page,
     unpack_site,
 )
-from services.frontier.revisit.state import Clock, Rate
+from gossamer.services.frontier.revisit.state import Clock, Rate
 
 URL = "https://www.example.org/news"
 JUNK = (b"", b"{}", b"\xc1", b"\xdc", b"[1,2]", b"\x93\x01\x02", msgspec.msgpack.encode({"a": 1}))

@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.policies import uses_hints, uses_internal_links
-from gossamer.web.links import sample_links
-from services.frontier.revisit import (
+from gossamer.services.frontier.revisit import (
     CrawlState,
     Evidence,
     Hint,
@@ -24,7 +23,8 @@ from services.frontier.revisit import (
     unpack_page,
     unpack_site,
 )
-from services.frontier.revisit.state import DAY
+from gossamer.services.frontier.revisit.state import DAY
+from gossamer.web.links import sample_links
 
 URL, OTHER = "https://www.example.org/news", "https://www.example.org/old"
 NAMES = ("none", "fixed:12h", "selective-incremental", "adaptive", "optimal")

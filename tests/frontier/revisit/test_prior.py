@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.frontier.revisit import (
+from gossamer.services.frontier.revisit import (
     DAY,
     CrawlState,
     PageState,
@@ -12,7 +12,7 @@ from services.frontier.revisit import (
     forget,
     make_policy,
 )
-from services.frontier.revisit.learning import DEFAULT_PRIOR, prior_of
+from gossamer.services.frontier.revisit.learning import DEFAULT_PRIOR, prior_of
 
 BEGIN = 1_700_000_000.0
 OPTIMAL = make_policy("optimal")

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from services.frontier.revisit import (
+from gossamer.services.frontier.revisit import (
     Basis,
     CrawlState,
     Evidence,
@@ -17,7 +17,7 @@ from services.frontier.revisit import (
     pack,
     unpack_page,
 )
-from services.frontier.revisit.state import DAY
+from gossamer.services.frontier.revisit.state import DAY
 
 URL, BEGIN = "https://www.example.org/news", 1.7e9
 OPTIMAL = make_policy("optimal")

@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.frontier.revisit.beliefs import Belief, credible_interval, gamma_cdf, quantile
+from gossamer.services.frontier.revisit.beliefs import (
+    Belief,
+    credible_interval,
+    gamma_cdf,
+    quantile,
+)
 
 
 @given(st.floats(0.001, 0.999), st.floats(1e-3, 1e4))

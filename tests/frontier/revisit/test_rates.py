@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.frontier.revisit.beliefs import (
+from gossamer.services.frontier.revisit.beliefs import (
     Belief,
     digamma,
     fit_prior,
@@ -15,12 +15,12 @@ from services.frontier.revisit.beliefs import (
     observe_unchanged,
     posterior,
 )
-from services.frontier.revisit.optimal import (
+from gossamer.services.frontier.revisit.optimal import (
     MAX_INTERVAL_DAYS,
     MIN_INTERVAL_DAYS,
     worthwhile_interval,
 )
-from services.frontier.revisit.state import Rate
+from gossamer.services.frontier.revisit.state import Rate
 
 PRIOR = Belief(0.5, 5.0)
 shapes, days, times = st.floats(0.05, 500), st.floats(1e-3, 1e4), st.floats(1e-4, 1e3)

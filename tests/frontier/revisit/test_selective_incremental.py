@@ -4,14 +4,21 @@ import pytest
 from msgspec.structs import replace
 
 from bench.selective import fewer_downloads, together
-from gossamer.web.links import sample_links
-from services.frontier.revisit import CrawlState, PageState, SiteState, States, Visit, make_policy
-from services.frontier.revisit.selective_incremental import (
+from gossamer.services.frontier.revisit import (
+    CrawlState,
+    PageState,
+    SiteState,
+    States,
+    Visit,
+    make_policy,
+)
+from gossamer.services.frontier.revisit.selective_incremental import (
     adapt_threshold,
     fr_max_by_internal,
     new_fr_max,
 )
-from services.frontier.revisit.state import DAY
+from gossamer.services.frontier.revisit.state import DAY
+from gossamer.web.links import sample_links
 
 POLICY = make_policy("selective-incremental:1d")
 A, *BEHIND = [f"http://a.test/{name}" for name in "ABCDEFGHIJK"]

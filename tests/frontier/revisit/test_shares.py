@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.frontier.revisit import CrawlState, discovery_share, split_budget
-from services.frontier.revisit.price import SHAPES, Curve, cell_of, move_page
+from gossamer.services.frontier.revisit import CrawlState, discovery_share, split_budget
+from gossamer.services.frontier.revisit.price import SHAPES, Curve, cell_of, move_page
 
 pages = st.lists(
     st.tuples(st.floats(1e-4, 50), st.sampled_from([*SHAPES, None]), st.floats(0.05, 16)),

@@ -1,0 +1,109 @@
+"""`gossamer crawl`: all crawls of one folder, on this machine."""
+
+import argparse
+from typing import Any
+
+from gossamer.console.cli.options import (
+    DEFINITION_OPTIONS,
+    add_config,
+    add_data,
+    add_strict_seeds,
+    port,
+    positive,
+    seconds,
+)
+
+
+def _port_or_seed(text: str) -> int | str:
+    """Read the port of `--console`, or the seed after `--console` without a port."""
+    return port(text) if text.isdecimal() else text
+
+
+OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
+    (
+        "--seeds",
+        {
+            "dest": "seeds_file",
+            "metavar": "FILE",
+            "help": "read seeds from FILE, a URL a line; - is standard input",
+        },
+    ),
+    (
+        "--crawl",
+        {
+            "metavar": "ID",
+            "help": "the crawl of the seeds and options; all active crawls of the folder run",
+        },
+    ),
+    ("--contact", {"help": "your e-mail address or Web page, sent with each request"}),
+    (
+        "--max-pages",
+        {"type": positive, "default": 0, "metavar": "N", "help": "stop after N pages of this run"},
+    ),
+    (
+        "--max-time",
+        {
+            "type": seconds,
+            "default": 0.0,
+            "metavar": "TIME",
+            "help": "stop after this time: 90s, 15m, 2h",
+        },
+    ),
+    (
+        "--delay",
+        {
+            "type": float,
+            "metavar": "SECONDS",
+            "help": "at least SECONDS between two visits to a host (default: 1)",
+        },
+    ),
+    (
+        "--allow-network",
+        {
+            "action": "append",
+            "metavar": "CIDR",
+            "help": "visit hosts in this private network, such as 127.0.0.0/8",
+        },
+    ),
+    *DEFINITION_OPTIONS,
+    ("--nameserver", {"metavar": "ADDRESS:PORT", "help": "the DNS server to use"}),
+    (
+        "--no-text",
+        {"action": "store_true", "help": "extract links, but not the main text of pages"},
+    ),
+    (
+        "--metrics-port",
+        {"type": port, "metavar": "N", "help": "serve Prometheus metrics at 127.0.0.1:N/metrics"},
+    ),
+    (
+        "--console",
+        {
+            "nargs": "?",
+            "const": 0,
+            "type": _port_or_seed,
+            "metavar": "PORT",
+            "help": "serve the web console beside the crawl (default: api.port, 8080)",
+        },
+    ),
+    ("--quiet", {"action": "store_true", "help": "print errors only"}),
+    ("--verbose", {"action": "store_true", "help": "report every count and the slowest hosts"}),
+    ("--json-logs", {"action": "store_true", "help": "progress and logs as JSON, on stderr"}),
+)
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    command.add_argument("seeds", nargs="*", metavar="SEED", help="a URL to start from")
+    add_data(command)
+    add_config(command)
+    add_strict_seeds(command)
+    for name, settings in OPTIONS:
+        command.add_argument(name, **settings)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Crawl, and print a report."""
+    # It imports all services, which takes longer than the help.
+    from gossamer.console.cli.crawling import run_command
+
+    return run_command(options)

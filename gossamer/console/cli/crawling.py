@@ -1,0 +1,227 @@
+"""A run of `gossamer crawl`: its settings and its crawl, its processes, and its report."""
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import structlog
+from rich.console import Console
+
+from gossamer import clock
+from gossamer.changes.plan import ChangeRequest
+from gossamer.console.api.process import listening, serve_beside
+from gossamer.console.cli.changing import user_name
+from gossamer.console.cli.options import (
+    DEFINITION_OPTIONS,
+    given_settings,
+    request_of,
+    seeds_of,
+)
+from gossamer.console.cli.progress import Ended, reason_of_end, report, summary
+from gossamer.console.cli.view import Lines, LiveView, NoView
+from gossamer.console.output import print_lines, say
+from gossamer.crawl import (
+    SCOPES,
+    CrawlRequest,
+    choose_crawl,
+    definitions_of,
+    seeds_applied,
+)
+from gossamer.errors import BadSettings
+from gossamer.events import DEFAULT_CRAWL
+from gossamer.extras import require_extra
+from gossamer.inspection.basics.folder import Folder, Opened
+from gossamer.inspection.progress.progress import End, Progress, read_progress
+from gossamer.inspection.progress.status import Failure, read_failures, read_parked, read_replicas
+from gossamer.inspection.progress.workload import Waiting, read_delayed, read_waiting
+from gossamer.inspection.urls.visits import NOT_VISITED, SeedFailure, failed_seeds
+from gossamer.relevance import check_classifiers
+from gossamer.services.fetcher.access import request_headers
+from gossamer.services.frontier.tables.conditions import Condition
+from gossamer.settings import CrawlSettings, Nested, Settings, load_settings
+from gossamer.standalone.processes import Beside
+from gossamer.standalone.run import run_crawl
+from gossamer.telemetry import configure_logs
+
+INTO_SETTINGS = {
+    "contact": ("fetcher", "contact"),
+    "delay": ("frontier", "delay"),
+    "allow_network": ("fetcher", "allow_networks"),
+    "nameserver": ("fetcher", "nameserver"),
+}
+"""Option → section and name of the setting that it overrides."""
+NO_PAGE_STATUS = 3
+"""The exit status if no seed gave a page."""
+INTERRUPTED = (End.INTERRUPTED, End.KILLED)
+CUT_SHORT = (*INTERRUPTED, End.PAUSED, End.PAGES, End.TIME)
+"""The ends of runs that may not have visited all seeds."""
+
+
+def run_command(options: argparse.Namespace) -> int:
+    """Crawl, and print a report; return the exit status."""
+    settings = load_settings(options.config, _overrides(options))
+    request_headers(settings.fetcher)  # Raises BadSettings without a contact.
+    configure_logs(settings.logs.json_lines, settings.logs.level)
+    if settings.crawl.relevant:
+        check_classifiers(settings.crawl.relevant)
+    if isinstance(options.console, str):
+        options.seeds.insert(0, options.console)
+    folder, started_at = Folder(options.data), clock.now()
+    before = folder.open() if folder.database.exists() else None
+    request = _request(options, settings.crawl, before)
+    pages_before = _pages_of_crawls(before) if before else {}
+    with _console(options, settings) as beside, _view(options) as show:
+        end, progress = run_crawl(
+            settings,
+            folder,
+            request,
+            ChangeRequest(actor=user_name()),
+            options.max_time,
+            show,
+            options.metrics_port,
+            beside,
+        )
+    seconds_taken = clock.now() - started_at
+    opened = folder.open()
+    failed = _failed_seeds(opened, request, progress, end)
+    seeds = request.seeds if request else ()
+    has_seed_page = end in CUT_SHORT or not seeds or not failed.keys() >= {*seeds}
+    if not options.quiet:
+        backing_off = progress.conditions[Condition.BACKING_OFF]
+        waiting = read_waiting(opened.store, backing_off, progress.due_count)
+        if end is End.WAITING:
+            waiting = read_delayed(opened, progress.crawls, clock.now(), waiting)
+        ended = Ended(
+            end,
+            progress,
+            waiting,
+            seconds_taken,
+            pages_before,
+            folder,
+            _failures(opened, progress, waiting),
+            failed,
+            options.verbose,
+            _crawl_option(opened, progress),
+            has_seed_page,
+            read_parked(opened.store, *progress.crawls),
+            read_replicas(opened.store, progress),
+            keeps_limit=request is None or request.max_pages is None,
+        )
+        if settings.logs.json_lines:
+            structlog.get_logger().info(
+                "crawl ended", end=reason_of_end(ended), pages=progress.pages
+            )
+        say(*summary(ended))
+        print_lines(report(ended))
+    if end in INTERRUPTED:
+        return 130
+    return 0 if has_seed_page else NO_PAGE_STATUS
+
+
+def _failed_seeds(
+    opened: Opened, request: CrawlRequest | None, progress: Progress, end: End
+) -> dict[str, SeedFailure]:
+    """Return the seeds of the command and of crawl files that gave no page. A run that was cut
+    short may not have visited the others."""
+    seeds = {
+        crawl: [url for urls in applied.seeds.values() for url in urls]
+        for crawl in progress.crawls
+        if (applied := seeds_applied(opened.log, crawl))
+    }
+    if request:
+        seeds[request.crawl] = [*request.seeds, *seeds.get(request.crawl, ())]
+    return {
+        seed: failure
+        for crawl, urls in seeds.items()
+        for seed, failure in failed_seeds(opened, crawl, urls).items()
+        if end not in CUT_SHORT or failure.reason != NOT_VISITED
+    }
+
+
+@contextmanager
+def _console(options: argparse.Namespace, settings: Settings) -> Iterator[Beside | None]:
+    """Listen for `--console` within the block, and print the link; None without that option.
+
+    Raise GossamerError if the port is in use, or the server is not installed.
+    """
+    if options.console is None:
+        yield None
+        return
+    require_extra("api")
+    named = options.console if isinstance(options.console, int) else 0
+    # The child writes the file with the token: the folder may not exist yet.
+    with listening(settings.api, named or settings.api.port, None) as site:
+        if not options.quiet:
+            say(f"Console: {site.link}")
+        yield Beside("console", partial(serve_beside, site), site.listener)
+
+
+def _pages_of_crawls(opened: Opened) -> dict[str, int]:
+    """Return the pages so far of each crawl. Paused ones may be resumed during the run."""
+    crawls = read_progress(opened, definitions_of(opened.log)).crawls
+    return {crawl: totals.pages for crawl, totals in crawls.items()}
+
+
+def _crawl_option(opened: Opened, progress: Progress) -> str:
+    """Return the value of `--crawl` that commands about a crawl of the run need."""
+    if sum(not crawl.removed for crawl in definitions_of(opened.log).values()) <= 1:
+        return ""
+    return next(iter(progress.crawls)) if len(progress.crawls) == 1 else "ID"
+
+
+def _failures(opened: Opened, progress: Progress, waiting: Waiting) -> tuple[Failure, ...]:
+    # Rows are searched for examples by one crawl.
+    only = len(progress.crawls) == 1
+    name = next(iter(progress.crawls), DEFAULT_CRAWL)
+    return read_failures(opened.store if only else None, name, progress, waiting)
+
+
+def _request(
+    options: argparse.Namespace, crawl: CrawlSettings, opened: Opened | None
+) -> CrawlRequest | None:
+    """Return the requested definition and seeds; None if the crawls run as they are defined.
+
+    Without seeds and `--crawl`, options are those of the only crawl, unless a file defines it.
+    """
+    seeds = seeds_of(options, options.seeds_file, "--seeds")
+    crawls = definitions_of(opened.log) if opened else {}
+    filed = {name for name in crawls if opened and seeds_applied(opened.log, name)}
+    if not (seeds or options.crawl) and (len(crawls) > 1 or filed):
+        for option, how in (*DEFINITION_OPTIONS, ("--max-pages", {})):
+            if getattr(options, how.get("dest", option[2:].replace("-", "_"))):
+                raise BadSettings(
+                    f"{option} is an option of one crawl: add --crawl ID, or write it into the "
+                    "file of the crawl"
+                )
+        return None
+    name = options.crawl or choose_crawl(crawls, None, str(options.data))
+    # A file states the whole crawl, so that settings do not change it.
+    has_file = name in filed
+    given = given_settings(options).keys() if has_file else crawl.model_fields_set
+    max_pages = options.max_pages or (None if has_file else 0)
+    return request_of(options, crawl, given, seeds, name, max_pages)
+
+
+def _overrides(options: argparse.Namespace) -> Nested:
+    overrides: dict[str, dict[str, Any]] = {"crawl": given_settings(options)}
+    for option, (section, field) in INTO_SETTINGS.items():
+        if (value := getattr(options, option)) is not None:
+            overrides.setdefault(section, {})[field] = value
+    if options.no_text:
+        overrides.setdefault("parser", {})["text"] = "off"
+    if options.json_logs:
+        overrides["logs"] = {"json_lines": True, "level": "info"}
+    if options.scope not in ("", *SCOPES):
+        overrides["crawl"]["scope"] = options.scope
+    return overrides
+
+
+def _view(options: argparse.Namespace) -> NoView:
+    if options.quiet:
+        return NoView()
+    console = Console()
+    if console.is_terminal and not options.json_logs:
+        return LiveView(console)
+    return Lines(options.json_logs)

@@ -1,0 +1,47 @@
+"""`gossamer doctor`: checks a fleet or a folder, and names the remedy for each problem."""
+
+import argparse
+
+from gossamer.console.cli.options import add_place, settings_of
+from gossamer.console.doctor import Finding, examine_fleet, examine_folder, is_healthy
+from gossamer.console.output import GREEN, RED, print_json, say
+from gossamer.inspection.basics.figures import plural
+from gossamer.inspection.crawls.crawl import DEFAULT_FOLDER
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add_place(command)
+    command.add_argument("--json", action="store_true", help="print the findings as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print a line for each finding; return 1 if there is a problem."""
+    settings = settings_of(options)
+    is_fleet = options.data is None and (settings.kafka.servers or settings.cassandra.hosts)
+    examined = (
+        examine_fleet(settings)
+        if is_fleet
+        else examine_folder(options.data or DEFAULT_FOLDER, settings)
+    )
+    findings = list[Finding]()
+    for finding in examined:
+        findings.append(finding)
+        if not options.json:
+            # At once: a server that does not answer takes its whole timeout.
+            say(line(finding), RED if finding.remedy else "")
+    if options.json:
+        print_json(findings, is_indented=True)
+    elif is_healthy(findings):
+        say("No problems found.", GREEN)
+    else:
+        problems = sum(finding.remedy is not None for finding in findings)
+        say(f"{plural(problems, 'problem')} in {plural(len(findings), 'check')}.", RED)
+    return 0 if is_healthy(findings) else 1
+
+
+def line(finding: Finding) -> str:
+    """Return *finding* as a line."""
+    state = "ok" if finding.remedy is None else "problem"
+    remedy = "" if finding.remedy is None else f". {finding.remedy}"
+    return f"{state:7}  {finding.check:10}  {finding.found.rstrip('.')}{remedy}"

@@ -1,0 +1,416 @@
+"""The files that `gossamer import` reads: WARC and ARC files, alone or in a WACZ file.
+
+The bytes of a file say what it is: names of downloaded files are changed too often. A file that is
+something else is a source with a problem, so that the other files are imported.
+"""
+
+import gzip
+import os
+import re
+import struct
+import weakref
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from io import SEEK_CUR, SEEK_END, SEEK_SET, BufferedReader, RawIOBase
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any, BinaryIO, NamedTuple, cast
+from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+from backports import zstd
+
+from gossamer.captures import (
+    DICTIONARY_MAGIC,
+    MAX_RECORD_BYTES,
+    BadCapture,
+    Capture,
+    parse_record,
+    read_dictionary,
+    unpack_record,
+)
+from gossamer.errors import BadSettings
+from gossamer.services.archive.arc import START as ARC_START
+from gossamer.services.archive.arc import arc_length, as_warc
+from gossamer.services.archive.reading import (
+    CHUNK_BYTES,
+    LINE_ENDS,
+    MAX_HEAD_BYTES,
+    MAX_LINE_END_BYTES,
+    RECORD_START,
+    PlainRecordReader,
+    RecordHead,
+    RecordReader,
+    read_chunks,
+    record_length,
+)
+from gossamer.web.coding import GZIP, GZIP_MAGIC, ZSTD_MAGIC
+
+START_BYTES = 64 << 10
+"""Bytes of a file that say what it is. Some writers fill the header of the first gzip member."""
+DAMAGED_ZIP = (BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error)
+"""Errors of a ZIP file or a member of it that is damaged, encrypted or of an unknown kind."""
+DAMAGED = (*DAMAGED_ZIP, gzip.BadGzipFile, zstd.ZstdError)
+"""Errors of a file that cannot be unpacked."""
+WARC_START = b"WARC/"
+ZIP_MAGIC = b"PK\x03\x04"
+LOCAL_HEADER = struct.Struct("<4s22xHH")
+"""Signature, and the lengths of the name and of the extra field (APPNOTE, 4.3.7)."""
+ENCRYPTED = 1
+"""The flag of an encrypted member."""
+NOT_A_WARC = "it is not a WARC, ARC or WACZ file"
+PACKED_TOGETHER = "records are not compressed one by one"
+NO_DICTIONARY = "its records need a dictionary, which is not in the file"
+
+
+MAX_RESTARTS = 1000
+"""Damaged parts of a file behind which the next record is searched."""
+MARK_BYTES = 24
+"""Bytes that the beginning of a record has at most."""
+GZIP_MEMBER = GZIP_MAGIC + b"\x08"
+"""The first bytes of a gzip member with deflate."""
+
+
+class PackedTogether(BadCapture):
+    """A gzip member or zstd frame has several records, or a part of one: they have no positions in
+    the file."""
+
+
+class Damage(NamedTuple):
+    """A part of a file that cannot be read."""
+
+    start: int
+    end: int | None
+    """None at the end of the file."""
+
+    def __str__(self) -> str:
+        if self.end == self.start:
+            return f"is damaged before byte {self.end}"
+        end = "on" if self.end is None else f"to {self.end}"
+        return f"is damaged from byte {self.start} {end}"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A WARC or ARC file, or a member of a WACZ file."""
+
+    name: str
+    written_at: float
+    """When the file was last changed: no capture in it is later."""
+    open: Callable[[], AbstractContextManager[BinaryIO]]
+    problem: str = ""
+    """Why the file cannot be read; "" if it can."""
+
+
+def sources_of(path: Path) -> list[Source]:
+    """Return the WARC and ARC files at *path*: the file itself, or those in a WACZ file.
+
+    Raise BadSettings if there is no such file.
+    """
+    if not path.is_file():
+        raise BadSettings(f"{path} is not a file")
+    try:
+        written_at = path.stat().st_mtime
+        with path.open("rb") as file:
+            start = file.read(START_BYTES)
+    except OSError as error:
+        raise BadSettings(f"{path} cannot be read: {error}") from error
+    alone = Source(path.name, written_at, lambda: path.open("rb"))
+    if is_archive(start):
+        return [alone]
+    if not start.startswith(ZIP_MAGIC):
+        return [_with_problem(alone, NOT_A_WARC)]
+    try:
+        with ZipFile(path) as packed:
+            members = [one for one in packed.infolist() if _is_archive_member(packed, one.filename)]
+            found = [
+                Source(f"{path.name}/{one.filename}", written_at, _opener_of(path, one))
+                for one in sorted(members, key=lambda one: one.filename)
+            ]
+    except (OSError, ValueError, struct.error, *DAMAGED_ZIP) as error:
+        return [_with_problem(alone, f"it cannot be read: {error}")]
+    return found or [_with_problem(alone, "it has no WARC file")]
+
+
+def _with_problem(source: Source, problem: str) -> Source:
+    return Source(source.name, source.written_at, source.open, problem)
+
+
+def _is_archive_member(packed: ZipFile, name: str) -> bool:
+    try:
+        with packed.open(name) as member:
+            return is_archive(member.read(START_BYTES))
+    except DAMAGED_ZIP:
+        # The member is damaged, encrypted or compressed by an unknown method. Its name decides
+        # whether it is missed.
+        return ".warc" in name
+
+
+def is_archive(start: bytes) -> bool:
+    """Return whether a file that begins with *start* is a WARC or ARC file."""
+    if start.startswith((ZSTD_MAGIC, DICTIONARY_MAGIC)):
+        return True
+    return _unpack(start).lstrip().startswith((WARC_START, ARC_START))
+
+
+def _unpack(start: bytes) -> bytes:
+    if not start.startswith(GZIP_MAGIC):
+        return start
+    try:
+        return zlib.decompressobj(GZIP).decompress(start, len(ARC_START) + 64)
+    except zlib.error:
+        return b""
+
+
+def _opener_of(path: Path, member: ZipInfo) -> Callable[[], AbstractContextManager[BinaryIO]]:
+    """Return the function that opens *member*. Each capture is read by its position, to which the
+    reader of `zipfile` would read all bytes before it."""
+    if member.compress_type != ZIP_STORED or member.flag_bits & ENCRYPTED:
+        return _Unpacked(partial(_open_member, path, member)).open
+    with path.open("rb") as file:
+        file.seek(member.header_offset)
+        header = file.read(LOCAL_HEADER.size)
+    magic, name_length, extra_length = LOCAL_HEADER.unpack(header)
+    if magic != ZIP_MAGIC:
+        raise BadZipFile("a local header is damaged")
+    start = member.header_offset + LOCAL_HEADER.size + name_length + extra_length
+    return partial(_open_part, path, start, member.file_size)
+
+
+@contextmanager
+def _open_part(path: Path, start: int, size: int) -> Iterator[BinaryIO]:
+    with path.open("rb") as file:
+        yield cast(BinaryIO, BufferedReader(_Part(file, start, size)))
+
+
+class _Part(RawIOBase):
+    """The bytes of *file* from *start* on, as a file of *size* bytes."""
+
+    def __init__(self, file: BinaryIO, start: int, size: int) -> None:
+        self._file, self._start, self._size, self._at = file, start, size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = SEEK_SET) -> int:
+        self._at = max(0, offset + {SEEK_SET: 0, SEEK_CUR: self._at, SEEK_END: self._size}[whence])
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        wanted = max(0, min(len(buffer), self._size - self._at))
+        found = os.pread(self._file.fileno(), wanted, self._start + self._at)
+        buffer[: len(found)] = found
+        self._at += len(found)
+        return len(found)
+
+
+@contextmanager
+def _open_member(path: Path, member: ZipInfo) -> Iterator[BufferedReader]:
+    with ZipFile(path) as packed, packed.open(member) as opened:
+        yield cast(BufferedReader, opened)
+
+
+def unpack(source: Source) -> Source:
+    """Return *source*, whose records are compressed together, as a plain file."""
+    return replace(source, open=_Unpacked(partial(_open_packed, source)).open)
+
+
+@contextmanager
+def _open_packed(source: Source) -> Iterator[BufferedReader]:
+    with source.open() as file:
+        is_gzip = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+        file.seek(0)
+        with gzip.open(file) if is_gzip else zstd.open(file) as opened:
+            yield cast(BufferedReader, opened)
+
+
+class _Unpacked:
+    """A compressed file, which is unpacked into a temporary file when it is first opened."""
+
+    def __init__(self, packed: Callable[[], AbstractContextManager[BufferedReader]]) -> None:
+        self._packed = packed
+        self._file: IO[bytes] | None = None
+        self._size = 0
+
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """Open the unpacked file."""
+        if self._file is None:
+            self._file = TemporaryFile()  # noqa: SIM115  # Closed with this object.
+            weakref.finalize(self, self._file.close)
+            self._unpack(self._file)
+        yield cast(BinaryIO, BufferedReader(_Part(cast(BinaryIO, self._file), 0, self._size)))
+
+    def _unpack(self, file: IO[bytes]) -> None:
+        try:
+            with self._packed() as packed:
+                for chunk in iter(partial(packed.read1, START_BYTES), b""):
+                    file.write(chunk)
+        except DAMAGED:
+            if not file.tell():
+                raise
+            # No record begins with a zero byte, so the reader reports damage here.
+            file.write(b"\0")
+        file.flush()
+        self._size = file.tell()
+
+
+def records_of(file: BinaryIO) -> Iterator[RecordHead | Damage]:
+    """Yield the records of *file*, as records of WARC, and the damaged parts between them.
+
+    Raise BadCapture if it is not an archive, and PackedTogether if its records are not compressed
+    one by one.
+    """
+    start = file.read(START_BYTES)
+    dictionary = read_dictionary(partial(read_range, file)) if _has_dictionary(start) else None
+    mark = _mark_of(start)
+    if dictionary is None and _needs_dictionary(start):
+        raise BadCapture(NO_DICTIONARY)
+    at, damaged_at = 0, -1
+    for _ in range(MAX_RESTARTS):
+        reader = _reader_at(file, at, mark, dictionary)
+        base = at if isinstance(reader, RecordReader) else 0
+        is_cut = False
+        for head in reader:
+            if damaged_at >= 0:
+                yield Damage(min(damaged_at, at), at)
+                damaged_at = -1
+            offset = base + head.offset
+            if head.unpacked_length:
+                length = _content_end(head.head)
+                _check_packing(head, length, is_cut)
+                begins = _begins_record(head.head)
+                is_cut = head.unpacked_length < length if length else begins
+                has_whole_head = head.unpacked_length < MAX_HEAD_BYTES or not begins
+                if length is None and has_whole_head:
+                    yield Damage(offset, offset + head.length)
+                    continue
+            yield RecordHead(offset, head.length, as_warc(head.head) or head.head)
+        if not reader.is_damaged:
+            return
+        if behind := _mark_at(file, base + reader.position, mark):
+            at, mark = base + reader.position, behind
+            continue
+        if isinstance(reader, RecordReader):
+            begun = RecordHead(base + reader.position, 0, bytes(reader.begun))
+            _check_packing(begun, _content_end(begun.head), is_behind_cut=False)
+        if damaged_at < 0:
+            damaged_at = base + reader.position
+        # A record whose Content-Length is too large has the beginning of the next one.
+        behind_at = base + reader.position - (MARK_BYTES if mark == WARC_START else 0)
+        next_at = _find(file, mark, max(at, behind_at) + 1)
+        if next_at is None:
+            break
+        at = next_at
+    yield Damage(damaged_at, None)
+
+
+def _has_dictionary(start: bytes) -> bool:
+    return start.startswith(DICTIONARY_MAGIC)
+
+
+def _mark_of(start: bytes) -> bytes:
+    """Return the bytes that each record begins with in a file that begins with *start*."""
+    if _has_dictionary(start):
+        return ZSTD_MAGIC
+    for mark in (GZIP_MEMBER, GZIP_MAGIC, ZSTD_MAGIC):
+        if start.startswith(mark):
+            return mark
+    for mark in (WARC_START, ARC_START):
+        if start.lstrip().startswith(mark):
+            return mark
+    raise BadCapture(NOT_A_WARC)
+
+
+def _mark_at(file: BinaryIO, at: int, mark: bytes) -> bytes:
+    """Return the mark of the records from *at* on if two files were joined there, of which one is
+    compressed; "" otherwise. The records of the first file begin with *mark*."""
+    start = read_range(file, at, at + START_BYTES)
+    is_plain = RECORD_START.match(start) is not None
+    is_packed = start.startswith((GZIP_MEMBER, ZSTD_MAGIC)) and is_archive(start)
+    if mark == ARC_START or not (is_packed if mark == WARC_START else is_plain):
+        return b""
+    return _mark_of(start)
+
+
+def _check_packing(head: RecordHead, length: int | None, is_behind_cut: bool) -> None:
+    """Raise PackedTogether if the gzip member or zstd frame of *head* has more than its record of
+    *length* bytes, or the rest of the record before, which *is_behind_cut*.
+
+    Bytes behind a long record raise it, too, since they may be another record.
+    """
+    if is_behind_cut and head.head and not _begins_record(head.head):
+        raise PackedTogether(PACKED_TOGETHER)
+    if length is None:
+        return
+    rest = head.head[length:].lstrip(LINE_ENDS)
+    is_unknown = length >= len(head.head) and head.unpacked_length - length > MAX_LINE_END_BYTES
+    if _begins_record(rest) or is_unknown:
+        raise PackedTogether(PACKED_TOGETHER)
+
+
+def _begins_record(data: bytes) -> bool:
+    return data.startswith(WARC_START) or arc_length(data) is not None
+
+
+def _content_end(data: bytes) -> int | None:
+    """Return the length of the record that *data* begins with; None without one."""
+    return record_length(data) or arc_length(data)
+
+
+def _needs_dictionary(start: bytes) -> bool:
+    try:
+        return start.startswith(ZSTD_MAGIC) and zstd.get_frame_info(start).dictionary_id != 0
+    except zstd.ZstdError:
+        return False
+
+
+def _reader_at(
+    file: BinaryIO, at: int, mark: bytes, dictionary: bytes | None
+) -> RecordReader | PlainRecordReader:
+    file.seek(at)
+    if mark in (WARC_START, ARC_START):
+        length_of = record_length if mark == WARC_START else arc_length
+        reader = PlainRecordReader(file, length_of)
+        reader.position = at
+        return reader
+    return RecordReader(read_chunks(file.read), dictionary=dictionary)
+
+
+def _find(file: BinaryIO, mark: bytes, at: int) -> int | None:
+    """Return the position of the next record from *at* on, by its *mark*. ARC files have none."""
+    if mark == ARC_START:
+        return None
+    sought = RECORD_START if mark == WARC_START else re.compile(re.escape(mark))
+    while True:
+        file.seek(at)
+        chunk = file.read(CHUNK_BYTES)
+        if found := sought.search(chunk):
+            return at + found.start()
+        if len(chunk) < CHUNK_BYTES:
+            return None
+        at += len(chunk) - MARK_BYTES
+
+
+def read_capture_at(source: Source, offset: int, length: int) -> Capture:
+    """Return the capture at this place of *source*. Raise BadCapture if there is none."""
+    if length > MAX_RECORD_BYTES:
+        raise BadCapture(f"the record has more than {MAX_RECORD_BYTES} bytes")
+    with source.open() as file:
+        packed = read_range(file, offset, offset + length)
+        if arc_length(packed) is not None:
+            return parse_record(as_warc(packed) or b"")
+        dictionary = partial(read_dictionary, partial(read_range, file))
+        record = unpack_record(packed, dictionary)
+    return parse_record(as_warc(record) or record)
+
+
+def read_range(file: BinaryIO, start: int, end: int) -> bytes:
+    """Return the bytes of *file* from *start* to *end*."""
+    file.seek(start)
+    return file.read(end - start)

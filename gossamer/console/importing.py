@@ -1,0 +1,482 @@
+"""Makes events of the captures in WARC and WACZ files of other crawls, as `gossamer import` does.
+
+Each response to a GET becomes the `PageFetched` of a visit at its own time, so that parser, dedup
+and archive handle it like a page that this crawl has fetched. A resource record, which has no HTTP
+response, becomes one with status 200. A revisit record gets the body of the earlier response, which
+must be in one of the files. The archive has at most one capture of a URL at one time, so
+what is imported twice is archived once.
+
+A capture whose date is in the future has the time at which its file was written, so it holds back
+no later visit; one from before the Web has the time at which the Web began. Both get the hazard
+`wrong_date`.
+
+Records are trusted as little as responses of servers. A record that cannot be used is counted as a
+problem, with its position and the reason. Records that are something else than the document at a
+URL, such as the response to a POST, are counted by their kind.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from gossamer.captures import (
+    DIGEST_SIZES,
+    RECORD_TYPES,
+    REVISIT,
+    WRONG_DATE,
+    BadCapture,
+    Capture,
+    digest_key,
+    is_interim,
+    parse_time,
+    split_head,
+)
+from gossamer.console.import_sources import (
+    DAMAGED,
+    PACKED_TOGETHER,
+    Damage,
+    PackedTogether,
+    Source,
+    read_capture_at,
+    records_of,
+    unpack,
+)
+from gossamer.errors import GossamerError
+from gossamer.events import (
+    Discovery,
+    Event,
+    Imported,
+    PageFetched,
+    Purpose,
+    UrlsDiscovered,
+    Visit,
+)
+from gossamer.events.hazards import Hazard
+from gossamer.services.archive.reading import RecordHead
+from gossamer.services.fetcher.outcome import Accepts
+from gossamer.services.parser.dates import WEB_BEGAN_AT
+from gossamer.web.http import NOT_MODIFIED, first_value
+from gossamer.web.sniffing import whole_type
+from gossamer.web.url import BadUrl, canonicalize, fingerprint, host_key, site_of
+from gossamer.web.usage import read_headers
+from gossamer.web.validators import NO_VALIDATORS, Validators
+
+MAX_PROBLEMS = 20
+"""Maximum number of problems whose text is kept."""
+OK, PARTIAL_CONTENT, SWITCHING_PROTOCOLS = 200, 206, 101
+REQUEST, GET = "request", "GET"
+REQUEST_BYTES = 4 << 10
+"""Bytes of a record that are searched for its type."""
+UNCOUNTED_TYPES = ("warcinfo", REQUEST, "metadata")
+"""Types of records about captures. They are neither imported nor counted as left out."""
+SERVER_NOT_MODIFIED = "server-not-modified"
+"""The end of the WARC-Profile of a 304."""
+EMPTY_DIGESTS = {f"{name}:{hashlib.new(name).hexdigest()}" for name in DIGEST_SIZES}
+"""Keys of the digests of an empty body, which many redirects have."""
+REFERRED_WITHIN = 1.0
+"""Seconds by which WARC-Refers-To-Date may differ: some writers omit the fraction."""
+
+ANOTHER_METHOD = "response to a request that is not a GET"
+PART_OF_DOCUMENT = "part of a document (206)"
+NOT_FINAL = "response without a final status (1xx)"
+ANOTHER_SCHEME = "record of a URL that is not http or https"
+SEGMENT = "segment of a record"
+CONVERSION = "conversion record"
+OTHER_TYPE = "record of an unknown type"
+ABOUT_CRAWL = "record about a crawl"
+CRAWLERS_SCHEMES = frozenset(
+    (
+        *("dns", "whois", "metadata", "urn", "file"),
+        *("screenshot", "thumbnail", "onreadydom", "youtube-dl"),
+    )
+)
+"""Schemes of records that crawlers write about their work: Heritrix, wget, Browsertrix and wpull
+(urn), Scoop and Perma (file), brozzler and UKWA. No server has a document at such a URL."""
+
+_protocol = re.compile(rb"(?im)^warc-protocol: *([^\r\n]+)")
+_concurrent = re.compile(rb"(?im)^warc-concurrent-to:[ \t]*([^\r\n]+)")
+_is_request = re.compile(rb"(?im)^warc-type:[ \t]*request\b")
+_method = re.compile(r"[A-Z]{3,30}")
+_status = re.compile(rb"(?i)HTTP/\S+ +(\d{3})")
+_content_range = re.compile(
+    rb"(?im)^content-range:[ \t]*bytes[ \t]+0-(\d{1,15})/(\d{1,15})[ \t]*\r*$"
+)
+
+
+class MissingBody(BadCapture):
+    """The response with the body of a revisit record was not read yet."""
+
+
+class Place(NamedTuple):
+    """The place of a response."""
+
+    source: Source
+    offset: int
+    length: int
+
+
+class Requests:
+    """The methods of the requests in one file. A request and its response name each other by
+    WARC-Concurrent-To; in files without this field, URL and date are equal."""
+
+    def __init__(self, heads: Iterator[RecordHead]) -> None:
+        """Memory has requests that are not a GET, and those that name no response."""
+        self._others = set[str]()
+        """Ids of requests that are not a GET, and of their responses."""
+        self._by_place = dict[tuple[str, str], set[str]]()
+        for head in heads:
+            if _is_request.search(head.head, 0, REQUEST_BYTES):
+                self._add(head)
+
+    def _add(self, head: RecordHead) -> None:
+        method = head.block.lstrip().split(b" ", 1)[0].decode("latin-1").upper()
+        if not _method.fullmatch(method):
+            return
+        named = _concurrent_ids(head)
+        if not named:
+            self._by_place.setdefault((head.url, head.date), set()).add(method)
+        if method != GET:
+            self._others.update(one for one in (*named, _id_of(head)) if one)
+
+    def is_get(self, head: RecordHead) -> bool:
+        """Return whether the response *head* answers a GET. Without a request, it does."""
+        named = _concurrent_ids(head)
+        if not self._others.isdisjoint((*named, _id_of(head))):
+            return False
+        methods = set() if named else self._by_place.get((head.url, head.date), set())
+        return not methods or GET in methods
+
+
+def _id_of(head: RecordHead) -> str:
+    return head.fields.get("warc-record-id", "")
+
+
+def _concurrent_ids(head: RecordHead) -> list[str]:
+    found = _concurrent.findall(split_head(head.head)[0])
+    return [one.decode("latin-1").strip() for one in found]
+
+
+@dataclass
+class Importer:
+    """Makes the events of captures, and counts what it meets."""
+
+    crawl: str
+    product: str
+    """The name of the crawler, by which statements about the use of a page may address it."""
+    accepts: Accepts
+    """Whether a response has a type that the crawl fetches. Other types are archived only."""
+    imported: Imported
+    is_archived: Callable[[str, float], bool]
+    """Whether the crawl has a capture of this URL at this time."""
+    is_erased: Callable[[str], bool]
+    """Whether the URL was erased by the operators."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """Purpose of an event, or why there is none → number of captures."""
+    problems: list[str] = field(default_factory=list)
+    """Where and why the first records cannot be used."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Kind of records that are not documents → number of records."""
+    skipped: Counter[str] = field(default_factory=Counter)
+    """Kind of records that no server has sent as a document → number of records."""
+    doubts: Counter[str] = field(default_factory=Counter)
+    """Wrong statement of records or files that were imported → their number."""
+    examples: dict[str, str] = field(default_factory=dict)
+    """Kind or wrong statement → the URL of the first record, or the first file."""
+    _places: dict[str, Place] = field(default_factory=dict)
+    """Key of a payload digest → the first response with it."""
+    _versions: dict[str, dict[float, Place]] = field(default_factory=dict)
+    """Canonical URL → time of a response → its place."""
+    _waiting: list[tuple[Source, RecordHead]] | None = field(default_factory=list)
+    """Revisit records whose body was not found yet; None after the last file."""
+
+    def events_of(self, source: Source, now: float) -> Iterator[Event]:
+        """Yield the page of each capture in *source*, in the order of the file.
+
+        If it counts as a visit, another event adds its URL to the URL-seen set.
+        """
+        if source.problem:
+            self._add_problem(f"{source.name}: {source.problem}")
+            return
+        try:
+            try:
+                requests = _requests_of(source)
+            except PackedTogether:
+                self._count(self.doubts, PACKED_TOGETHER, source.name)
+                source = unpack(source)
+                requests = _requests_of(source)
+            with source.open() as file:
+                for head in records_of(file):
+                    if isinstance(head, Damage):
+                        self._add_problem(f"{source.name} {head}")
+                        continue
+                    yield from self._events_of_record(source, head, requests, now)
+        except BadCapture as error:
+            self._add_problem(f"{source.name}: {error}")
+        except DAMAGED as error:
+            self._add_problem(f"{source.name} is damaged: {error}")
+        except OSError as error:
+            raise GossamerError(f"{source.name} cannot be read: {error}") from error
+
+    def events_of_rest(self, now: float) -> Iterator[Event]:
+        """Yield the pages of revisit records that were read before the response with their body.
+
+        To be called after the last file.
+        """
+        waiting, self._waiting = self._waiting, None
+        for source, head in waiting or ():
+            yield from self._events_of_capture(source, head, now)
+
+    def _events_of_record(
+        self, source: Source, head: RecordHead, requests: Requests, now: float
+    ) -> Iterator[Event]:
+        kind = head.kind.lower()
+        if head.is_filler or kind in UNCOUNTED_TYPES:
+            return
+        if head.url.partition(":")[0].lower() in CRAWLERS_SCHEMES:
+            self._count(self.skipped, ABOUT_CRAWL, head.url)
+            return
+        if reason := _reason_to_leave_out(kind, head, requests):
+            self._count(self.left_out, reason, head.url)
+            return
+        yield from self._events_of_capture(source, head, now)
+
+    def _events_of_capture(self, source: Source, head: RecordHead, now: float) -> Iterator[Event]:
+        try:
+            url = canonicalize(head.url)
+            if head.kind.lower() != REVISIT:
+                self._remember(source, head, url)
+            page = self._page_of(source, head, url, now)
+        except DAMAGED as error:
+            self._add_problem(f"{source.name} at byte {head.offset}: {error}")
+            return
+        except MissingBody as error:
+            if self._waiting is None:
+                self._add_problem(f"{source.name} at byte {head.offset}: {error}")
+            else:
+                start = split_head(head.head)[0] + b"\r\n\r\n"
+                self._waiting.append((source, RecordHead(head.offset, head.length, start)))
+            return
+        except (BadCapture, BadUrl) as error:
+            self._add_problem(f"{source.name} at byte {head.offset}: {error}")
+            return
+        if page is None:
+            return
+        visit = page.visit
+        self.counts[visit.purpose] += 1
+        yield page
+        if visit.imported is Imported.VISITED and visit.purpose is Purpose.PAGE:
+            urls = (Discovery(visit.url, trace=visit.trace, visited=True),)
+            yield UrlsDiscovered(crawl=self.crawl, at=now, site=page.site, via=visit.id, urls=urls)
+
+    def _remember(self, source: Source, head: RecordHead, url: str) -> None:
+        """Remember the place of a response, whose body revisit records may need."""
+        status = _status.match(head.block)
+        if status and (int(status[1]) == NOT_MODIFIED or _is_part(int(status[1]), head.block)):
+            return
+        place = Place(source, head.offset, head.length)
+        if head.digest:
+            self._places.setdefault(digest_key(head.digest), place)
+        at = parse_time(head.date)
+        if at is not None:
+            self._versions.setdefault(url, {}).setdefault(at, place)
+
+    def _page_of(
+        self, source: Source, head: RecordHead, url: str, now: float
+    ) -> PageFetched | None:
+        if self.is_erased(url):
+            self.counts["erased"] += 1
+            return None
+        capture = read_capture_at(source, head.offset, head.length)
+        if _is_part(capture.status, capture.block):
+            self._count(self.left_out, PART_OF_DOCUMENT, head.url)
+            return None
+        if is_interim(capture.status) or capture.status == SWITCHING_PROTOCOLS:
+            self._count(self.left_out, NOT_FINAL, head.url)
+            return None
+        at = _possible_time(capture.fetched_at, source, now)
+        if self.is_archived(url, at):
+            self.counts["archived"] += 1
+            return None
+        validators = NO_VALIDATORS
+        if _is_304(capture, head):
+            validators = _validators_of(capture, head)
+        if capture.refers_to is not None and validators == NO_VALIDATORS:
+            if _is_304(capture, head) and _has_empty_digest(capture):
+                # Some writers digest the 304, which is empty, in place of the body before.
+                capture = replace(capture, digest="")
+            earlier = self._read_earlier(capture, head, url)
+            # The head of a 304 without validators says nothing about the page.
+            has_head = capture.has_head and capture.status != NOT_MODIFIED
+            capture = replace(capture, has_head=has_head).with_body_of(earlier)
+        elif capture.status == NOT_MODIFIED and validators == NO_VALIDATORS:
+            raise BadCapture("the 304 has neither an ETag nor a Last-Modified")
+        if capture.status == PARTIAL_CONTENT:
+            if len(capture.body) != _whole_length(capture.block):
+                self._count(self.left_out, PART_OF_DOCUMENT, head.url)
+                return None
+            capture = _as_whole(capture)
+        for doubt in capture.doubts:
+            self._count(self.doubts, doubt, head.url)
+        return self._make_page(source, head, capture, validators, url, at, now)
+
+    def _read_earlier(self, capture: Capture, head: RecordHead, url: str) -> Capture:
+        """Return the response that has the body of a revisit record: the one with its digest, or
+        with the URL and the date that it refers to. After a 304, it may be the version before."""
+        place = None
+        if capture.digest and (capture.has_head or not _has_empty_digest(capture)):
+            place = self._places.get(digest_key(capture.digest))
+        reference = capture.refers_to
+        if place is None and reference is not None and reference.url:
+            versions = self._versions.get(canonicalize(reference.url), {})
+            place = _place_at(versions, reference.fetched_at)
+        if place is None and _is_304(capture, head) and not (reference and reference.url):
+            versions = self._versions.get(url, {})
+            before = max((at for at in versions if at <= capture.fetched_at), default=None)
+            place = versions[before] if before is not None else None
+        if place is None:
+            raise MissingBody("the body of the revisit record is in none of the files")
+        return read_capture_at(*place)
+
+    def _make_page(
+        self,
+        source: Source,
+        head: RecordHead,
+        capture: Capture,
+        validators: Validators,
+        url: str,
+        at: float,
+        now: float,
+    ) -> PageFetched:
+        identity = capture.record_id or f"{source.name} {head.offset}"
+        number = blake2b(identity.encode(), digest_size=8).hexdigest()
+        visit = Visit(
+            # The order 0 is before all erasures.
+            id=f"0.0.{number}@{url}",
+            url=url,
+            via=f"import@{source.name}",
+            purpose=self._purpose_of(capture, url),
+            trace=fingerprint(url),
+            imported=self.imported,
+            # A 304 is the answer to a conditional request.
+            validators=validators,
+            conditional=validators != NO_VALIDATORS,
+        )
+        is_wrong_date = at != capture.fetched_at or WRONG_DATE in capture.doubts
+        protocols = [
+            one.decode("latin-1").strip() for one in _protocol.findall(split_head(head.head)[0])
+        ]
+        return PageFetched(
+            crawl=self.crawl,
+            at=now,
+            site=site_of(url),
+            host=host_key(url),
+            visit=visit,
+            started_at=at,
+            took=0.0,
+            address=head.fields.get("warc-ip-address", ""),
+            tls_version=next((one for one in protocols if one.startswith("tls/")), ""),
+            cipher_suite=head.fields.get("warc-cipher-suite", ""),
+            http_version=capture.http_version,
+            status=capture.status,
+            reason=capture.reason,
+            headers=capture.headers,
+            body=capture.body,
+            truncated=capture.truncated,
+            usage_statements=read_headers(capture.headers, self.product),
+            hazards=(Hazard.WRONG_DATE,) if is_wrong_date else (),
+        )
+
+    def _purpose_of(self, capture: Capture, url: str) -> Purpose:
+        if url == f"{host_key(url)}/robots.txt":
+            return Purpose.ROBOTS
+        kind = whole_type(capture.headers, capture.body)
+        return Purpose.PAGE if self.accepts(capture.status, kind) else Purpose.REQUISITE
+
+    def _count(self, counter: Counter[str], kind: str, example: str) -> None:
+        counter[kind] += 1
+        self.examples.setdefault(kind, example)
+
+    def _add_problem(self, problem: str) -> None:
+        self.counts["problem"] += 1
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(problem)
+
+
+def _requests_of(source: Source) -> Requests:
+    with source.open() as file:
+        return Requests(head for head in records_of(file) if isinstance(head, RecordHead))
+
+
+def _reason_to_leave_out(kind: str, head: RecordHead, requests: Requests) -> str:
+    """Return why the record is not the document at its URL; "" if it may be."""
+    if kind == "continuation" or "warc-segment-number" in head.fields:
+        return SEGMENT
+    if kind == "conversion":
+        return CONVERSION
+    if kind not in RECORD_TYPES:
+        return OTHER_TYPE
+    scheme, colon, _ = head.url.partition(":")
+    if colon and scheme.lower() not in ("http", "https"):
+        return ANOTHER_SCHEME
+    return "" if requests.is_get(head) else ANOTHER_METHOD
+
+
+def _place_at(versions: dict[float, Place], at: float | None) -> Place | None:
+    if at is None:
+        return None
+    nearest = min(versions, key=lambda one: abs(one - at), default=None)
+    if nearest is None or abs(nearest - at) > REFERRED_WITHIN:
+        return None
+    return versions[nearest]
+
+
+def _has_empty_digest(capture: Capture) -> bool:
+    return digest_key(capture.digest) in EMPTY_DIGESTS
+
+
+def _is_304(capture: Capture, head: RecordHead) -> bool:
+    profile = head.fields.get("warc-profile", "").rstrip("/>")
+    if profile and capture.refers_to is not None and not capture.has_head:
+        return profile.endswith(SERVER_NOT_MODIFIED)
+    return capture.status == NOT_MODIFIED or profile.endswith(SERVER_NOT_MODIFIED)
+
+
+def _possible_time(at: float, source: Source, now: float) -> float:
+    """Return the time *at* of a capture in *source*. If it is in the future, it is the time at
+    which the file was written; if it is before the Web, the beginning of the Web."""
+    return max(WEB_BEGAN_AT, at if at <= now else min(source.written_at, now))
+
+
+def _is_part(status: int, block: bytes) -> bool:
+    return status == PARTIAL_CONTENT and _whole_length(block) is None
+
+
+def _whole_length(block: bytes) -> int | None:
+    """Return the length of the document, if *block* has a response with all bytes of it in its
+    Content-Range (RFC 9110, 14.4); else None."""
+    ranges = _content_range.findall(split_head(block)[0])
+    if len(ranges) != 1:
+        return None
+    last, length = map(int, ranges[0])
+    return length if length == last + 1 else None
+
+
+def _as_whole(capture: Capture) -> Capture:
+    """Return a 206 with all bytes of its document as a 200 (RFC 9110, 15.3.7.3)."""
+    headers = tuple(one for one in capture.headers if one[0].lower() != "content-range")
+    return replace(capture, status=OK, reason="OK", headers=headers)
+
+
+def _validators_of(capture: Capture, head: RecordHead) -> Validators:
+    """Return the validators of a 304, which some writers have in fields of the record."""
+    found = Validators(
+        first_value(capture.headers, "etag") or head.fields.get("warc-etag", ""),
+        first_value(capture.headers, "last-modified") or head.fields.get("warc-last-modified", ""),
+    )
+    return found if capture.status == NOT_MODIFIED else NO_VALIDATORS
