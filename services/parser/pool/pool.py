@@ -362,7 +362,9 @@ class ForkServer:
         return await process.wait()
 
     async def _start(self) -> socket.socket:
-        parent_end, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        # Messages of a few bytes take turns, so a stream needs no frames. macOS has no
+        # SOCK_SEQPACKET.
+        parent_end, child_end = socket.socketpair()
         parent_end.setblocking(False)
         with child_end:
             try:
