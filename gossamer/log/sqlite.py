@@ -98,13 +98,19 @@ class SqliteLog:
     partitions = PARTITIONS
 
     def __init__(
-        self, database: Database, records_limit: int = 0, blobs: "Volume | None" = None
+        self,
+        database: Database,
+        records_limit: int = 0,
+        blobs: "Volume | None" = None,
+        keeps_consumed: bool = False,
     ) -> None:
         """*records_limit*: maximum number of records of a `LIMITED` topic in each partition, or 0.
 
-        The blobs of deleted records are removed from *blobs*.
+        The blobs of deleted records are removed from *blobs*. *keeps_consumed*: whether records
+        stay that all groups have consumed.
         """
         self._database, self._records_limit, self.blobs = database, records_limit, blobs
+        self.keeps_consumed = keeps_consumed
         with database.transaction() as db:
             for statement in SCHEMA.split(";"):
                 db.execute(statement)
@@ -304,7 +310,8 @@ class SqliteReader(SqliteTail):
 
     def _trim(self, topic: str, partition: int) -> Iterator[str]:
         """Delete consumed records, and yield the names of their blobs."""
-        if topic_named(topic).retention is not Retention.UNTIL_CONSUMED:
+        is_kept = topic_named(topic).retention is not Retention.UNTIL_CONSUMED
+        if is_kept or self._log.keeps_consumed:
             return
         readers = TOPICS[topic].consumers
         with self._database.transaction() as db:

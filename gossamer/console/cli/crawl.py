@@ -5,6 +5,7 @@ from typing import Any
 
 from gossamer.console.cli.options import (
     DEFINITION_OPTIONS,
+    VISIT_OPTIONS,
     add_config,
     add_data,
     add_strict_seeds,
@@ -35,7 +36,6 @@ OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
             "help": "the crawl of the seeds and options; all active crawls of the folder run",
         },
     ),
-    ("--contact", {"help": "your e-mail address or Web page, sent with each request"}),
     (
         "--max-pages",
         {"type": positive, "default": 0, "metavar": "N", "help": "stop after N pages of this run"},
@@ -49,24 +49,8 @@ OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
             "help": "stop after this time: 90s, 15m, 2h",
         },
     ),
-    (
-        "--delay",
-        {
-            "type": float,
-            "metavar": "SECONDS",
-            "help": "at least SECONDS between two visits to a host (default: 1)",
-        },
-    ),
-    (
-        "--allow-network",
-        {
-            "action": "append",
-            "metavar": "CIDR",
-            "help": "visit hosts in this private network, such as 127.0.0.0/8",
-        },
-    ),
+    *VISIT_OPTIONS,
     *DEFINITION_OPTIONS,
-    ("--nameserver", {"metavar": "ADDRESS:PORT", "help": "the DNS server to use"}),
     (
         "--no-text",
         {"action": "store_true", "help": "extract links, but not the main text of pages"},

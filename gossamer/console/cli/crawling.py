@@ -4,7 +4,6 @@ import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 import structlog
 from rich.console import Console
@@ -16,6 +15,7 @@ from gossamer.console.cli.changing import user_name
 from gossamer.console.cli.options import (
     DEFINITION_OPTIONS,
     given_settings,
+    overrides_of,
     request_of,
     seeds_of,
 )
@@ -23,7 +23,6 @@ from gossamer.console.cli.progress import Ended, reason_of_end, report, summary
 from gossamer.console.cli.view import Lines, LiveView, NoView
 from gossamer.console.output import print_lines, say
 from gossamer.crawl import (
-    SCOPES,
     CrawlRequest,
     choose_crawl,
     definitions_of,
@@ -45,13 +44,6 @@ from gossamer.standalone.processes import Beside
 from gossamer.standalone.run import run_crawl
 from gossamer.telemetry import configure_logs
 
-INTO_SETTINGS = {
-    "contact": ("fetcher", "contact"),
-    "delay": ("frontier", "delay"),
-    "allow_network": ("fetcher", "allow_networks"),
-    "nameserver": ("fetcher", "nameserver"),
-}
-"""Option → section and name of the setting that it overrides."""
 NO_PAGE_STATUS = 3
 """The exit status if no seed gave a page."""
 INTERRUPTED = (End.INTERRUPTED, End.KILLED)
@@ -205,16 +197,11 @@ def _request(
 
 
 def _overrides(options: argparse.Namespace) -> Nested:
-    overrides: dict[str, dict[str, Any]] = {"crawl": given_settings(options)}
-    for option, (section, field) in INTO_SETTINGS.items():
-        if (value := getattr(options, option)) is not None:
-            overrides.setdefault(section, {})[field] = value
+    overrides = overrides_of(options)
     if options.no_text:
         overrides.setdefault("parser", {})["text"] = "off"
     if options.json_logs:
         overrides["logs"] = {"json_lines": True, "level": "info"}
-    if options.scope not in ("", *SCOPES):
-        overrides["crawl"]["scope"] = options.scope
     return overrides
 
 

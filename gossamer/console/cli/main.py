@@ -21,6 +21,8 @@ GROUPS = {
     "crawl": {
         "crawl": "crawl from seeds; the same command again continues the crawl",
         "crawls": "define crawls by files; list, compare, pause and remove them",
+        "try": "fetch one page without a crawl, and show what a crawl would do with it",
+        "check": "say which seeds are dead, moved, forbidden, out of scope or duplicates",
         "seed": "add seeds to a crawl, or change its scope, depth and revisits",
         "pages": "write the pages of a crawl, one line a page",
     },

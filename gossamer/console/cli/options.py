@@ -16,6 +16,7 @@ from gossamer.console.output import print_error
 from gossamer.crawl import (
     CHANGEABLE_SETTINGS,
     CRAWL_SETTINGS,
+    SCOPES,
     CrawlRequest,
     decode_list,
     read_seed_list,
@@ -48,6 +49,34 @@ def non_negative(text: str) -> int:
     return int(text)
 
 
+VISIT_OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("--contact", {"help": "your e-mail address or Web page, sent with each request"}),
+    (
+        "--delay",
+        {
+            "type": float,
+            "metavar": "SECONDS",
+            "help": "at least SECONDS between two visits to a host (default: 1)",
+        },
+    ),
+    (
+        "--allow-network",
+        {
+            "action": "append",
+            "metavar": "CIDR",
+            "help": "visit hosts in this private network, such as 127.0.0.0/8",
+        },
+    ),
+    ("--nameserver", {"metavar": "ADDRESS:PORT", "help": "the DNS server to use"}),
+)
+"""Options of the commands that make requests themselves."""
+INTO_SETTINGS = {
+    "contact": ("fetcher", "contact"),
+    "delay": ("frontier", "delay"),
+    "allow_network": ("fetcher", "allow_networks"),
+    "nameserver": ("fetcher", "nameserver"),
+}
+"""Option of VISIT_OPTIONS → section and name of the setting that it overrides."""
 DEFINITION_OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
     (
         "--scope",
@@ -123,6 +152,17 @@ LISTED_SEEDS = 20
 """Invalid lines of a list of seeds that a command names."""
 LISTED_ITEMS = 50
 """Items that a command lists by default."""
+
+
+def overrides_of(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """Return the settings that VISIT_OPTIONS and DEFINITION_OPTIONS override, by section."""
+    overrides: dict[str, dict[str, Any]] = {"crawl": given_settings(options)}
+    for option, (section, field) in INTO_SETTINGS.items():
+        if (value := getattr(options, option)) is not None:
+            overrides.setdefault(section, {})[field] = value
+    if options.scope not in ("", *SCOPES):
+        overrides["crawl"]["scope"] = options.scope
+    return overrides
 
 
 def given_settings(options: argparse.Namespace) -> dict[str, Any]:

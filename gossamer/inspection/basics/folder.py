@@ -27,8 +27,9 @@ LOCK_TIMEOUT = 10.0
 class Folder:
     """The files of the crawls in one folder."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, keeps_consumed: bool = False) -> None:
+        """*keeps_consumed*: whether the log keeps the records that all services have consumed."""
+        self.path, self.keeps_consumed = path, keeps_consumed
         self.database = path / "gossamer.db"
         self.warc = path / "warc"
         self.blobs = path / "blobs"
@@ -36,9 +37,9 @@ class Folder:
         self._lock = path / "lock"
         self._held: int | None = None
 
-    def __reduce__(self) -> tuple[type["Folder"], tuple[Path]]:
+    def __reduce__(self) -> tuple[type["Folder"], tuple[Path, bool]]:
         """Pickle without the lock: a file descriptor is invalid in another process."""
-        return Folder, (self.path,)
+        return Folder, (self.path, self.keeps_consumed)
 
     def make(self) -> None:
         """Create the folder; raise GossamerError if it is not writable."""
@@ -140,7 +141,7 @@ class Opened:
         self.folder = folder
         self.database = Database(folder.database)
         limit, blobs = (settings.records_limit, folder.open_blobs()) if settings else (0, None)
-        self.log = SqliteLog(self.database, limit, blobs)
+        self.log = SqliteLog(self.database, limit, blobs, folder.keeps_consumed)
         self.store = SqliteStore(self.database)
 
     @contextmanager

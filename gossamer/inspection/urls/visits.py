@@ -182,27 +182,36 @@ def failed_seeds(opened: Opened, crawl_id: str, seeds: Iterable[str]) -> dict[st
     """
     failures: dict[str, SeedFailure] = {}
     for seed in seeds:
-        url, row = _follow_redirects(opened, crawl_id, seed)
+        *_, (url, row) = follow_redirects(opened, crawl_id, seed)
         if row is None or row.outcome not in (Outcome.PAGE, Outcome.NOT_MODIFIED):
             failures[seed] = _seed_failure(opened, crawl_id, seed, url, row)
     return failures
 
 
-def _follow_redirects(opened: Opened, crawl_id: str, url: str) -> tuple[str, UrlRow | None]:
-    """Return the URL at the end of the redirects of *url*, and its row, which is a redirect if they
-    lead back to it."""
+def follow_redirects(
+    opened: Opened, crawl_id: str, url: str
+) -> Iterator[tuple[str, UrlRow | None]]:
+    """Yield *url* in the form of the crawl, and the targets of its redirects, each with its row.
+
+    The last row is a redirect if the redirects lead back to an earlier URL.
+    """
     crawl, followed = last_definition(opened.log, crawl_id), set[str]()
     with suppress(BadUrl):
         url = crawl_url(crawl, url) if crawl and not _url_row(opened, crawl_id, url) else url
     while (row := _url_row(opened, crawl_id, url)) and row.outcome == Outcome.REDIRECT:
         followed.add(url)
         try:
-            url = canonicalize(row.redirects_to, url)
+            target = canonicalize(row.redirects_to, url)
         except BadUrl:
             break
-        if url in followed:
+        if target in followed:
+            # The end of a circle is where it closes.
+            yield url, row
+            url = target
             break
-    return url, row
+        yield url, row
+        url = target
+    yield url, row
 
 
 def _seed_failure(
