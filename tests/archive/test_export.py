@@ -102,13 +102,13 @@ def test_damage_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     path.write_bytes(data)
     target = tmp_path / "site.wacz"
     for more in ([], ["--since", "2020-01-01"], ["--where", 'type("image/*")']):
-        assert main(["export", "--wacz", str(target), "--data", str(folder.path), *more]) == 0
+        assert main(["export", str(target), "--data", str(folder.path), *more]) == 0
         assert "1 damaged file: captures behind the damage" in capsys.readouterr().out
 
 
 def test_zstd_files_are_not_exported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "site.wacz"
-    command = ["export", "--wacz", str(target), "--data", str(tmp_path / "data")]
+    command = ["export", str(target), "--data", str(tmp_path / "data")]
     archived_folder(tmp_path / "data", pages()[:2], compression="zstd")
     assert main(command) == 1
     assert "all WARC files are compressed with zstd" in capsys.readouterr().err
@@ -162,7 +162,7 @@ def test_files_in_volumes_are_indexed_once(tmp_path: Path) -> None:
 
 def export(folder: Path, target: Path, *options: str) -> dict[str, bytes]:
     """Return the entries of a WACZ file that `wacz validate` accepts."""
-    assert main(["export", "--data", str(folder), "--wacz", str(target), *options]) == 0
+    assert main(["export", "--data", str(folder), str(target), *options]) == 0
     run_tool("wacz", "validate", "-f", str(target))
     with ZipFile(target) as file:
         for info in file.infolist():
@@ -259,7 +259,7 @@ def test_files_in_a_wacz_begin_where_its_directory_says(
     publish(folder, *pages()[:9])
     target = tmp_path / "site.wacz"
     monkeypatch.setattr("zipfile.ZIP64_LIMIT", limit)
-    assert main(["export", "--wacz", str(target), "--data", str(folder.path)]) == 0
+    assert main(["export", str(target), "--data", str(folder.path)]) == 0
     found = read_as_wabac_does(target.read_bytes())
     package = json.loads(found["datapackage.json"])
     assert {one["path"] for one in package["resources"]} | {
@@ -275,7 +275,7 @@ def test_page_list_has_text_only_if_pages_have_it(
     tmp_path: Path, texts: tuple[str | None, ...]
 ) -> None:
     folder = archived_folder(tmp_path / "data", pages())
-    command = ["export", "--data", str(folder.path), "--wacz"]
+    command = ["export", "--data", str(folder.path)]
     opened = Opened(folder)
     listed = [replace(document(one), text=text) for one, text in zip(pages(), texts, strict=False)]
     opened.log.append([encode(one) for one in listed])
@@ -289,7 +289,7 @@ def test_page_list_has_text_only_if_pages_have_it(
 
 def test_title_and_description_are_those_of_the_options(tmp_path: Path) -> None:
     folder = archived_folder(tmp_path / "data", pages()[:1])
-    command = ["export", "--data", str(folder.path), "--wacz", str(tmp_path / "site.wacz")]
+    command = ["export", "--data", str(folder.path), str(tmp_path / "site.wacz")]
     for options, expected in (
         ([], (f"Archive of {folder.path}", None)),
         (["--title", "A museum", "--description", "<All> pages"], ("A museum", "<All> pages")),
@@ -376,7 +376,7 @@ def test_unusable_options_are_refused(
 ) -> None:
     folder = archived_folder(tmp_path / "data", pages()[:1])
     target = tmp_path / "x.wacz"
-    command = ["export", "--data", str(folder.path), "--wacz", str(target)]
+    command = ["export", "--data", str(folder.path), str(target)]
     assert main([*command, "--where", 'language("pt")']) == 2
     assert "language" in capsys.readouterr().err
     (tmp_path / "key").write_text("no key")

@@ -452,7 +452,7 @@ def test_wacz_is_searched_and_shown_in_replayweb_page(tmp_path: Path) -> None:
     with serving(CRAWLED) as origin:
         folder = crawl(tmp_path / "data", f"{origin}/")
     wacz = tmp_path / "site.wacz"
-    assert main(["export", "--wacz", str(wacz), "--data", str(folder.path)]) == 0
+    assert main(["export", str(wacz), "--data", str(folder.path)]) == 0
     viewer = {
         "/": ("text/html", (VIEWER / "index.html").read_bytes()),
         "/ui.js": ("text/javascript; charset=utf-8", (VIEWER / "ui.js").read_bytes()),

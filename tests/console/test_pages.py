@@ -10,12 +10,13 @@ import pytest
 from msgspec.structs import replace
 
 from gossamer.console.cli.main import main
-from gossamer.console.cli.pages import _write_jsonl, iterate_records
+from gossamer.console.cli.pages import _write_jsonl
 from gossamer.crawl import create_own_topic
 from gossamer.events import CrawlDefined, Page, Tombstone
 from gossamer.events.public import Gone
 from gossamer.inspection.basics.folder import Folder, Opened
 from gossamer.inspection.crawls.crawl import open_crawl
+from gossamer.inspection.crawls.documents import iterate_records
 from gossamer.log import Record
 from gossamer.log.codec import encode
 from gossamer.settings import Settings
@@ -105,12 +106,12 @@ def test_parquet_has_all_public_fields(folder: Path, tmp_path: Path) -> None:
 
 def test_parquet_has_the_judgements_of_usage() -> None:
     pq = pytest.importorskip("pyarrow.parquet")
-    from gossamer.console.cli.parquet import write
+    from gossamer.console.exports.parquet import write_pages
 
     stated = read_headers((("Content-Usage", "train-ai=n"),), "gossamer")
     document = replace(page(THERE, "x"), usage=judge(stated), usage_statements=stated)
     message, out = encode(document), BytesIO()
-    write(iter([Record(message.topic, 0, 0, message.key, message.value)]), out)
+    write_pages(iter([Record(message.topic, 0, 0, message.key, message.value)]), out)
     (row,) = pq.read_table(BytesIO(out.getvalue())).to_pylist()
     judgement = dict(row["usage"])["train-ai"]
     assert judgement["allowed"] is False

@@ -3,15 +3,21 @@
 import gzip
 import json
 import re
+import shlex
 import shutil
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
+from gossamer.console.cli.main import main
+from gossamer.events import Page
+from gossamer.inspection.basics.folder import Folder
+from gossamer.log.codec import encode
 from gossamer.web.scope import parse_scope
 from gossamer.web.validators import Validators
 from tests.archive.harness import archive_pages, page
@@ -21,15 +27,24 @@ DOCS = ROOT / "docs"
 PAGE = json.loads((ROOT / "schemas" / "examples" / "pages" / "2" / "page.json").read_text())
 GUIDE = {
     **PAGE,
+    "crawl": "default",
     "url": "https://example.org/guide",
     "trace": "a" * 32,
     "title": "Guide",
     "text": "How to run the crawler",
     "markdown": "# Guide\n\nHow to run the crawler\n\n## Install\n\nRun the script",
+    "language": "en",
+    "verdict": "first",
     "duplicate_of": "",
     "near_duplicate_of": "",
 }
-COPY = {**GUIDE, "url": "https://example.org/copy", "duplicate_of": GUIDE["url"]}
+COPY = {
+    **GUIDE,
+    "url": "https://example.org/copy",
+    "trace": "b" * 32,
+    "verdict": "duplicate",
+    "duplicate_of": GUIDE["url"],
+}
 
 
 def program(page: str, number: int, language: str = "python") -> str:
@@ -40,24 +55,74 @@ def program(page: str, number: int, language: str = "python") -> str:
 
 
 def run(source: str, arguments: list[str], lines: list[dict[str, object]]) -> str:
-    given = "".join(json.dumps(line) + "\n" for line in lines)
+    return run_text(source, arguments, "".join(json.dumps(line) + "\n" for line in lines))
+
+
+def run_text(source: str, arguments: list[str], given: str) -> str:
     command = [sys.executable, "-c", source, *arguments]
     return subprocess.run(command, input=given, capture_output=True, text=True, check=True).stdout
 
 
-def test_markdown_files_have_front_matter_and_skip_duplicates(tmp_path: Path) -> None:
-    run(program("recipes/rag.md", 0), [str(tmp_path)], [GUIDE, COPY])
-    (file,) = tmp_path.iterdir()
-    assert file.name == f"{GUIDE['trace']}.md"
-    assert file.read_text().startswith('---\ntitle: "Guide"\nurl: "https://example.org/guide"\n')
+def put(data: Path, *documents: dict[str, object]) -> None:
+    """Append *documents* to the topic of the crawl in *data*, as dedup does."""
+    opened = Folder(data).create()
+    opened.log.append([encode(msgspec.convert(one, Page)) for one in documents])
+    opened.database.close()
 
 
-def test_chunks_begin_at_headings() -> None:
-    chunks = [
-        json.loads(line)
-        for line in run(program("recipes/rag.md", 1), [], [GUIDE, COPY]).splitlines()
-    ]
-    assert [chunk["text"].splitlines()[0] for chunk in chunks] == ["# Guide", "## Install"]
+def exports_in(page: str) -> list[list[str]]:
+    """Return the arguments of the export commands on a page of the documentation."""
+    text = "\n".join(
+        program(page, n, "sh") for n in range((DOCS / page).read_text().count("```sh"))
+    )
+    lines = text.replace("\\\n", " ").splitlines()
+    words = [shlex.split(line, comments=True) for line in lines if "gossamer export" in line]
+    return [line[: line.index("|")] if "|" in line else line for line in words]
+
+
+@pytest.fixture
+def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Return the export commands of the recipe, in a folder with a crawl."""
+    pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    put(Path("gossamer-data"), GUIDE, COPY)
+    return exports_in("recipes/rag.md")
+
+
+def test_recipe_for_retrieval_writes_chunks_files_and_a_table(recipe: list[list[str]]) -> None:
+    assert len(recipe) == 4
+    for command in recipe:
+        assert main(command[1:]) == 0
+    chunks = [json.loads(line) for line in Path("chunks.jsonl").read_text().splitlines()]
+    assert [(one["title"], one["url"]) for one in chunks] == [("Guide", GUIDE["url"])]
+    assert "## Install\n\nRun the script" in chunks[0]["text"]
+    (file,) = Path("notes").glob("*/*.md")
+    assert 'title: "Guide"\n' in file.read_text()
+    assert file.name in Path("notes/llms.txt").read_text()
+    table = pytest.importorskip("pyarrow.parquet").read_table("pages.parquet")
+    assert {row["url"] for row in table.to_pylist()} == {GUIDE["url"], COPY["url"]}
+
+
+def test_recipe_keeps_an_index_up_to_date(recipe: list[list[str]]) -> None:
+    (command,) = (one for one in recipe if "--since" in one)
+    newer = {**GUIDE, "markdown": f"{GUIDE['markdown']} again"}
+    disallowed = {**GUIDE, "usage": {"ai-input": {"allowed": False, "by": []}}}
+    texts = list[list[str]]()
+    for documents in ((), (newer,), (disallowed,), ()):
+        put(Path("gossamer-data"), *documents)
+        assert main(command[1:]) == 0
+        given = Path("changes.jsonl").read_text()
+        run_text(program("recipes/rag.md", 0), ["index.db"], given)
+        rows = sqlite3.connect("index.db").execute("SELECT text FROM chunks")
+        texts.append([text for (text,) in rows])
+    assert texts == [[GUIDE["markdown"]], [newer["markdown"]], [], []]
+
+
+def test_examples_of_exports_are_valid(recipe: list[list[str]]) -> None:
+    commands = [one for one in exports_in("exports.md") if "s3://" not in " ".join(one)]
+    assert len(commands) > 3
+    for command in commands:
+        assert main(command[1:]) == 0
 
 
 def test_index_replaces_versions_and_deletes_what_is_gone(tmp_path: Path) -> None:

@@ -25,11 +25,11 @@ GROUPS = {
         "check": "say which seeds are dead, moved, forbidden, out of scope or duplicates",
         "seed": "add seeds to a crawl, or change its scope, depth and revisits",
         "pages": "write the pages of a crawl, one line a page",
+        "export": "write pages as tables, Markdown or chunks; known URLs; or a WACZ file",
     },
     "archive": {
         "import": "add the captures in WARC and WACZ files to the history of a crawl",
         "cdx": "write the index of all captures, in CDXJ",
-        "export": "write captures, their index and the list of pages into a WACZ file",
         "replay": "serve the archived pages to a browser, with pywb",
     },
     "inspect": {

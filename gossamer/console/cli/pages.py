@@ -6,21 +6,17 @@ With `--follow`, a document that is gone is a line, too. Otherwise it is left ou
 import argparse
 import sys
 from collections.abc import Callable, Iterator
-from hashlib import blake2b
 from typing import BinaryIO
 
 import msgspec
 
 from gossamer.console.cli.options import add_crawl, add_output, open_from, open_output
 from gossamer.errors import BadSettings
-from gossamer.events.topics import PAGES, topic_of_pages
 from gossamer.extras import require_extra
-from gossamer.inspection.crawls.crawl import OpenCrawl
-from gossamer.log import Record, read_topic
-from gossamer.log.codec import crawl_of, tombstone
+from gossamer.inspection.crawls.documents import iterate_records
+from gossamer.log import Record
+from gossamer.log.codec import tombstone
 from gossamer.terminal import json_line
-
-DIGEST_BYTES = 12
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -49,48 +45,9 @@ def _writer(form: str) -> Callable[[Iterator[Record], BinaryIO], None]:
     if form == "jsonl":
         return _write_jsonl
     require_extra("parquet")
-    from gossamer.console.cli.parquet import write
+    from gossamer.console.exports.parquet import write_pages
 
-    return write
-
-
-def iterate_records(crawl: OpenCrawl, follow: bool) -> Iterator[Record]:
-    """Yield the newest record of each document of *crawl* on the topic with its pages; with
-    *follow*, all changes."""
-    if crawl.fleet and not follow:
-        return _newest(crawl)
-    return (record for record in _poll(crawl, follow) if record.value or follow)
-
-
-def _poll(crawl: OpenCrawl, follow: bool) -> Iterator[Record]:
-    name, definition = crawl.id, crawl.definition()
-    topic = topic_of_pages(definition) if definition else PAGES.name
-    return (r for r in read_topic(crawl.log, topic, follow) if crawl_of(r) == name)
-
-
-def _newest(crawl: OpenCrawl) -> Iterator[Record]:
-    """Yield the newest record of each URL whose document is not gone.
-
-    Brokers compact a topic late. So the topic is read twice: first for the offset of the newest
-    record of each URL, which fits into memory, unlike the pages.
-    """
-    newest: dict[bytes, int] = {}
-    for record in _poll(crawl, follow=False):
-        if record.value:
-            newest[_digest(record.key)] = record.offset
-        else:
-            newest.pop(_digest(record.key), None)
-    for record in _poll(crawl, follow=False):
-        key = _digest(record.key)
-        # A newer record may have been appended since, and the older one compacted.
-        if (offset := newest.get(key)) is not None and record.offset >= offset:
-            del newest[key]
-            if record.value:
-                yield record
-
-
-def _digest(key: str) -> bytes:
-    return blake2b(key.encode(), digest_size=DIGEST_BYTES).digest()
+    return write_pages
 
 
 def _write_jsonl(records: Iterator[Record], out: BinaryIO) -> None:

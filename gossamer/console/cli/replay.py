@@ -23,7 +23,6 @@ from urllib.parse import unquote, urlsplit
 
 from gossamer import clock
 from gossamer.console.cli.options import add_place, add_port, open_from
-from gossamer.console.cli.pages import iterate_records
 from gossamer.console.listening import listen
 from gossamer.console.output import say
 from gossamer.console.replay_page import documents_of, render
@@ -33,6 +32,7 @@ from gossamer.extras import require_extra
 from gossamer.inspection.archive.warcs import WarcFiles, list_warcs
 from gossamer.inspection.basics.figures import plural
 from gossamer.inspection.crawls.crawl import OpenCrawl
+from gossamer.inspection.crawls.documents import iterate_records
 from gossamer.log.codec import decode
 
 DEFAULT_PORT = 8090

@@ -106,12 +106,12 @@ def read_display(crawl: OpenCrawl, version: Version) -> Display:
 
 
 async def _read_display(settings: "Settings | None", version: Version) -> Display:
-    options, limits = _options(settings)
+    options, limits = parser_options(settings)
     async with Pool(1, *limits) as pool:
         return await pool.read_display(Request(_page_of(version), options, clock.now()))
 
 
-def _options(settings: "Settings | None") -> tuple[Options, tuple[float, int]]:
+def parser_options(settings: "Settings | None") -> tuple[Options, tuple[float, int]]:
     """Return the options of the reader, and the seconds and bytes that a page may take."""
     options, limits = Options(), (PAGE_LIMIT, MEMORY_LIMIT)
     if settings is not None:
@@ -130,15 +130,16 @@ async def _parse(
 
     *changed*: options that are not those of the crawl.
     """
-    options, limits = _options(settings)
+    options, limits = parser_options(settings)
     options = replace(options, **changed)
     if options.text == "off":
         options = replace(options, text="main")
     async with Pool(1, *limits) as pool:
-        return [await _parse_one(pool, version, options) for version in versions]
+        return [await parse_version(pool, version, options) for version in versions]
 
 
-async def _parse_one(pool: Pool, version: Version, options: Options) -> PageParsed | str:
+async def parse_version(pool: Pool, version: Version, options: Options) -> PageParsed | str:
+    """Return what the parser reads in a version, or why it cannot, for people."""
     if version.capture.refers_to is not None:
         return NO_BODY
     try:

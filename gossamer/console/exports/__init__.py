@@ -1,0 +1,1 @@
+"""The formats of `gossamer export`, and the places that it writes to."""

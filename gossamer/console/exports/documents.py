@@ -1,0 +1,259 @@
+"""Exports of documents and URLs: from the rows of the read model to tables and Markdown.
+
+Rows are written as they are read; memory has a batch of pages at a time.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from msgspec import Struct
+
+from gossamer import clock
+from gossamer.console.exports.markdown_files import MarkdownFiles, format_page
+from gossamer.console.exports.tables import Columns, Table
+from gossamer.console.exports.targets import Target
+from gossamer.errors import BadSettings
+from gossamer.events import Page
+from gossamer.inspection.archive.page_reader import PageReader
+from gossamer.inspection.basics.figures import plural
+from gossamer.inspection.crawls.crawl import OpenCrawl
+from gossamer.inspection.crawls.documents import Cursor, iterate_records
+from gossamer.inspection.exports.chunks import split_markdown
+from gossamer.inspection.exports.columns import COLUMNS, SINCE_COLUMNS, Row, check_columns, row_of
+from gossamer.inspection.exports.documents import (
+    UNREADABLE,
+    UNSELECTED,
+    USAGE,
+    Document,
+    Selection,
+    parse_where,
+)
+from gossamer.inspection.exports.known_urls import KnownUrl, iterate_urls
+from gossamer.inspection.exports.versions import Versions, iterate_batches
+
+EMPTY = "empty"
+"""Why all chunks of a document are gone that is not."""
+
+
+class ChunkRow(Struct, frozen=True):
+    """A part of a document's Markdown, as a row."""
+
+    id: str
+    """The id of the document and a hash of headings and text."""
+    url: str
+    trace: str
+    """The id of the document."""
+    title: str
+    language: str
+    headings: tuple[str, ...]
+    """The headings that the chunk is below, the highest first."""
+    start: int
+    """Offset of its first character in the document's Markdown."""
+    end: int
+    tokens: int
+    """Estimated number of tokens."""
+    text: str
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What an export asks for."""
+
+    target: Target
+    form: str
+    where: str = ""
+    purposes: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    since: str = ""
+    partition_by: str = ""
+    chunk_tokens: int = 0
+    title: str = ""
+
+
+def export_documents(crawl: OpenCrawl, wishes: Wishes) -> Iterator[str]:
+    """Write the newest version of each document to a table, or what changed since a cursor. Yield
+    the sentences of the result."""
+    selection = Selection(crawl, parse_where(wishes.where), wishes.purposes)
+    cursor = Cursor(crawl, wishes.since) if wishes.since else None
+    records = cursor.records() if cursor else iterate_records(crawl, follow=False)
+    has_gone = cursor is not None and not cursor.is_new
+    documents = selection.select(records, cursor is not None, has_gone)
+    counts, unstructured = Counter[str](), 0
+    table = _table_of(wishes, _columns_of(wishes))
+    with ExitStack() as stack:
+        reader = None
+        if wishes.chunk_tokens or "markdown" in wishes.columns:
+            reader = stack.enter_context(PageReader(crawl))
+        try:
+            for batch in iterate_batches(documents):
+                for document in _with_markdown(batch, reader):
+                    counts[document.state or "all"] += 1
+                    for row in _rows_of(document, wishes.chunk_tokens):
+                        counts["rows"] += 1
+                        table.write(row)
+            table.close()
+        except BaseException as error:
+            table.discard(error)
+            raise
+        unstructured = reader.unstructured if reader else 0
+    if cursor:
+        cursor.advance()
+        before = "the first export" if cursor.is_new else "since the last export"
+        yield (
+            f"{counts['new']} new, {counts['changed']} changed and {counts['gone']} gone pages, "
+            f"{before} as {wishes.since}, written to {wishes.target.shown}."
+        )
+    else:
+        yield f"{_found(counts['all'], counts['rows'], wishes)} written to {wishes.target.shown}."
+    yield from _sentences(selection, unstructured)
+
+
+def _found(pages: int, rows: int, wishes: Wishes) -> str:
+    chunks = f"{plural(rows, 'chunk')} of " if wishes.chunk_tokens else ""
+    return f"{chunks}{plural(pages, 'page')}"
+
+
+def _columns_of(wishes: Wishes) -> Columns:
+    """Return the columns of a table of documents or chunks. Raise BadSettings for unknown ones."""
+    own = Columns.of(ChunkRow) if wishes.chunk_tokens else Columns.of(Page, COLUMNS)
+    known = dict.fromkeys((*own.types, *COLUMNS, *(SINCE_COLUMNS if wishes.since else ())))
+    chosen = check_columns(wishes.columns, known) or tuple(own.types)
+    if wishes.since:
+        chosen = tuple(dict.fromkeys((*SINCE_COLUMNS, *chosen)))
+        if not {"url", "trace"} & {*chosen}:
+            raise BadSettings("--since needs the column url or trace, which names what is gone")
+    pages = Columns.of(Page, COLUMNS)
+    types = Columns({**pages.types, **own.types}, pages.instants).with_texts(
+        SINCE_COLUMNS if wishes.since else ()
+    )
+    return types.only(chosen)
+
+
+def _table_of(wishes: Wishes, columns: Columns, stem: str = "") -> Table:
+    stem = stem or ("chunks" if wishes.chunk_tokens else "pages")
+    if wishes.since:
+        # An earlier export with this cursor is not replaced.
+        stem = f"{stem}-{clock.now():.3f}".replace(".", "-")
+    return Table(wishes.target, wishes.form, columns, stem, wishes.partition_by)
+
+
+def _with_markdown(batch: list[Document], reader: PageReader | None) -> Iterator[Document]:
+    """Yield the documents of *batch*, with the Markdown that *reader* finds."""
+    pages = [document.page for document in batch if document.page]
+    filled = iter(reader.fill(pages) if reader else pages)
+    for document in batch:
+        yield document._replace(page=next(filled)) if document.page else document
+
+
+def _rows_of(document: Document, chunk_tokens: int) -> Iterator[Row]:
+    row = document.row()
+    if not chunk_tokens or document.page is None:
+        yield row
+        return
+    chunk = None
+    for chunk in split_markdown(document.page.markdown or "", chunk_tokens, document.trace):
+        yield {**row, **chunk._asdict()}
+    if chunk is None and document.state:
+        # The chunks of an earlier version are gone.
+        yield document._replace(state="gone", gone=EMPTY, page=None).row()
+
+
+def export_versions(crawl: OpenCrawl, wishes: Wishes) -> Iterator[str]:
+    """Write all archived versions of documents to a table. Yield the sentences of the result."""
+    versions, count = Versions(crawl, parse_where(wishes.where)), 0
+    table = _table_of(wishes, _columns_of(wishes), "versions")
+    with PageReader(crawl) as reader:
+        try:
+            for row in versions.rows(reader):
+                count += 1
+                table.write(row)
+            table.close()
+        except BaseException as error:
+            table.discard(error)
+            raise
+    yield f"{plural(count, 'archived version')} written to {wishes.target.shown}."
+    if versions.unreadable:
+        yield f"{plural(versions.unreadable, 'version')} left out: they cannot be read."
+
+
+def export_urls(crawl: OpenCrawl, wishes: Wishes) -> Iterator[str]:
+    """Write every known URL to a table. Yield the sentences of the result."""
+    columns = Columns.of(KnownUrl)
+    chosen = check_columns(wishes.columns, columns.types) or tuple(columns.types)
+    counts = Counter[str]()
+    table = _table_of(wishes, columns.only(chosen), "urls")
+    try:
+        for found in iterate_urls(crawl, parse_where(wishes.where, is_about_urls=True)):
+            counts[found.state] += 1
+            table.write(row_of(found))
+        table.close()
+    except BaseException as error:
+        table.discard(error)
+        raise
+    states = ", ".join(f"{number:,} {state}" for state, number in sorted(counts.items()))
+    shown = f" ({states})" if states else ""
+    yield f"{plural(counts.total(), 'URL')} written to {wishes.target.shown}{shown}."
+
+
+def export_markdown(crawl: OpenCrawl, wishes: Wishes) -> Iterator[str]:
+    """Write Markdown: a file for each page in a folder, or all pages one after the other. Yield the
+    sentences of the result."""
+    selection = Selection(crawl, parse_where(wishes.where), wishes.purposes)
+    records = iterate_records(crawl, follow=False)
+    selected = selection.select(records, is_since=False, has_gone=False)
+    pages = (document.page for document in selected if document.page)
+    with PageReader(crawl) as reader:
+        if wishes.target.is_folder:
+            yield from _update_folder(pages, reader, wishes)
+        else:
+            yield from _write_one_file(pages, reader, wishes)
+        unstructured = reader.unstructured
+    yield from _sentences(selection, unstructured)
+
+
+def _update_folder(pages: Iterable[Page], reader: PageReader, wishes: Wishes) -> Iterator[str]:
+    files, current = MarkdownFiles(wishes.target, wishes.title, wishes.chunk_tokens), 0
+    for batch in iterate_batches(pages):
+        outdated = [page for page in batch if not files.is_current(page)]
+        current += len(batch) - len(outdated)
+        for page in reader.fill(outdated):
+            files.write(page)
+    files.close()
+    yield (
+        f"{plural(files.written, 'file')} written to {wishes.target.shown}, "
+        f"{files.removed} removed; {plural(current, 'page')} unchanged."
+    )
+    if files.empty:
+        yield f"{plural(files.empty, 'page')} without a text."
+
+
+def _write_one_file(pages: Iterable[Page], reader: PageReader, wishes: Wishes) -> Iterator[str]:
+    count = empty = 0
+    with wishes.target.create() as out:
+        for batch in iterate_batches(pages):
+            for page in reader.fill(batch):
+                empty += not page.markdown
+                if page.markdown:
+                    count += 1
+                    out.write(f"{format_page(page)}\n".encode("utf-8", "replace"))
+    yield f"{plural(count, 'page')} written to {wishes.target.shown}."
+    if empty:
+        yield f"{plural(empty, 'page')} without a text."
+
+
+def _sentences(selection: Selection, unstructured: int) -> Iterator[str]:
+    left_out = selection.left_out
+    if number := left_out[USAGE]:
+        purposes = " or ".join(selection.purposes)
+        yield f"{plural(number, 'page')} left out: their sites disallow {purposes}."
+    if number := left_out[UNSELECTED]:
+        yield f"{plural(number, 'page')} left out by --where."
+    if number := left_out[UNREADABLE]:
+        yield f"{plural(number, 'record')} left out: they are not documents that can be read."
+    if unstructured:
+        yield (
+            f"{plural(unstructured, 'page')} with the plain text as Markdown: no archived capture "
+            "has more."
+        )

@@ -1,0 +1,85 @@
+"""The columns of documents: the fields of `Page`, so that a new field is a new column.
+
+Whatever is not known is null. In the events, an unknown text is "" and an unknown instant 0; an
+empty list or mapping says that there is nothing, and stays.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any
+
+from msgspec import Raw, Struct, inspect, json
+
+from gossamer.errors import BadSettings
+from gossamer.events import Page
+from gossamer.events.records import instants_of
+
+FIRST = ("url", "site", "status", "fetched_at")
+"""The first columns of a table of documents."""
+EXCLUDED = frozenset({"at", "version"})
+"""Fields about the record, not about the page."""
+STATE, GONE = "state", "gone"
+"""What became of a document since the cursor of an export, and why it is gone."""
+Row = dict[str, Any]
+
+
+def fields_of(struct: type[Struct]) -> dict[str, inspect.Type]:
+    """Return the types of the fields of *struct*, by name."""
+    about = inspect.type_info(struct)
+    assert isinstance(about, inspect.StructType)
+    return {field.name: field.type for field in about.fields}
+
+
+PAGE_FIELDS = fields_of(Page)
+COLUMNS = tuple(name for name in dict.fromkeys((*FIRST, *PAGE_FIELDS)) if name not in EXCLUDED)
+INSTANTS = frozenset(instants_of(Page))
+SINCE_COLUMNS = (STATE, GONE)
+"""Columns of a table that has what changed since a cursor."""
+
+
+def check_columns(names: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
+    """Return *names* without repetition. Raise BadSettings if one is not among the *known* ones."""
+    if wrong := [name for name in names if name not in known]:
+        raise BadSettings(f"--columns: {wrong[0]!r} is not a column: {', '.join(known)}")
+    return tuple(dict.fromkeys(names))
+
+
+def row_of(page: Struct) -> Row:
+    """Return the values of the fields of *page*, by name; null for what is not known."""
+    return {name: _value(getattr(page, name), *_kind(type(page), name)) for name in _names(page)}
+
+
+def _names(struct: Struct) -> Iterator[str]:
+    return (name for name in struct.__struct_fields__ if name not in EXCLUDED)
+
+
+@lru_cache(maxsize=1024)
+def _kind(struct: type[Struct], name: str) -> tuple[bool, bool]:
+    """Return whether an empty value of a field is a missing text, or a missing instant."""
+    kind = fields_of(struct)[name]
+    if isinstance(kind, inspect.Metadata):
+        kind = kind.type
+    return isinstance(kind, inspect.StrType), name in _instants(struct)
+
+
+@lru_cache(maxsize=64)
+def _instants(struct: type[Struct]) -> frozenset[str]:
+    return frozenset(instants_of(struct))
+
+
+def _value(value: Any, is_text: bool = False, is_instant: bool = False) -> Any:
+    match value:
+        case "" | 0.0 if is_text or is_instant:
+            return None
+        case Raw():
+            return json.decode(value)
+        case Struct():
+            return row_of(value)
+        case tuple() | list():
+            return [_value(one) for one in value]
+        case dict():
+            return {key: _value(one) for key, one in value.items()}
+        case StrEnum():
+            return value.value
+    return value
