@@ -26,7 +26,8 @@ OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
         {
             "dest": "seeds_file",
             "metavar": "FILE",
-            "help": "read seeds from FILE, a URL a line; - is standard input",
+            "help": "read seeds from FILE: a URL a line, JSON or CSV with url, a sitemap, a WACZ "
+            "file, or the folder of a crawl; - is standard input",
         },
     ),
     (

@@ -341,17 +341,32 @@ def add_strict_seeds(command: argparse.ArgumentParser) -> None:
 
 
 def seeds_of(options: argparse.Namespace, file: str | None, option: str) -> tuple[str, ...]:
-    """Return the seeds of the arguments and of *file*, which *option* names.
+    """Return the seeds of the arguments and of *file*, which *option* names: a list, a sitemap, a
+    WACZ file or the folder of a crawl (`gossamer.console.seed_files`).
 
     Invalid lines of the file are reported and skipped. Raise BadSettings for an invalid argument,
     and for a file with invalid lines if `--strict-seeds` is given or no seed is left.
     """
     arguments = read_seeds(options.seeds)
     source = "standard input" if file == "-" else str(file)
-    listed = read_seed_list(lines_of((), file, option), f"{source}, line")
+    listed = read_seed_list(_seed_lines(file, option), f"{source}, line")
     seeds = tuple(dict.fromkeys((*arguments, *listed.seeds)))
     report_invalid_seeds(listed.invalid, options.strict_seeds or not seeds)
     return seeds
+
+
+def _seed_lines(file: str | None, option: str) -> Sequence[str]:
+    if not file:
+        return ()
+    # It imports the readers of the files, which most commands do not need.
+    from gossamer.console.seed_files import read_seed_lines, split_seed_lines
+
+    try:
+        if file == "-":
+            return split_seed_lines(sys.stdin.buffer.read())
+        return read_seed_lines(Path(file))
+    except OSError as error:
+        raise BadSettings(f"{option} {file} cannot be read: {error}") from error
 
 
 def report_invalid_seeds(invalid: Sequence[str], is_refused: bool) -> None:

@@ -42,7 +42,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     command.add_argument("seeds", nargs="*", metavar="URL", help="a URL to start from")
     command.add_argument(
-        "--file", metavar="FILE", help="read seeds from FILE, a URL a line; - is standard input"
+        "--file",
+        metavar="FILE",
+        help="read seeds from FILE: a URL a line, JSON or CSV with url, a sitemap, a WACZ file, or "
+        "the folder of a crawl; - is standard input",
     )
     add_strict_seeds(command)
     command.add_argument(
