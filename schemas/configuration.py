@@ -18,7 +18,7 @@ HEAD = """\
 # Configuration
 
 The only setting without a usable default is `fetcher.contact`, which fetchers send with every
-request. Settings come from three sources. The first source that has a setting takes precedence:
+request. Settings come from four sources. The first source that has a setting takes precedence:
 
 1. **The command line**: an option such as `--delay 2`. See `--help` of each command.
 2. **The environment**: `GOSSAMER_FRONTIER__DELAY=2`, with two underscores after the table.
@@ -32,6 +32,11 @@ request. Settings come from three sources. The first source that has a setting t
    contact = "you@example.org"
    allow_networks = ["10.0.0.0/8"]
    ```
+
+4. **A profile** of `gossamer crawl --for rag`, `archive` or `watch`, which its folder remembers.
+
+`gossamer crawl --explain`, with the options of a crawl, prints all settings in this form, each with
+its source.
 
 Sources are merged setting by setting: a table may be partly in the file and partly in the
 environment. An unknown name in the file, an unknown name with the prefix `GOSSAMER_` in the

@@ -119,6 +119,7 @@ def restore_snapshot(source: Path, folder: Folder, may_replace: bool) -> Restore
     _end_killed_restore(folder)
     newer = _read_newer_state(folder, snapshot)
     repair(folder.warc, None)
+    folder.set_profile(snapshot.profile)
     with translate_os_errors(folder.path):
         # The next run removes the blobs that the older database does not refer to.
         if (source / BLOBS).exists():

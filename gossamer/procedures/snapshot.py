@@ -57,6 +57,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     """Complete WARC files and their sizes in bytes."""
     open: dict[str, int]
     """Open WARC files, under their final names, and the committed bytes of each."""
+    profile: str
+    """The profile of the folder's crawls; "" without one."""
 
     @property
     def files(self) -> dict[str, int]:
@@ -112,6 +114,7 @@ def take_snapshot(folder: Folder, target: Path) -> Snapshot:
                 taken_at=taken_at,
                 complete=_complete_files(folder.warc, row),
                 open=row.open if row else {},
+                profile=folder.profile(),
             )
             _describe(target, snapshot)
         except BaseException:

@@ -1,4 +1,4 @@
-"""Loads settings: the command line over the environment over a TOML file.
+"""Loads settings: the command line over the environment over a TOML file over a profile.
 
 Sections are merged setting by setting. The file is read here because the TOML source of
 pydantic-settings ignores a missing file.
@@ -22,6 +22,7 @@ from pydantic_settings import (
 from gossamer.errors import BadSettings
 from gossamer.settings.api import ApiSettings
 from gossamer.settings.notify import NotifySettings
+from gossamer.settings.profiles import PROFILES
 from gossamer.settings.sections import (
     ArchiveSettings,
     BlobsSettings,
@@ -92,15 +93,16 @@ class Settings(BaseSettings):
         return (init_settings,)
 
 
-def load_settings(file: Path | None = None, overrides: Nested | None = None) -> Settings:
-    """Merge file, environment and *overrides*. Raise BadSettings that names all errors.
+def load_settings(
+    file: Path | None = None, overrides: Nested | None = None, profile: str = ""
+) -> Settings:
+    """Merge *profile*, file, environment and *overrides*. Raise BadSettings that names all errors.
 
-    Without *file*, the environment variable GOSSAMER_CONFIG may name the file.
+    Without *file*, the environment variable GOSSAMER_CONFIG may name the file. *profile* is one of
+    PROFILES, or "".
     """
-    named = os.environ.get(CONFIG)
-    file = file or (Path(named) if named else None)
     merged: Nested = {}
-    for layer in (_from_file(file) if file else {}, _from_environment(), overrides or {}):
+    for layer in _layers(file, overrides, profile).values():
         merged = _merge(merged, layer)
     try:
         settings = Settings(**merged)
@@ -120,6 +122,43 @@ def load_settings(file: Path | None = None, overrides: Nested | None = None) -> 
     for name in (name for name, is_set in more.items() if is_set and archive.requisites == "off"):
         raise BadSettings(f"{name}: needs archive.requisites, which is off")
     return settings
+
+
+OVERRIDES = "option"
+"""The source of a setting that `load_settings` was called with."""
+
+
+def sources_of(
+    file: Path | None = None, overrides: Nested | None = None, profile: str = ""
+) -> dict[tuple[str, str], str]:
+    """Return section and field of each setting that is not a default, with its source, in words.
+
+    The arguments are those of `load_settings`.
+    """
+    found: dict[tuple[str, str], str] = {}
+    for source, layer in _layers(file, overrides, profile).items():
+        for section, fields in layer.items():
+            for field in fields if isinstance(fields, dict) else ():
+                name = f"{PREFIX}{section}{DELIMITER}{field}".upper()
+                found[section, field] = f"{source} {name}" if source == ENVIRONMENT else source
+    return found
+
+
+ENVIRONMENT = "environment"
+
+
+def _layers(file: Path | None, overrides: Nested | None, profile: str) -> dict[str, Nested]:
+    """Return the source of each layer of settings, in words, with its values; the lowest first."""
+    named = os.environ.get(CONFIG)
+    file = file or (Path(named) if named else None)
+    if profile and profile not in PROFILES:
+        raise BadSettings(f"profile {profile!r}: not one of {', '.join(PROFILES)}")
+    return {
+        f"profile {profile}": PROFILES[profile].settings if profile else {},
+        f"file {file}": _from_file(file) if file else {},
+        ENVIRONMENT: _from_environment(),
+        OVERRIDES: overrides or {},
+    }
 
 
 def _from_file(file: Path) -> Nested:

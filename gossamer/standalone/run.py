@@ -200,12 +200,13 @@ def run_crawl(
     show: Show,
     metrics_port: int | None = None,
     beside: Beside | None = None,
+    profile: str | None = None,
 ) -> tuple[End, Progress]:
     """Run all active crawls of *folder* until the run ends; return why it ended, and the progress.
 
     *request* defines or changes one of them, unless it is None; *change* says who asks. *beside* is
-    a server that runs with the crawl. Raise GossamerError if the run cannot start, or a child
-    process of the crawl fails.
+    a server that runs with the crawl. *folder* remembers *profile*, unless it is None. Raise
+    GossamerError if the run cannot start, or a child process of the crawl fails.
     """
     if request and not folder.database.exists():
         # An invalid request is refused before any file is written.
@@ -221,6 +222,8 @@ def run_crawl(
             identify(opened.log, opened.store, clock.now())
             _remove_leftovers(opened)
             run = prepare_run(settings, opened, request, change, max_time, beside is not None)
+            if profile is not None:
+                folder.set_profile(profile)
             with _count_interrupts(run):
                 return _run(run, children, show), read_progress(opened, run.visited)
     finally:

@@ -38,9 +38,9 @@ OPTIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
 value."""
 OF_THE_COMMAND = {
     "crawl": {
-        "allow_network", "config", "console", "contact", "crawl", "data", "delay", "json_logs",
-        "max_time", "metrics_port", "nameserver", "no_text", "quiet", "seeds", "seeds_file",
-        "strict_seeds", "verbose",
+        "allow_network", "config", "console", "contact", "crawl", "data", "delay", "explain",
+        "json_logs", "max_time", "metrics_port", "nameserver", "no_text", "profile", "quiet",
+        "seeds", "seeds_file", "strict_seeds", "verbose",
     },
     "seed": {
         "config", "crawl", "data", "dry_run", "file", "party", "priority", "reason", "seeds",

@@ -31,6 +31,19 @@ OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
         },
     ),
     (
+        "--for",
+        {
+            "dest": "profile",
+            "choices": ("rag", "archive", "watch", "none"),
+            "help": "settings for pages that models read, for an archive, or for watching the "
+            "seeds; the folder remembers them. none: forget them",
+        },
+    ),
+    (
+        "--explain",
+        {"action": "store_true", "help": "print all settings with their sources; do not crawl"},
+    ),
+    (
         "--crawl",
         {
             "metavar": "ID",
@@ -87,7 +100,11 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Crawl, and print a report."""
+    """Crawl, and print a report; with `--explain`, print the settings."""
+    if options.explain:
+        from gossamer.console.cli.explaining import explain_settings
+
+        return explain_settings(options)
     # It imports all services, which takes longer than the help.
     from gossamer.console.cli.crawling import run_command
 

@@ -12,10 +12,10 @@ from gossamer import clock
 from gossamer.changes.plan import ChangeRequest
 from gossamer.console.api.process import listening, serve_beside
 from gossamer.console.cli.changing import user_name
+from gossamer.console.cli.crawl_settings import fields_of_profile, overrides_of_run, profile_of
 from gossamer.console.cli.options import (
     DEFINITION_OPTIONS,
     given_settings,
-    overrides_of,
     request_of,
     seeds_of,
 )
@@ -39,7 +39,7 @@ from gossamer.inspection.urls.visits import NOT_VISITED, SeedFailure, failed_see
 from gossamer.relevance import check_classifiers
 from gossamer.services.fetcher.access import request_headers
 from gossamer.services.frontier.tables.conditions import Condition
-from gossamer.settings import CrawlSettings, Nested, Settings, load_settings
+from gossamer.settings import CrawlSettings, Settings, load_settings
 from gossamer.standalone.processes import Beside
 from gossamer.standalone.run import run_crawl
 from gossamer.telemetry import configure_logs
@@ -53,16 +53,18 @@ CUT_SHORT = (*INTERRUPTED, End.PAUSED, End.PAGES, End.TIME)
 
 def run_command(options: argparse.Namespace) -> int:
     """Crawl, and print a report; return the exit status."""
-    settings = load_settings(options.config, _overrides(options))
+    folder = Folder(options.data)
+    profile = profile_of(options, folder)
+    settings = load_settings(options.config, overrides_of_run(options), profile)
     request_headers(settings.fetcher)  # Raises BadSettings without a contact.
     configure_logs(settings.logs.json_lines, settings.logs.level)
     if settings.crawl.relevant:
         check_classifiers(settings.crawl.relevant)
     if isinstance(options.console, str):
         options.seeds.insert(0, options.console)
-    folder, started_at = Folder(options.data), clock.now()
+    started_at = clock.now()
     before = folder.open() if folder.database.exists() else None
-    request = _request(options, settings.crawl, before)
+    request = _request(options, settings.crawl, before, profile, folder)
     pages_before = _pages_of_crawls(before) if before else {}
     with _console(options, settings) as beside, _view(options) as show:
         end, progress = run_crawl(
@@ -74,6 +76,7 @@ def run_command(options: argparse.Namespace) -> int:
             show,
             options.metrics_port,
             beside,
+            profile,
         )
     seconds_taken = clock.now() - started_at
     opened = folder.open()
@@ -171,11 +174,16 @@ def _failures(opened: Opened, progress: Progress, waiting: Waiting) -> tuple[Fai
 
 
 def _request(
-    options: argparse.Namespace, crawl: CrawlSettings, opened: Opened | None
+    options: argparse.Namespace,
+    crawl: CrawlSettings,
+    opened: Opened | None,
+    profile: str,
+    folder: Folder,
 ) -> CrawlRequest | None:
     """Return the requested definition and seeds; None if the crawls run as they are defined.
 
     Without seeds and `--crawl`, options are those of the only crawl, unless a file defines it.
+    The part of *profile* that is in a definition is not requested again for a crawl of *folder*.
     """
     seeds = seeds_of(options, options.seeds_file, "--seeds")
     crawls = definitions_of(opened.log) if opened else {}
@@ -192,17 +200,11 @@ def _request(
     # A file states the whole crawl, so that settings do not change it.
     has_file = name in filed
     given = given_settings(options).keys() if has_file else crawl.model_fields_set
+    if name in crawls and profile == folder.profile():
+        # Somebody may have changed the definition since the profile was first used.
+        given = given - fields_of_profile(options, profile)
     max_pages = options.max_pages or (None if has_file else 0)
     return request_of(options, crawl, given, seeds, name, max_pages)
-
-
-def _overrides(options: argparse.Namespace) -> Nested:
-    overrides = overrides_of(options)
-    if options.no_text:
-        overrides.setdefault("parser", {})["text"] = "off"
-    if options.json_logs:
-        overrides["logs"] = {"json_lines": True, "level": "info"}
-    return overrides
 
 
 def _view(options: argparse.Namespace) -> NoView:

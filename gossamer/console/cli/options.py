@@ -210,6 +210,10 @@ def settings_of(options: argparse.Namespace, overrides: "Nested | None" = None) 
     from gossamer.settings import load_settings
 
     settings = load_settings(options.config, overrides)
+    data = getattr(options, "data", None)
+    is_fleet = data is None and bool(settings.kafka.servers)
+    if not is_fleet and (profile := Folder(data or DEFAULT_FOLDER).profile()):
+        settings = load_settings(options.config, overrides, profile)
     logs = settings.logs
     # Warnings of libraries are harmless, or become an error of this command.
     configure_logs(logs.json_lines, logs.level if "level" in logs.model_fields_set else "error")
@@ -289,7 +293,8 @@ def open_from(
     """Open the crawl that *options* name. With *create*, a missing folder is created, or, for a dry
     run, an empty one in its place that is deleted at the end."""
     named, settings = getattr(options, "crawl", None), None
-    if options.config is None and not any(name.startswith(SETTINGS_PREFIX) for name in os.environ):
+    is_given = any(name.startswith(SETTINGS_PREFIX) for name in os.environ)
+    if options.config is None and not is_given and not _has_profile(options):
         # No setting is given: importing the settings takes longer than the rest of a short command.
         configure_logs(as_json=False, level="error")
     else:
@@ -299,6 +304,10 @@ def open_from(
     if create and options.dry_run and not (is_fleet or folder.database.exists()):
         return _open_empty(settings, folder, named)
     return open_crawl(settings, options.data, create, named)
+
+
+def _has_profile(options: argparse.Namespace) -> bool:
+    return bool(Folder(options.data or DEFAULT_FOLDER).profile())
 
 
 @contextmanager

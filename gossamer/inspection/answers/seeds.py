@@ -99,7 +99,7 @@ class Sorted(Struct, frozen=True):
     visited: dict[str, int]
     """Canonical URL of each seed to visit → the index of its seed."""
     known: dict[int, SeedFact]
-    """Index of a seed → what is known of it without a visit."""
+    """Index of a seed → the facts about it, without a visit."""
 
 
 def sort_seeds(lines: list[tuple[int, str]], urls: list[str | None], crawl: CrawlDefined) -> Sorted:

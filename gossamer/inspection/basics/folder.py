@@ -34,6 +34,7 @@ class Folder:
         self.warc = path / "warc"
         self.blobs = path / "blobs"
         self.logs = path / "gossamer.log"
+        self._profile = path / "profile"
         self._lock = path / "lock"
         self._held: int | None = None
 
@@ -48,6 +49,23 @@ class Folder:
             probe = self.path / f".probe-{os.getpid()}"
             probe.write_bytes(b"gossamer")
             probe.unlink()
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def profile(self) -> str:
+        """Return the profile of the folder's crawls; "" without one."""
+        try:
+            return self._profile.read_text().strip()
+        except OSError:
+            return ""
+
+    def set_profile(self, name: str) -> None:
+        """Remember the profile *name* for the folder's crawls; "" means none."""
+        try:
+            if name:
+                self._profile.write_text(f"{name}\n")
+            else:
+                self._profile.unlink(missing_ok=True)
         except OSError as error:
             raise self._unwritable(error) from error
 
