@@ -68,6 +68,9 @@ GROUPS = {
     "identity": {
         "identity": "write and check the page, the addresses and the keys of the crawler",
     },
+    "shell": {
+        "completion": "print a script that completes commands and options in bash, zsh or fish",
+    },
     "fleet": {
         "topics": "create, check and resize the topics of a fleet",
         "store": "create and check the tables of a fleet",
@@ -137,7 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
         # Within the block, because Ctrl-C may come while the command is imported.
-        parser = _parser(words)
+        parser = build_parser(words)
         if words and not words[0].startswith("-"):
             parser.check_name(words[0], "command", COMMANDS)
         options = parser.parse(words)
@@ -163,7 +166,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _parser(words: list[str]) -> Parser:
+def build_parser(words: Sequence[str] | None) -> Parser:
+    """Return the parser with the options of the command that *words* begin with; of all commands
+    if *words* is None."""
     parser = Parser(
         prog="gossamer",
         description="A polite web crawler.",
@@ -183,7 +188,7 @@ def _parser(words: list[str]) -> Parser:
     )
     for name, summary in COMMANDS.items():
         command = commands.add_parser(name, help=summary, description=summary)
-        if words[:1] == [name]:
+        if words is None or [*words[:1]] == [name]:
             # Only the chosen command is imported: each imports large libraries.
             module = _import_command(f"gossamer.console.cli.{name.replace('-', '_')}")
             module.add_options(command)
