@@ -1,5 +1,7 @@
 """One run of the crawls of a folder: starts the processes, watches them, and stops them."""
 
+import os
+import select
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -76,6 +78,9 @@ class Run:
     paused: frozenset[str] = frozenset()
     """The crawls of the folder that are paused."""
     interrupts: int = 0
+    input: int | None = None
+    """The descriptor of a pipe from the program that started the run, which ends with it; None if
+    there is none, or it is closed."""
     ending: End | None = None
     progress: Progress = field(default_factory=Progress)
     """The progress when the database last changed."""
@@ -123,6 +128,12 @@ class Run:
         # Between two of the reads, the last waiting URL may have become a page to be parsed. Only
         # reads of one state of the database show that nothing is left.
         return None if end and self.opened.database.newer_version(self.version) else end
+
+    def check_input(self) -> None:
+        """Interrupt the run, once, if the program that started it has closed its pipe or died."""
+        if self.input is not None and _is_closed(self.input):
+            self.input = None
+            self.interrupts += 1
 
     def _check_limits(self, now: float) -> None:
         if self.interrupts:
@@ -201,12 +212,14 @@ def run_crawl(
     metrics_port: int | None = None,
     beside: Beside | None = None,
     profile: str | None = None,
+    input: int | None = None,
 ) -> tuple[End, Progress]:
     """Run all active crawls of *folder* until the run ends; return why it ended, and the progress.
 
     *request* defines or changes one of them, unless it is None; *change* says who asks. *beside* is
-    a server that runs with the crawl. *folder* remembers *profile*, unless it is None. Raise
-    GossamerError if the run cannot start, or a child process of the crawl fails.
+    a server that runs with the crawl. *folder* remembers *profile*, unless it is None. The run is
+    interrupted when the pipe with the descriptor *input* is closed. Raise GossamerError if the run
+    cannot start, or a child process of the crawl fails.
     """
     if request and not folder.database.exists():
         # An invalid request is refused before any file is written.
@@ -224,6 +237,7 @@ def run_crawl(
             run = prepare_run(settings, opened, request, change, max_time, beside is not None)
             if profile is not None:
                 folder.set_profile(profile)
+            run.input = input
             with _count_interrupts(run):
                 return _run(run, children, show), read_progress(opened, run.visited)
     finally:
@@ -307,6 +321,7 @@ def _plan(
 
 def _watch(run: Run, children: list[Child], show: Show) -> End:
     while True:
+        run.check_input()
         if end := run.update(now := clock.now()):
             return end
         run.remove_kept(now)
@@ -319,6 +334,14 @@ def _watch(run: Run, children: list[Child], show: Show) -> End:
             set_gauge("gossamer_consumer_lag", records, topic=topic)
         show(run.progress, run.read_workload, _notice(run))
         clock.pause(INTERVAL)
+
+
+def _is_closed(pipe: int) -> bool:
+    """Return whether nobody can write to *pipe* any more. What was written is skipped."""
+    while select.select([pipe], [], [], 0)[0]:
+        if not os.read(pipe, select.PIPE_BUF):
+            return True
+    return False
 
 
 def _notice(run: Run) -> str:

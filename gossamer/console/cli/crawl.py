@@ -83,6 +83,13 @@ OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
             "help": "serve the web console beside the crawl (default: api.port, 8080)",
         },
     ),
+    (
+        "--until-stdin-closes",
+        {
+            "action": "store_true",
+            "help": "stop as at Ctrl-C when standard input closes: for programs that start crawls",
+        },
+    ),
     ("--quiet", {"action": "store_true", "help": "print errors only"}),
     ("--verbose", {"action": "store_true", "help": "report every count and the slowest hosts"}),
     ("--json-logs", {"action": "store_true", "help": "progress and logs as JSON, on stderr"}),

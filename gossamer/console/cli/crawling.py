@@ -1,6 +1,7 @@
 """A run of `gossamer crawl`: its settings and its crawl, its processes, and its report."""
 
 import argparse
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -60,6 +61,8 @@ def run_command(options: argparse.Namespace) -> int:
     configure_logs(settings.logs.json_lines, settings.logs.level)
     if settings.crawl.relevant:
         check_classifiers(settings.crawl.relevant)
+    if options.until_stdin_closes and options.seeds_file == "-":
+        raise BadSettings("--until-stdin-closes and --seeds - need standard input: name a file")
     if isinstance(options.console, str):
         options.seeds.insert(0, options.console)
     started_at = clock.now()
@@ -77,6 +80,7 @@ def run_command(options: argparse.Namespace) -> int:
             options.metrics_port,
             beside,
             profile,
+            sys.stdin.fileno() if options.until_stdin_closes else None,
         )
     seconds_taken = clock.now() - started_at
     opened = folder.open()
