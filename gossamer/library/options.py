@@ -1,0 +1,197 @@
+"""The keyword arguments of `Crawl` as options of `gossamer crawl`, checked before a run starts."""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gossamer.library.process import translate_errors
+
+if TYPE_CHECKING:
+    from gossamer.settings import Settings
+
+Convert = Callable[[str, Any], list[str]]
+"""Name and value of an argument → its words on the command line."""
+PORTS = range(1, 65536)
+
+
+def _option(name: str, value: object = None) -> str:
+    option = f"--{name.replace('_', '-')}"
+    return option if value is None else f"{option}={value}"
+
+
+def _text(name: str, value: Any) -> list[str]:
+    return [_option(name, _of(name, value, str, "a string"))]
+
+
+def _path(name: str, value: Any) -> list[str]:
+    return [_option(name, os.fspath(_of(name, value, (str, os.PathLike), "a path")))]
+
+
+def _number(name: str, value: Any) -> list[str]:
+    return [_option(name, _of(name, value, (int, float), "a number"))]
+
+
+def _whole(numbers: Callable[[int], bool], text: str) -> Convert:
+    def convert(name: str, value: Any) -> list[str]:
+        if not numbers(_of(name, value, int, "a whole number")):
+            raise ValueError(f"{name} must be {text}, not {value}")
+        return [_option(name, value)]
+
+    return convert
+
+
+def _duration(name: str, value: Any) -> list[str]:
+    from gossamer.policies import duration_of
+
+    if isinstance(value, timedelta):
+        value = value.total_seconds()
+    value = _of(name, value, (int, float, str), "seconds, a timedelta, or a string such as '15m'")
+    text = value if isinstance(value, str) else f"{value}s"
+    duration_of(text if text[-1:].isalpha() else f"{text}s")
+    return [_option(name, text)]
+
+
+def _each(name: str, value: Any) -> list[str]:
+    return [_option(name, one) for one in _strings(name, value)]
+
+
+def _list(name: str, value: Any) -> list[str]:
+    return [_option(name, ",".join(_strings(name, value)))]
+
+
+def _flag(name: str, value: Any) -> list[str]:
+    return [_option(name)] if _of(name, value, bool, "True or False") else []
+
+
+def _choice(name: str, value: Any) -> list[str]:
+    return [_option(name if _of(name, value, bool, "True or False") else f"no-{name}")]
+
+
+def _console(name: str, value: Any) -> list[str]:
+    return _flag(name, value) if isinstance(value, bool) else _port(name, value)
+
+
+_natural = _whole(lambda number: number >= 0, "0 or more")
+_positive = _whole(lambda number: number >= 1, "1 or more")
+_port = _whole(lambda number: number in PORTS, "a port from 1 to 65535")
+OPTIONS: dict[str, Convert] = {
+    "crawl": _text,
+    "contact": _text,
+    "max_pages": _positive,
+    "max_time": _duration,
+    "delay": _number,
+    "allow_network": _each,
+    "scope": _text,
+    "depth": _natural,
+    "revisit": _text,
+    "budget": _number,
+    "discovery_share": _number,
+    "external_links": _text,
+    "relevant": _text,
+    "follow_irrelevant": _choice,
+    "strategy": _text,
+    "purposes": _list,
+    "usage_disallowed": _text,
+    "usage_unknown": _text,
+    "nameserver": _text,
+    "no_text": _flag,
+    "metrics_port": _port,
+    "console": _console,
+    "config": _path,
+    "rules": _path,
+}
+"""Argument → how it is checked and written. Its option has the same name."""
+SETTINGS = {
+    "contact": "fetcher.contact",
+    "delay": "frontier.delay",
+    "allow_network": "fetcher.allow_networks",
+    "nameserver": "fetcher.nameserver",
+    "depth": "crawl.max_depth",
+    **{
+        name: f"crawl.{name}"
+        for name in (
+            *("revisit", "budget", "discovery_share", "external_links", "relevant"),
+            *("follow_irrelevant", "strategy", "purposes", "usage_disallowed", "usage_unknown"),
+        )
+    },
+}
+"""Argument → the setting whose rules its value must follow."""
+SCOPES = ("host", "site", "any")
+
+
+def _of(name: str, value: Any, kinds: type | tuple[type, ...], text: str) -> Any:
+    is_kind = isinstance(value, kinds) and (kinds is bool or not isinstance(value, bool))
+    if not is_kind:
+        raise TypeError(f"{name} must be {text}, not {value!r}")
+    return value
+
+
+def _strings(name: str, value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, Iterable):
+        raise TypeError(f"{name} must be a string or a list of strings, not {value!r}")
+    return [_of(name, one, str, "a list of strings") for one in value]
+
+
+def words_of(arguments: Mapping[str, Any]) -> list[str]:
+    """Return the words for the *arguments* that are not None.
+
+    Raise TypeError or ValueError that names a wrong one.
+    """
+    given = {name: value for name, value in arguments.items() if value is not None}
+    return [word for name, value in given.items() for word in OPTIONS[name](name, value)]
+
+
+def canonical_seeds(seeds: str | Iterable[str]) -> tuple[str, ...]:
+    """Return the canonical URLs of *seeds*. Raise ValueError with all that are not URLs."""
+    from gossamer.crawl import read_seeds
+
+    with translate_errors():
+        return read_seeds(_strings("seeds", seeds))
+
+
+def variables_of(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return *settings* as environment variables. A name is `frontier.delay`, or a section with a
+    mapping of its settings."""
+    return {
+        f"GOSSAMER_{section}__{name}".upper(): value if isinstance(value, str) else _json(value)
+        for section, values in _nested(settings).items()
+        for name, value in values.items()
+    }
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, default=lambda one: [*one] if isinstance(one, set) else str(one))
+
+
+def _nested(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for name, value in _of("settings", settings, Mapping, "a mapping").items():
+        section, dot, setting = _of("settings", name, str, "a mapping with names").partition(".")
+        named = {setting: value} if dot else _of(f"settings[{name!r}]", value, Mapping, "a mapping")
+        found.setdefault(section, {}).update(named)
+    return found
+
+
+def checked_settings(arguments: Mapping[str, Any], settings: Mapping[str, Any]) -> "Settings":
+    """Return the settings that a command with *arguments* and *settings* has, with the environment
+    and the file of `config`. Raise ValueError if a value is invalid."""
+    from gossamer.settings import load_settings
+    from gossamer.web.scope import parse_scope
+
+    merged = _nested(settings)
+    for name, setting in SETTINGS.items():
+        if (value := arguments.get(name)) is not None:
+            section, _, field = setting.partition(".")
+            is_list = name in ("purposes", "allow_network")
+            stated = tuple(_strings(name, value)) if is_list else value
+            merged.setdefault(section, {})[field] = stated
+    config = arguments.get("config")
+    with translate_errors():
+        if (scope := arguments.get("scope")) and scope not in SCOPES:
+            parse_scope(scope)
+        return load_settings(Path(config) if config else None, merged)
