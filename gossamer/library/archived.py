@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from gossamer.errors import GossamerError
-from gossamer.events.topics import PAGES, topic_of_pages
+from gossamer.events.topics import PAGES, PAGES_FETCHED, topic_of_pages
 from gossamer.inspection.archive.captures import FOREVER, iterate_captures
 from gossamer.inspection.archive.versions import MAX_BODY_BYTES, read_row
 from gossamer.inspection.crawls.crawl import NotFound, open_crawl
@@ -22,6 +22,8 @@ from gossamer.web.http import joined_values
 
 DOCUMENTS = range(200, 300)
 NOT_MODIFIED = 304
+ARCHIVE = "archive"
+"""The group of the archive on the log."""
 WAIT, PAUSE = 10.0, 0.1
 """Seconds that the capture of a page may follow its publication, and between two looks for it."""
 
@@ -58,14 +60,19 @@ class CrawlArchive:
             return body, joined_values(capture.content_headers, "content-type")
 
     def _find(self, url: str, at: float) -> CaptureRow:
-        """Return the position of that response. A page may be published shortly before its capture
-        is written."""
+        """Return the position of that response.
+
+        A page may be published before its capture is written: wait until the archive has read all
+        fetched pages.
+        """
         until = time.monotonic() + WAIT
         while True:
+            # Asked first: what is written after the answer is found by the search.
+            is_complete = not self._crawl.log.lag(ARCHIVE, PAGES_FETCHED.name)
             row = next(iterate_captures(self._crawl.store(), self._crawl.id, url, at), None)
             if row and row.fetched_at == at:
                 return row
-            if time.monotonic() >= until or self._crawl.is_stopped:
+            if is_complete or time.monotonic() >= until or self._crawl.is_stopped:
                 raise GossamerError(
                     f"this version of {url} was not archived, or its capture has expired: "
                     f"gossamer why {url} explains"

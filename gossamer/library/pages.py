@@ -165,7 +165,7 @@ class Version:
 class Pages:
     """The newest version of each page of a crawl. Pages that are gone are left out.
 
-    Each iteration reads the pages anew, one after another.
+    Each iteration reads the pages again, one after another.
     """
 
     def __init__(

@@ -51,6 +51,15 @@ def test_answers_versions_and_changes_of_a_page(site: Site, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
+def test_page_that_is_not_archived_has_no_body(site: Site, tmp_path: Path) -> None:
+    site.text = f"<meta name=robots content=noarchive>{site.text}"
+    for page in site.crawl(tmp_path / "data", depth=0).run():
+        assert page.title == "Page 0"
+        with pytest.raises(gossamer.CrawlError, match="was not archived"):
+            page.html()
+
+
+@pytest.mark.slow
 def test_paused_crawl_goes_on_after_resume(site: Site, tmp_path: Path) -> None:
     crawl = site.crawl(tmp_path / "data", delay=0.3)
     pages = crawl.run()
