@@ -59,7 +59,7 @@ def open_shell(page: TriedPage) -> None:
         "page.markdown,\npage.links, page.extracted, page.verdicts, page.html() …"
     )
     if find_spec("IPython"):
-        from IPython import start_ipython  # type: ignore[import-not-found]
+        from IPython import start_ipython
 
         print(banner)
         start_ipython(argv=[], user_ns=names)
