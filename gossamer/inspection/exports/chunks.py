@@ -11,7 +11,6 @@ twice.
 """
 
 import re
-from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
@@ -140,7 +139,8 @@ def _split(markdown: str, lines: Sequence[_Line], most: int) -> Iterator[tuple[i
         return
     best = min((line.cut for line in lines[1:] if line.cut), default=0)
     if not best:
-        yield from _cut(markdown, span, _places_in(markdown, lines, most), most)
+        plain = [line for line in lines if not line.is_solid]
+        yield from _cut(markdown, span, plain, most)
         return
     parts = list[list[_Line]]()
     for line in lines:
@@ -151,36 +151,34 @@ def _split(markdown: str, lines: Sequence[_Line], most: int) -> Iterator[tuple[i
     yield from spans if best <= MAX_HEADING_LEVEL else _join(markdown, spans, most)
 
 
-def _places_in(markdown: str, lines: Sequence[_Line], most: int) -> list[list[int]]:
-    """Return the offsets of the places to cut in *lines*, between which nothing is cut: the ends of
-    sentences, of words, and others."""
-    plain = [line for line in lines if not line.is_solid]
-    places = [
-        [
-            found.end()
-            for line in plain
-            for found in kind.finditer(markdown, line.start, line.end)
-            if found.end() > line.start
-        ]
-        for kind in (_sentence_end, _word_end)
-    ]
-    return [*places, [at for line in plain for at in range(line.start + most, line.end, most)]]
-
-
 def _cut(
-    markdown: str, span: tuple[int, int], places: Sequence[Sequence[int]], most: int
+    markdown: str,
+    span: tuple[int, int],
+    plain: Sequence[_Line],
+    most: int,
+    kinds: Sequence[re.Pattern[str]] = (_sentence_end, _word_end),
 ) -> Iterator[tuple[int, int]]:
-    """Yield the parts of *span*, cut at the first of the *places* that suffice."""
+    """Yield the parts of *span*, cut within its *plain* lines: at the places of the first of
+    *kinds* that suffices, and otherwise anywhere."""
     start, end = span
-    if not places or count_tokens(markdown[start:end]) <= most:
+    if count_tokens(markdown[start:end]) <= most:
         yield span
         return
-    inner = places[0][bisect_right(places[0], start) : bisect_left(places[0], end)]
-    parts = (
-        part
-        for smaller in pairwise((start, *inner, end))
-        for part in _cut(markdown, smaller, places[1:], most)
-    )
+    places = list[int]()
+    for line in plain:
+        first, last = max(start, line.start), min(end, line.end)
+        if kinds:
+            ends = (found.end() for found in kinds[0].finditer(markdown, first, last))
+            # What precedes the line, such as its heading, stays with it.
+            places += [at for at in ends if at > line.start]
+        else:
+            places += range(first + most, last, most)
+    inner = [place for place in places if start < place < end]
+    parts: Iterable[tuple[int, int]] = pairwise((start, *inner, end))
+    if kinds:
+        parts = (
+            part for smaller in parts for part in _cut(markdown, smaller, plain, most, kinds[1:])
+        )
     yield from _join(markdown, parts, most)
 
 
