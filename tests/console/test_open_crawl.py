@@ -77,6 +77,31 @@ def test_pages_of_a_fleet_are_the_newest_of_each_url(
     }
 
 
+def test_cursor_of_a_fleet_gives_the_newest_record_of_each_url_once(
+    fleet: KafkaLog, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def export() -> dict[str, tuple[str, str | None]]:
+        assert main(["export", "-", "--format", "jsonl", "--since", "index"]) == 0
+        lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        found = {line["url"]: (line["state"], line["title"]) for line in lines}
+        assert len(found) == len(lines)
+        return found
+
+    urls = [Site(f"http://{n}.example/") for n in range(6)]
+    assert export() == {}
+    gone = Tombstone("default", urls[5], urls[5])
+    fleet.append([encode(one) for one in (*(page(url, "1") for url in urls), gone)])
+    assert {url: title for url, (_, title) in export().items()} == dict.fromkeys(urls[:5], "1")
+    assert export() == {}
+    gone = Tombstone("default", urls[1], urls[1])
+    changed = [page(urls[0], title) for title in ("2", "3")]
+    fleet.append([encode(one) for one in (*changed, page(urls[1], "4"), gone)])
+    found = export()
+    assert found.keys() == {urls[0], urls[1]}
+    assert found[urls[0]][1] == "3" and found[urls[1]] == ("gone", None)
+    assert export() == {}
+
+
 def test_named_folder_comes_before_the_fleet(
     fleet: KafkaLog, tmp_path: Path, transcript: Transcript
 ) -> None:

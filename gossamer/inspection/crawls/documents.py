@@ -111,4 +111,5 @@ class Cursor:
     def advance(self) -> None:
         """Store that all records were read. The next `records` begin after them."""
         moved = {(self._topic, number): at for number, at in self._ends.items() if at}
-        self._crawl.log.move(self._group, moved)
+        if moved:
+            self._crawl.log.move(self._group, moved)

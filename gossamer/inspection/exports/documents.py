@@ -1,8 +1,8 @@
 """The documents that an export selects: by an expression, and by what the sites permit.
 
 A document that is not selected is left out and counted. After a cursor (`--since`) it is reported
-as gone, so that whoever has an earlier version removes it: whether an earlier export had it is not
-stored, and a repeated removal changes nothing.
+as gone, so that readers remove an earlier version. Whether an earlier export had one is not stored:
+a repeated removal changes nothing.
 """
 
 from collections import Counter
