@@ -90,12 +90,12 @@ def test_cursor_of_a_fleet_gives_the_newest_record_of_each_url_once(
     urls = [Site(f"http://{n}.example/") for n in range(6)]
     assert export() == {}
     gone = Tombstone("default", urls[5], urls[5])
-    fleet.append([encode(one) for one in (*(page(url, "1") for url in urls), gone)])
+    fleet.append([*(encode(page(url, "1")) for url in urls), encode(gone)])
     assert {url: title for url, (_, title) in export().items()} == dict.fromkeys(urls[:5], "1")
     assert export() == {}
     gone = Tombstone("default", urls[1], urls[1])
     changed = [page(urls[0], title) for title in ("2", "3")]
-    fleet.append([encode(one) for one in (*changed, page(urls[1], "4"), gone)])
+    fleet.append([*map(encode, changed), encode(page(urls[1], "4")), encode(gone)])
     found = export()
     assert found.keys() == {urls[0], urls[1]}
     assert found[urls[0]][1] == "3" and found[urls[1]] == ("gone", None)
