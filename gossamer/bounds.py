@@ -44,6 +44,10 @@ class Located(Protocol):
         """The host or the site that a redirect of the URL's seed added to the scope, or ""."""
 
     @property
+    def refused_by(self) -> str:
+        """The file and line of the rule that refuses the link to the URL, or ""."""
+
+    @property
     def purpose(self) -> Purpose:
         """The purpose of visits to the URL."""
 
@@ -72,6 +76,8 @@ def exclusion_of(crawl: CrawlDefined, blocklist: Blocklist, found: Located) -> E
     evaluation = parse_scope(party.scope or ANYWHERE).evaluate(url, depth)
     if not evaluation.inside:
         return Exclusion(Hazard.OUT_OF_SCOPE, f"out of scope{of}, by {evaluation.rule}")
+    if found.refused_by and crawl.rules:
+        return Exclusion(Hazard.NOT_FOLLOWED, f"refused by follow in {found.refused_by}")
     return None
 
 
@@ -109,15 +115,18 @@ def replica_limit(host: str) -> str:
 def limit_state(name: str, crawl: CrawlDefined | None, blocklist: Blocklist) -> str | None:
     """Return a text that changes whenever the limit *name* may exclude other URLs.
 
-    *name* is the hazard of the depth or of the scope, a replica (`replica_limit`), or else a rule
-    of the blocklist. Return None if the limit depends on the definition and there is none.
+    *name* is the hazard of the depth, of the scope or of own rules, a replica (`replica_limit`), or
+    else a rule of the blocklist. Return None if the limit depends on the definition and there is
+    none.
     """
     if name.startswith(REPLICA_PREFIX):
         return ""
-    if name not in (Hazard.TRAP_DEPTH, Hazard.OUT_OF_SCOPE):
+    if name not in (Hazard.TRAP_DEPTH, Hazard.OUT_OF_SCOPE, Hazard.NOT_FOLLOWED):
         return blocklist.state_of(name)
     if crawl is None:
         return None
+    if name == Hazard.NOT_FOLLOWED:
+        return crawl.rules_digest
     # The time of the definition represents the parties, of which there may be many.
     parties = f" {crawl.at}" if crawl.parties else ""
     return f"{crawl.max_depth if name == Hazard.TRAP_DEPTH else crawl.scope}{parties}"
@@ -129,4 +138,4 @@ def limits(crawl: CrawlDefined, blocklist: Blocklist) -> str:
     lifted = f" {blocklist.lifted:x}" if blocklist.lifted else ""
     # The time of the definition represents the parties, of which there may be many.
     parties = f" {crawl.at}" if crawl.parties else ""
-    return f"{crawl.max_depth} {crawl.scope}{lifted}{parties}"
+    return f"{crawl.max_depth} {crawl.scope} {crawl.rules_digest}{lifted}{parties}"

@@ -29,6 +29,7 @@ from gossamer.log import Log
 from gossamer.log.control import newest_events
 from gossamer.policies import parse_policy, parse_strategy
 from gossamer.relevance import parse_relevance
+from gossamer.rules import identify_rules
 from gossamer.web.http import decode_urls
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import BadUrl, Site, canonicalize, host_name, site_of
@@ -53,6 +54,7 @@ CHANGEABLE_SETTINGS = (
     "relevant",
     "follow_irrelevant",
     "strategy",
+    "rules",
     "purposes",
     "usage_disallowed",
     "usage_unknown",
@@ -146,11 +148,12 @@ def complete_url(text: str) -> str:
 def define(
     request: CrawlRequest, before: CrawlDefined | None, pages: int, now: float
 ) -> CrawlDefined:
-    """Return the definition that *request* asks for. *before* is the active one.
+    """Return the definition that *request* asks for. *before* is the active one. Rules are read
+    again.
 
     *pages* is the number of pages that the crawl already has. Raise BadSettings if a seed is out of
-    scope, if a new crawl has no seed, if an immutable setting would change, or if the purposes are
-    impossible.
+    scope, if a new crawl has no seed, if an immutable setting would change, if the purposes are
+    impossible, or if the rules file does not exist.
     """
     if not request.seeds and before is None:
         raise BadSettings("no seed: give a URL, or --seeds FILE")
@@ -171,7 +174,7 @@ def define(
     if (limit := request.max_pages) is not None:
         crawl = replace(crawl, max_pages=limit, pages_before=pages if limit else 0)
     policy_of(crawl)
-    return crawl
+    return identify_rules(crawl)
 
 
 def _check_url_steps(asked: Sequence[str], before: CrawlDefined) -> None:

@@ -57,6 +57,7 @@ from gossamer.events.control import DEFAULT_DEPTH, MAX_SHARE_SECONDS
 from gossamer.events.records import Priority
 from gossamer.policies import duration_of, duration_text, parse_policy, parse_strategy
 from gossamer.relevance import parse_relevance
+from gossamer.rules import identify_rules, is_file
 from gossamer.web.scope import parse_scope
 from gossamer.web.url_steps import ALL_STEPS, check_steps
 from gossamer.web.usage import Action, Category, policy_of
@@ -128,6 +129,7 @@ class CrawlTable(_Table, frozen=True, kw_only=True):
     strategy: str = ""
     external_links: ExternalLinks = "deep"
     url_steps: tuple[str, ...] = ALL_STEPS
+    rules: str = ""
     limits: LimitsTable = LimitsTable()
     revisit: RevisitTable = RevisitTable()
     output: OutputTable = OutputTable()
@@ -141,6 +143,7 @@ KEYS = {
     "strategy": "strategy",
     "external_links": "external_links",
     "url_steps": "url_steps",
+    "rules": "rules",
     "max_pages": "limits.max_pages",
     "max_depth": "limits.max_depth",
     "revisit": "revisit.policy",
@@ -232,6 +235,8 @@ def parse_crawl_file(
         raise BadSettings(f"{path}: too many lists or tables within each other") from error
     if not reads_files and table.get("seeds_file"):
         raise BadSettings("seeds_file: only a local file may name one: list the seeds in seeds")
+    if not reads_files and is_file(str(table.get("rules", ""))):
+        raise BadSettings("rules: only a local file may name one: name a module")
     return _Reader(text, path).read(table, default_policy)
 
 
@@ -298,7 +303,10 @@ class _Reader:
         for url in every_seed:
             if not (evaluation := evaluate(url, 0)).inside:
                 self._refuse("scope", f"seed {url} is out of scope: {evaluation.rule}")
-        return crawl
+        identified: CrawlDefined = self._check(
+            "rules", lambda it: identify_rules(it, self._path.parent), crawl
+        )
+        return identified
 
     def _add_party(
         self, crawl: CrawlDefined, name: str, party: PartyTable, seeds: tuple[str, ...]
@@ -476,6 +484,8 @@ def compare(before: CrawlDefined | None, after: CrawlDefined) -> Iterator[Differ
         values = (_value(old, field), _value(after, field))
         if values[0] != values[1]:
             yield Difference(key, values[0] if before else None, values[1])
+    if old.rules == after.rules and old.rules_digest != after.rules_digest:
+        yield Difference("rules", *(f"{one.rules} ({one.rules_digest})" for one in (old, after)))
     for name in sorted({*old.parties, *after.parties}):
         yield from _compare_parties(name, old.parties.get(name), after.parties.get(name))
 

@@ -72,6 +72,11 @@ class CrawlDefined(Event, frozen=True, kw_only=True, tag="crawl_defined"):
     all pages."""
     follow_irrelevant: bool = True
     """Whether the links of irrelevant pages are followed."""
+    rules: str = ""
+    """The rules of the crawl: the path of a Python file in a folder, or the name of a module. ""
+    means none. See `gossamer.rules`."""
+    rules_digest: str = ""
+    """The digest of the file or module as it was when the crawl was defined. "" without rules."""
     strategy: str = ""
     """The order in which new URLs are visited: `breadth`, `best`, `seeds-first`, `focused` or
     `sample`. "" means `best` if the scope is `any()`, else `breadth`."""

@@ -89,6 +89,8 @@ class Hazard(StrEnum):
     EXACT_DUPLICATE = "exact_duplicate"
     TRAP_DUPLICATES = "trap_duplicates"
     IRRELEVANT = "irrelevant"
+    NOT_FOLLOWED = "not_followed"
+    RULE_FAILED = "rule_failed"
     CLASSIFIER_FAILED = "classifier_failed"
     SCORER_FAILED = "scorer_failed"
 
@@ -320,6 +322,11 @@ HAZARDS: dict[Hazard, Counting] = {
         "links are not followed."),
     Hazard.IRRELEVANT: Counting(("dedup",), ("crawl.relevant", "crawl.follow_irrelevant"),
         "A page is not relevant to the crawl, and is not published."),
+    Hazard.NOT_FOLLOWED: Counting(("frontier",), ("crawl.rules",),
+        "The rule `follow` of the crawl refuses a link. It is parked until the rules change."),
+    Hazard.RULE_FAILED: Counting(("parser",), ("crawl.rules", "parser.rules_limit"),
+        "A function of the crawl's own rules raised an error, took too long, or returned nonsense. "
+        "The page is treated as if the rules did not have it."),
     Hazard.CLASSIFIER_FAILED: Counting(("dedup",), ("crawl.relevant",),
         "A classifier raised an error or is not installed. Its page counts as relevant unless "
         "another rule decides."),

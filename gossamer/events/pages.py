@@ -100,6 +100,12 @@ class Link(Struct, frozen=True, omit_defaults=True, gc=False):
     """The part of the page with the link's first occurrence, by the page's markup: `main` (a main
     or article element), `navigation`, `header`, `footer` or `aside`. "" means that the markup does
     not say."""
+    refused_by: str = ""
+    """The file and line of the crawl's own rule `follow` that refuses the link. "" means that it is
+    not refused."""
+    priority: int | None = None
+    """The priority that the crawl's own rule `priority` gives the link, from -100 (first) to 100
+    (last). None means that it gives none."""
 
 
 class Source(StrEnum):
@@ -181,6 +187,10 @@ class Entry(Struct, frozen=True, omit_defaults=True, gc=False):
     """Epoch seconds of the last change, as the listing states it. 0 means not stated."""
     every: float = 0.0
     """Seconds between two changes, from a sitemap's changefreq. 0 means not stated."""
+    refused_by: str = ""
+    """The file and line of the crawl's own rule `follow` that refuses the entry, or ""."""
+    priority: int | None = None
+    """The priority that the crawl's own rule `priority` gives the entry. None means none."""
 
 
 class Heading(Struct, frozen=True):
@@ -273,6 +283,8 @@ class Contents(Event, frozen=True, kw_only=True):
     there is hardly any main text), `plain` (of a document without markup), or ""."""
     markdown: str | None = None
     """The main text as Markdown, if the setting `parser.markdown` is on."""
+    extracted: tuple[str, ...] = ()
+    """The rows that the crawl's own rule `extract` returns for the page, each as a JSON object."""
     headings: tuple[Heading, ...] = ()
     """Headings and other emphasised text in the page's order, at most 100."""
     noindex: bool = False
@@ -312,6 +324,10 @@ CONTENTS = Contents.__struct_fields__[len(Event.__struct_fields__) :]
 """The names of the fields of `Contents`."""
 
 
+RULE_FAILED = "a rule failed: "
+"""The beginning of the reason of a verdict on a page on which a rule of the crawl failed."""
+
+
 class PageParsed(Contents, frozen=True, kw_only=True, tag="page_parsed"):
     """The contents of a response. Responses other than 2xx have at most links."""
 
@@ -342,6 +358,13 @@ class PageParsed(Contents, frozen=True, kw_only=True, tag="page_parsed"):
     `parser.not_followed`."""
     links: tuple[Link, ...] = ()
     """The links of the page."""
+    dropped_by: str = ""
+    """The file and line of the crawl's own rule `keep` that does not keep the page. "" means that
+    it is kept."""
+    rules_digest: str = ""
+    """The digest of the crawl's rules by which the page was judged. "" without rules."""
+    rule_failures: dict[str, str] = field(default_factory=dict)
+    """Function of the crawl's rules → the traceback of its failure on the page, on one line."""
     kind: PageKind = PageKind.INCONCLUSIVE
     """The kind of the response, which selects dedup's handler."""
     listing: Listing | None = None
@@ -402,7 +425,7 @@ def link_discovery(link: Link, visit: Visit) -> Discovery:
         link.url,
         visit.depth if link.redirect else visit.depth + 1,
         visit.hops + 1 if link.redirect else 0,
-        visit.priority if link.redirect else link_priority(visit.priority),
+        _priority_of(link, visit),
         trace=fingerprint(link.url),
         duplicates=visit.duplicates,
         purpose=_purpose_of(link, visit),
@@ -410,7 +433,15 @@ def link_discovery(link: Link, visit: Visit) -> Discovery:
         guess=link.kind == LinkKind.SCRIPT,
         position=LinkPosition.SCRIPT if link.kind == LinkKind.SCRIPT else link.position,
         joined=visit.joined,
+        refused_by=link.refused_by,
     )
+
+
+def _priority_of(link: Link, visit: Visit) -> int:
+    """Return the priority of the target of *link*: as the crawl's rules say, or by its page."""
+    if link.priority is not None:
+        return link.priority
+    return visit.priority if link.redirect else link_priority(visit.priority)
 
 
 def _purpose_of(link: Link, visit: Visit) -> Purpose:

@@ -24,7 +24,7 @@ from gossamer.web.url import Site
 from gossamer.web.usage import Judgement, Statement
 
 Document = TypeVar("Document", bound=Contents)
-PROTECTED_FIELDS = frozenset({"hazards", "cut", "text", "usage", "usage_statements"})
+PROTECTED_FIELDS = frozenset({"hazards", "cut", "text", "usage", "usage_statements", "extracted"})
 """Fields that are never dropped. They are small, or shortened instead."""
 LINK_FIELDS = frozenset({"links", "entries"})
 """Fields that a parsed page keeps at any size, because the crawl needs them. The parser limits

@@ -111,6 +111,8 @@ class Discovery(Struct, frozen=True, gc=False):
     visited: bool = False
     """Whether another crawl has visited the URL, or an operator has requested its visit. It enters
     the URL-seen set, and is not admitted."""
+    refused_by: str = ""
+    """The file and line of the crawl's own rule `follow` that refuses the link, or ""."""
 
 
 class SeedAdded(Event, frozen=True, kw_only=True, tag="seed_added"):
@@ -577,14 +579,16 @@ class UrlRulesAnnounced(Event, frozen=True, kw_only=True, tag="url_rules_announc
 
 
 class LinksParked(Event, frozen=True, kw_only=True, tag="links_parked"):
-    """Links of one page that the crawl's scope or depth excludes. They are released when a limit is
-    widened."""
+    """Links of one page that the crawl's scope, depth or rules exclude. They are released when a
+    limit is widened."""
 
     site: Site
     """The site of the page."""
     via: str
     """The id of the visit that discovered the links."""
     urls: tuple[Discovery, ...]
+    rules_digest: str = ""
+    """The digest of the crawl's rules that refuse some of the links. "" without rules."""
 
 
 class DeadLetter(Event, frozen=True, kw_only=True, tag="dead_letter"):

@@ -23,12 +23,15 @@ class RetryRequested(Event, frozen=True, kw_only=True, tag="retry_requested"):
 
 class RefetchRequested(Event, frozen=True, kw_only=True, tag="refetch_requested"):
     """An operator requests that URLs of a host are visited now, whatever their outcome and due
-    time."""
+    time. So does the frontier for pages whose links changed rules may follow."""
 
     site: Site
     host: HostKey
     urls: tuple[str, ...]
     """Canonical URLs of the host. URLs that were never admitted are ignored."""
+    whole: bool = False
+    """Whether the pages are requested as a whole, although validators are known: they are read
+    again by changed rules."""
 
 
 class FetchRequested(Event, frozen=True, kw_only=True, tag="fetch_requested"):

@@ -83,6 +83,10 @@ class CrawlSettings(Section):
     """The action for a page if its site says nothing about one of the `purposes`; values as for
     `usage_disallowed`. It cannot be stricter than `usage_disallowed`."""
 
+    rules: Annotated[str, unit("file or module")] = ""
+    """The [rules](rules.md) of the crawl: a Python file (`rules.py`), or a module that is installed
+    with each parser. Empty means none."""
+
     def model_post_init(self, context: Any) -> None:
         """Raise an error for an expression, a step or a policy that is invalid."""
         policy_of(self)
@@ -577,6 +581,8 @@ class StandaloneSettings(Section):
     """Maximum time that a run waits for hosts that back off when no other work is left. Later
     visits are left to another run. A courtesy delay is awaited for an hour, or for this time if
     it is longer."""
+    rules_strict: bool = False
+    """Whether a run stops when a function of a crawl's [rules](rules.md) fails."""
     records_limit: Annotated[Natural, unit("records")] = 0
     """Maximum number of records in each of the four partitions of the topics `dead.letters` and
     `pages.archived`. The oldest are deleted first. 0 keeps all records. In a fleet, `retention.ms`
@@ -625,6 +631,9 @@ class ParserSettings(Section):
     page_limit: Seconds = 10.0
     """Maximum CPU time for a page. A page that exceeds it becomes a dead letter. The limit of the
     elapsed time is ten times as long, so that a busy machine does not fail pages."""
+    rules_limit: Seconds = 5.0
+    """Maximum CPU time of each function of a crawl's [rules](rules.md) for a page. The page goes
+    without a function that exceeds it."""
     memory_limit: Bytes = 512 << 20
     """Maximum memory for a page, beyond the memory of the idle parser process."""
     dead_letters_limit: Annotated[Natural, unit("pages")] = 10

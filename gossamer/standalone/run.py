@@ -8,6 +8,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
 
+from msgspec.structs import replace
+
 from gossamer import clock
 from gossamer.changes.commit import record_change
 from gossamer.changes.plan import ChangeRequest, Effect, Plan
@@ -23,6 +25,7 @@ from gossamer.crawl import (
 )
 from gossamer.errors import GossamerError
 from gossamer.events import CrawlDefined, Event, FleetPaused, SeedAdded
+from gossamer.events.hazards import Hazard
 from gossamer.inspection.basics.archives import read_buffers
 from gossamer.inspection.basics.folder import Folder, Opened
 from gossamer.inspection.crawls.erasures import has_unfinished_erasure
@@ -39,6 +42,7 @@ from gossamer.log.blobs import DAY, HOUR, KEPT, remove_kept, remove_leftovers
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.policies import NEVER
+from gossamer.rules import identify_rules
 from gossamer.runtime.identity import check_topics, identify
 from gossamer.settings import Settings
 from gossamer.standalone.metrics import serve_metrics
@@ -77,6 +81,8 @@ class Run:
     """Whether paused crawls can be resumed in the console of the run."""
     paused: frozenset[str] = frozenset()
     """The crawls of the folder that are paused."""
+    rule_failures: int | None = None
+    """Pages on which rules had failed before the run; None if the run goes on when one fails."""
     interrupts: int = 0
     input: int | None = None
     """The descriptor of a pipe from the program that started the run, which ends with it; None if
@@ -138,6 +144,10 @@ class Run:
     def _check_limits(self, now: float) -> None:
         if self.interrupts:
             self._pause(End.INTERRUPTED, now)
+        elif self.rule_failures is not None and (
+            self.progress.hazards[Hazard.RULE_FAILED] > self.rule_failures
+        ):
+            self._pause(End.RULES, now)
         elif self.max_time and now - self.started_at >= self.max_time:
             self._pause(End.TIME, now)
 
@@ -287,6 +297,11 @@ def prepare_run(
     now, definitions = clock.now(), definitions_of(opened.log)
     plan = _plan(opened, request, definitions, now) if request else None
     events = [event for event in plan.items if isinstance(event, Event)] if plan else []
+    renewed = {**definitions, **{one.crawl: one for one in events if isinstance(one, CrawlDefined)}}
+    for crawl in active_of(renewed).values():
+        # Rules may have been edited since the crawl was defined.
+        if (identified := identify_rules(crawl)) != crawl:
+            events.append(replace(identified, at=now))
     if are_all_paused(opened.log):
         events.append(FleetPaused(at=now, paused=False))
     changed = {one.crawl: one for one in events if isinstance(one, CrawlDefined)}
@@ -299,7 +314,16 @@ def prepare_run(
     if plan and any(before for before, _ in plan.settings):
         record_change(opened.log, plan, change, now)
     opened.log.append([encode(event) for event in events])
-    return Run(settings, opened, crawls, max_time, now, has_console=has_console)
+    failures = read_progress(opened, crawls).hazards[Hazard.RULE_FAILED]
+    return Run(
+        settings,
+        opened,
+        crawls,
+        max_time,
+        now,
+        has_console=has_console,
+        rule_failures=failures if settings.standalone.rules_strict else None,
+    )
 
 
 def _plan(

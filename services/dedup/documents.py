@@ -9,6 +9,7 @@ A page is hidden if it has `noindex`, or if it is not relevant to the crawl. A h
 row, with which its next version is compared, but it is not published.
 
 A document is published when it is the first one of its URL, when its text is not the one before,
+when the rules of the crawl extract other rows,
 and when it became or ceased to be a copy of another page. A text that differs only in places that
 change at every visit is published, too, with the change 0: consumers have the page as it was last
 fetched, and the schedule does not follow a clock. Its row stores the times of the last visit whose
@@ -18,6 +19,7 @@ visit.
 """
 
 from collections.abc import Iterator, Sequence
+from hashlib import blake2b
 from math import inf, nextafter
 from typing import NamedTuple
 
@@ -50,7 +52,8 @@ class Version(NamedTuple):
     new_links: frozenset[str] = frozenset()
     """URLs of links that are new, or have another text."""
     differs: bool = False
-    """Whether the text is not the last one, if only in places that change at every visit."""
+    """Whether the text is not the last one, if only in places that change at every visit, or the
+    extracted rows are not the last ones."""
 
 
 class Documents:
@@ -104,7 +107,8 @@ class Documents:
         changed = 0.0 if is_equal else estimate_change(before.sketch, page.sketch)
         new_links = find_new_links(page, before.links) if changed else frozenset()
         row = _make_row(page, volatile, before.first_seen or before.at, links)
-        differs = page.digest != before.digest
+        # Changed rules may extract other rows from the same text.
+        differs = (page.digest, row.extracted) != (before.digest, before.extracted)
         return Version(changed, _carry_over(before, row, changed), new_links, differs)
 
     def publish(
@@ -236,7 +240,13 @@ def _make_row(page: PageParsed, volatile: bytes, first_seen: float, links: bytes
         first_seen=first_seen,
         last_changed=page.fetched_at,
         links=links,
+        extracted=digest_of_rows(page.extracted),
     )
+
+
+def digest_of_rows(rows: tuple[str, ...]) -> str:
+    """Return a digest of the rows that the rule `extract` returned for a page; "" without any."""
+    return blake2b("\n".join(rows).encode(), digest_size=8).hexdigest() if rows else ""
 
 
 def _continues(page: PageParsed, before: DocumentRow) -> bool:

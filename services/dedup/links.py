@@ -132,6 +132,8 @@ def _is_too_long(url: str, limit: int, hazards: set[str]) -> bool:
 
 def _add(links: dict[str, Link], link: Link) -> None:
     before = links.setdefault(link.url, link)
+    if before.refused_by and not link.refused_by:
+        before = links[link.url] = replace(before, refused_by="")
     if before.nofollow and not link.nofollow:
         links[link.url] = replace(before, nofollow=False)
 
@@ -141,7 +143,7 @@ class Links(NamedTuple):
 
     followed: list[Discovery]
     excluded: list[Discovery]
-    """Links that are out of scope, too deep, or on the blocklist."""
+    """Links that are out of scope, too deep, on the blocklist, or refused by the crawl's rules."""
     hazards: set[Hazard]
     """The rules that excluded links."""
 
@@ -292,7 +294,12 @@ class LinkParking:
         ]
         for urls in split_for_events(links):
             yield LinksParked(
-                crawl=page.crawl, at=now, site=page.site, via=page.visit.id, urls=urls
+                crawl=page.crawl,
+                at=now,
+                site=page.site,
+                via=page.visit.id,
+                urls=urls,
+                rules_digest=page.rules_digest,
             )
 
     def _first_finder(self, page: PageParsed, link: Discovery, finder: str) -> str:
@@ -300,7 +307,9 @@ class LinkParking:
 
         If it is not cached, cache and return *finder*.
         """
-        key = page.crawl, link.trace, link.depth
+        # Changed rules take up the refused links, and may refuse them again.
+        refused = page.rules_digest if link.refused_by else ""
+        key = page.crawl, f"{link.trace}{refused}", link.depth
         if (first := self._parked.get(key)) is None:
             self._parked.put(key, finder, page.site)
         return first or finder

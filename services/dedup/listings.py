@@ -191,12 +191,15 @@ def _find_entry_links(
         found = Discovery(
             url,
             depth,
-            priority=link_priority(page.visit.priority),
+            priority=link_priority(page.visit.priority)
+            if entry.priority is None
+            else entry.priority,
             trace=fingerprint(url),
             purpose=purpose,
             party=page.visit.party,
             joined=page.visit.joined,
             every=entry.every,
+            refused_by=entry.refused_by,
         )
         exclusion = exclusion_of(crawl, blocklist, found) if crawl else None
         (links.excluded if exclusion else links.followed).append(found)

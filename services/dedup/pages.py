@@ -29,6 +29,7 @@ from gossamer.events import (
 )
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.outcomes import check_complete
+from gossamer.events.pages import RULE_FAILED
 from gossamer.events.public import Gone
 from gossamer.policies import uses_hints, uses_internal_links
 from gossamer.relevance import facts_of, parse_relevance
@@ -222,6 +223,12 @@ class Pages:
             return EvaluatedPage(page, crawl)
         requested = _evaluate_requests(page, crawl)
         page = requested.page
+        if page.rule_failures:
+            failed = RULE_FAILED + "; ".join(page.rule_failures.values())
+            reason = "; ".join(filter(None, (requested.reason, failed)))
+            requested = requested._replace(reason=reason)
+        if crawl and page.dropped_by:
+            return _hide_irrelevant(requested, f"keep in {page.dropped_by}")
         if crawl is None or not crawl.relevant:
             return requested
         facts = facts_of(page)
@@ -236,11 +243,7 @@ class Pages:
             return requested._replace(page=page, reason=reason)
         if relevance.inside:
             return requested._replace(page=page)
-        links = page.links if crawl.follow_irrelevant else ()
-        hazards = (*page.hazards, Hazard.IRRELEVANT)
-        page = replace(page, noindex=True, links=links, hazards=hazards)
-        reason = f"not relevant, by {relevance.rule}: it is not published"
-        return EvaluatedPage(page, crawl, requested.hidden or Gone.IRRELEVANT, reason)
+        return _hide_irrelevant(requested._replace(page=page), relevance.rule)
 
     def _compare(self, evaluated: EvaluatedPage, now: float) -> Output:
         page, crawl = evaluated.page, evaluated.crawl
@@ -413,6 +416,18 @@ def _sample_links(page: PageParsed, crawl: CrawlDefined | None) -> tuple[int, ..
     if crawl is None or not uses_internal_links(crawl.revisit):
         return None
     return sample_links(link.url for link in internal_links(page))
+
+
+def _hide_irrelevant(evaluated: EvaluatedPage, rule: str) -> EvaluatedPage:
+    """Return a page that *rule* finds irrelevant: it is not published, and its links are followed
+    if the crawl says so."""
+    page, crawl = evaluated.page, evaluated.crawl
+    links = page.links if crawl is None or crawl.follow_irrelevant else ()
+    hazards = (*page.hazards, Hazard.IRRELEVANT)
+    page = replace(page, noindex=True, links=links, hazards=hazards)
+    reason = f"not relevant, by {rule}: it is not published"
+    reason = "; ".join(filter(None, (evaluated.reason, reason)))
+    return EvaluatedPage(page, crawl, evaluated.hidden or Gone.IRRELEVANT, reason)
 
 
 def _evaluate_requests(page: PageParsed, crawl: CrawlDefined | None) -> EvaluatedPage:

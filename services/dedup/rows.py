@@ -58,6 +58,8 @@ class DocumentRow(Row, frozen=True):
     links: bytes = b""
     """Sketch of the links to the same site, if the policy uses hints; tells which links of the next
     version are new (`gossamer.services.dedup.links`)."""
+    extracted: str = ""
+    """Digest of the rows that the rules of the crawl extracted; "" if there were none."""
 
 
 class HostNameRow(Row, frozen=True):

@@ -45,6 +45,8 @@ class Options(Struct, frozen=True):
     requisites_limit: int = 200
     """Most URLs of images, styles and scripts that are recorded of a page, and most URLs of audio
     and video."""
+    rules_limit: float = 5.0
+    """Most CPU seconds that each function of a rules file may take for a page."""
     without: tuple[str, ...] = ()
     """The parts (`parts.Part`) that are left out: nobody needs them, or reading them has failed."""
     requisites: bool = False

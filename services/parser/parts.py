@@ -29,6 +29,11 @@ class Part(StrEnum):
     """The main text of HTML; the visible text replaces it."""
     TEXT = "text"
     """The text and the links of a PDF."""
+    KEEP = "rule keep"
+    """The rules of a crawl (`gossamer.rules`)."""
+    EXTRACT = "rule extract"
+    FOLLOW = "rule follow"
+    PRIORITY = "rule priority"
 
 
 class Byte(Protocol):
@@ -39,8 +44,20 @@ class Byte(Protocol):
     def __setitem__(self, at: int, value: int, /) -> None: ...
 
 
+RULE_PARTS = {
+    "keep": Part.KEEP,
+    "extract": Part.EXTRACT,
+    "follow": Part.FOLLOW,
+    "priority": Part.PRIORITY,
+}
+"""Function of a rules file → its part."""
 NUMBERS = {part: number for number, part in enumerate(Part, 1)}
 _progress: Byte = bytearray(1)
+
+
+def rule_of(part: str) -> str:
+    """Return the function of a rules file that runs as *part*; "" if that is a part to read."""
+    return next((rule for rule, one in RULE_PARTS.items() if one == part), "")
 
 
 def share_progress(memory: Byte) -> None:

@@ -170,3 +170,11 @@ def add_usage(parsed: PageParsed, statements: Iterable[Statement]) -> PageParsed
 def add_hazards(parsed: PageParsed, hazards: Iterable[Hazard]) -> PageParsed:
     """Return *parsed* with *hazards* added, each once."""
     return replace(parsed, hazards=tuple(dict.fromkeys((*parsed.hazards, *hazards))))
+
+
+def add_failures(parsed: PageParsed, failures: dict[str, str]) -> PageParsed:
+    """Return *parsed* with the *failures* of rules, counted as a hazard."""
+    if not failures:
+        return parsed
+    parsed = replace(parsed, rule_failures={**parsed.rule_failures, **failures})
+    return add_hazards(parsed, [Hazard.RULE_FAILED])

@@ -3,11 +3,12 @@
 from collections.abc import Awaitable, Callable, Iterable
 
 import structlog
+from msgspec.structs import replace
 
 from gossamer.cache import RecentlyUsed
 from gossamer.clock import Clock
 from gossamer.errors import Poison
-from gossamer.events import Event, PageFetched, PageParsed, Purpose
+from gossamer.events import CrawlDefined, Event, PageFetched, PageParsed, Purpose
 from gossamer.events.hazards import count_hazards
 from gossamer.events.topics import PAGES_FETCHED, Topic
 from gossamer.runtime.processor import Emitter
@@ -81,9 +82,18 @@ class Parser:
         self._pool, self._options, self._clock = pool, options, clock
         self._store_blob = store_blob
         self._dead_letters = dead_letters
+        self._rules: dict[str, tuple[str, str]] = {}
+        """Crawl → the name and the digest of its rules."""
 
     def control(self, event: Event) -> None:
-        """Ignore control events: the parser has no state."""
+        """Learn the rules of a crawl; ignore other control events."""
+        if not isinstance(event, CrawlDefined):
+            return
+        if event.rules and not event.removed:
+            self._rules[event.crawl] = event.rules, event.rules_digest
+        else:
+            self._rules.pop(event.crawl, None)
+        self._pool.use_rules(tuple(sorted({*self._rules.values()})))
 
     def announce(self, event: Event, offset: int) -> Iterable[Event]:
         """Return nothing, because pages may be read again."""
@@ -113,7 +123,8 @@ class Parser:
         return parsed
 
     async def _read(self, page: PageFetched) -> PageParsed:
-        parsed = await self._pool.parse(Request(page, self._options, self._clock()))
-        parsed = classify(page, parsed)
+        rules, digest = self._rules.get(page.crawl, ("", ""))
+        parsed = await self._pool.parse(Request(page, self._options, self._clock(), rules))
+        parsed = classify(page, replace(parsed, rules_digest=digest))
         count_hazards(self.name, set(parsed.hazards).difference(page.hazards))
         return parsed

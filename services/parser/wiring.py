@@ -12,6 +12,7 @@ from gossamer.runtime.concurrent import ConcurrentRunner
 from gossamer.runtime.loop import Report, ignore
 from gossamer.services.parser.options import Options
 from gossamer.services.parser.pool.pool import Pool
+from gossamer.services.parser.pool.trial import try_rules
 from gossamer.services.parser.service import DeadLetterLimiter, Parser, StoreBlob, keep_inline
 from gossamer.settings import Settings
 from gossamer.store import Store
@@ -36,6 +37,18 @@ async def serve(
         hold = Throttle(log, "parser").partitions
         runner = ConcurrentRunner(parser, log, store, clock.now, 2 * size, hold, report)
         await runner.run(stop)
+
+
+def check_rules(settings: Settings, name: str) -> list[str]:
+    """Try the rules *name* in a parser process; return the errors that its functions raise on a
+    sample page. Raise BadSettings if the rules cannot be used."""
+    section = settings.parser
+
+    async def check() -> list[str]:
+        async with Pool(1, section.page_limit, section.memory_limit) as pool:
+            return await try_rules(name, options_of(settings), pool)
+
+    return asyncio.run(check())
 
 
 def _store_blobs_in(volume: Volume) -> StoreBlob:
@@ -68,6 +81,7 @@ def options_of(settings: Settings) -> Options:
         not_followed=section.not_followed,
         script_links=section.script_links,
         requisites_limit=section.requisites_limit,
+        rules_limit=section.rules_limit,
         without=tuple(part for part in PAGE_FIELDS if part not in section.fields),
         requisites=settings.archive.requisites != "off",
         all_candidates=settings.archive.srcset == "all",

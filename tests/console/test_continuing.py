@@ -14,9 +14,21 @@ from gossamer.events import CrawlDefined, Party, SeedsApplied
 from gossamer.inspection.basics.folder import Folder
 from gossamer.inspection.progress.progress import End, Progress
 from gossamer.log.codec import encode
+from gossamer.rules import identify_rules
 from gossamer.standalone.run import prepare_run
 
 SEED = "http://a.example/"
+KEEP, FOLLOW = (
+    str(Path(__file__).parent / "rules" / name) for name in ("keep_pages.py", "follow_links.py")
+)
+
+
+def digest_of(rules: str) -> str:
+    """Return the digest of a rules file, which is a part of the definition."""
+    crawl = CrawlDefined(at=0.0, scope="any()", max_depth=1, rules=rules)
+    return identify_rules(crawl).rules_digest
+
+
 OPTIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "scope": (
         ("--scope", "host('a.example', 'b.example')"),
@@ -30,6 +42,7 @@ OPTIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "purposes": (("--purposes", "ai-input"), {"purposes": ("ai-input",)}),
     "usage_disallowed": (("--usage-disallowed", "do not fetch"), {}),
     "usage_unknown": (("--usage-unknown", "fetch"), {}),
+    "rules": (("--rules", FOLLOW), {"rules": FOLLOW, "rules_digest": digest_of(FOLLOW)}),
     "revisit": (("--revisit", "fixed:2d"), {}),
     "budget": (("--budget", "20"), {"budget": 20.0}),
     "discovery_share": (("--discovery-share", "0.25"), {"discovery_share": 0.25}),
@@ -40,7 +53,7 @@ OF_THE_COMMAND = {
     "crawl": {
         "allow_network", "config", "console", "contact", "crawl", "data", "delay", "explain",
         "json_logs", "max_time", "metrics_port", "nameserver", "no_text", "profile", "quiet",
-        "seeds", "seeds_file", "strict_seeds", "verbose",
+        "rules_strict", "seeds", "seeds_file", "strict_seeds", "verbose",
     },
     "seed": {
         "config", "crawl", "data", "dry_run", "file", "party", "priority", "reason", "seeds",
@@ -70,6 +83,8 @@ DEFINED = CrawlDefined(
     relevant='type("text/html")',
     follow_irrelevant=False,
     strategy="breadth",
+    rules=KEEP,
+    rules_digest=digest_of(KEEP),
     purposes=("archive",),
     usage_disallowed="fetch and do not publish",
     usage_unknown="fetch and do not publish",
@@ -87,6 +102,8 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         return End.TIME, Progress()
 
     monkeypatch.setattr("gossamer.console.cli.crawling.run_crawl", prepare_only)
+    # The trial of rules starts a parser process.
+    monkeypatch.setattr("gossamer.services.parser.wiring.check_rules", lambda settings, name: [])
     return tmp_path / "data"
 
 

@@ -18,6 +18,8 @@ from gossamer.console.cli.main import main
 from gossamer.events import Page
 from gossamer.inspection.basics.folder import Folder
 from gossamer.log.codec import encode
+from gossamer.services.parser.wiring import check_rules
+from gossamer.settings import Settings
 from gossamer.web.scope import parse_scope
 from gossamer.web.validators import Validators
 from tests.archive.harness import archive_pages, page
@@ -201,3 +203,12 @@ def test_scopes_are_valid(text: str) -> None:
 
 def test_scopes_are_found() -> None:
     assert len(SCOPES) > 15
+
+
+@pytest.mark.slow
+def test_rules_of_the_documentation_work_on_the_sample_page(tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("lamp desk")
+    for number in range(4):
+        file = tmp_path / f"rules{number}.py"
+        file.write_text(program("rules.md", number))
+        assert check_rules(Settings(), str(file)) == []

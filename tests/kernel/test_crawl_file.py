@@ -68,7 +68,17 @@ seeds = ["https://a.example/plain"]
 
 
 STATE_FIELDS = frozenset(
-    {"version", "crawl", "at", "pages_before", "paused", "removed", "parties", "scope_of_seeds"}
+    {
+        "version",
+        "crawl",
+        "at",
+        "pages_before",
+        "paused",
+        "removed",
+        "parties",
+        "rules_digest",
+        "scope_of_seeds",
+    }
 )
 """Fields of a definition without a key."""
 
@@ -86,6 +96,26 @@ def refusal(text: str) -> str:
 def test_every_field_of_a_definition_is_a_key_or_state() -> None:
     assert {*KEYS, *STATE_FIELDS} == {*CrawlDefined.__struct_fields__}
     assert not STATE_FIELDS & KEYS.keys()
+
+
+def test_rules_of_a_file_are_relative_to_it_and_applied_again_when_they_change(
+    tmp_path: Path,
+) -> None:
+    rules = tmp_path / "rules.py"
+    rules.write_text("def keep(page): return True\n")
+    text, path = f'{SEED}rules = "rules.py"', tmp_path / "news.toml"
+    before = parse_crawl_file(text, path, "none")
+    assert before.definition.rules == str(rules)
+    again = parse_crawl_file(text, path, "none")
+    assert again.events(before.definition, before.seeds, 1.0) == []
+    rules.write_text("def keep(page): return False\n")
+    changed = parse_crawl_file(text, path, "none")
+    [event] = changed.events(before.definition, before.seeds, 1.0)
+    assert isinstance(event, CrawlDefined) and event.rules_digest != before.definition.rules_digest
+    with pytest.raises(BadSettings, match=r"rules: only a local file may name one: name a module"):
+        parse_crawl_file(text, path, "none", reads_files=False)
+    with pytest.raises(BadSettings, match=r"line 2: rules: .*nosuch.py cannot be read: No such"):
+        parse(f'{SEED}rules = "nosuch.py"')
 
 
 def test_file_states_the_whole_crawl() -> None:
@@ -326,7 +356,9 @@ def test_line_of_any_text_is_one_of_its_lines(text: str, key: str) -> None:
     assert line is None or 1 <= line <= len(f"{text}\n{key} = 1".splitlines())
 
 
-def test_documented_file_is_valid() -> None:
+def test_documented_file_is_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "shop_rules.py").write_text("def keep(page): return True\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
     page = Path(__file__).parents[2] / "docs" / "recipes" / "several-crawls.md"
     blocks = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     assert blocks

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 
-from gossamer.events import Event, PageFetched, PageParsed
+from msgspec.structs import replace
+
+from gossamer.events import CrawlDefined, Event, PageFetched, PageParsed
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.topics import PAGES_FETCHED
 from gossamer.runtime.processor import Processor
 from gossamer.services.parser.options import Options
 from gossamer.services.parser.page import parse
 from gossamer.services.parser.result import classify, find_coding_fault, report_unreadable
+from gossamer.services.parser.rules import apply_rules, load_all
 from gossamer.services.parser.service import is_read
 
 
@@ -20,14 +23,20 @@ class InlineParser(Processor):
 
     def __init__(self, options: Options) -> None:
         self._options = options
+        self._rules: dict[str, tuple[str, str]] = {}
 
     def handle(self, event: Event, now: float) -> Iterator[PageParsed]:
         """Yield the contents of a fetched page; ignore responses that it does not read."""
+        if isinstance(event, CrawlDefined):
+            self._rules[event.crawl] = event.rules, event.rules_digest
+            load_all([event.rules] if event.rules else [])
         if isinstance(event, PageFetched) and is_read(event):
             if reason := find_coding_fault(event):
                 count_hazards(self.name, [Hazard.PARSER_FAULT])
                 yield report_unreadable(event, reason, now)
                 return
-            parsed = classify(event, parse(event, self._options, now))
+            rules, digest = self._rules.get(event.crawl, ("", ""))
+            parsed = apply_rules(parse(event, self._options, now), event, rules, self._options)
+            parsed = classify(event, replace(parsed, rules_digest=digest))
             count_hazards(self.name, set(parsed.hazards).difference(event.hazards))
             yield parsed

@@ -66,6 +66,10 @@ OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
     *VISIT_OPTIONS,
     *DEFINITION_OPTIONS,
     (
+        "--rules-strict",
+        {"action": "store_true", "help": "stop the crawl when a function of its rules fails"},
+    ),
+    (
         "--no-text",
         {"action": "store_true", "help": "extract links, but not the main text of pages"},
     ),

@@ -14,6 +14,8 @@ PROFILE = "profile "
 def overrides_of_run(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
     """Return the settings that the options of the command override, by section."""
     overrides = overrides_of(options)
+    if options.rules_strict:
+        overrides["standalone"] = {"rules_strict": True}
     if options.no_text:
         overrides.setdefault("parser", {})["text"] = "off"
     if options.json_logs:

@@ -16,6 +16,7 @@ from gossamer.console.cli.changing import user_name
 from gossamer.console.cli.crawl_settings import fields_of_profile, overrides_of_run, profile_of
 from gossamer.console.cli.options import (
     DEFINITION_OPTIONS,
+    check_rules,
     given_settings,
     request_of,
     seeds_of,
@@ -25,19 +26,23 @@ from gossamer.console.cli.view import Lines, LiveView, NoView
 from gossamer.console.output import print_lines, say
 from gossamer.crawl import (
     CrawlRequest,
+    active_of,
     choose_crawl,
     definitions_of,
     seeds_applied,
 )
 from gossamer.errors import BadSettings
 from gossamer.events import DEFAULT_CRAWL
+from gossamer.events.hazards import Hazard
 from gossamer.extras import require_extra
 from gossamer.inspection.basics.folder import Folder, Opened
 from gossamer.inspection.progress.progress import End, Progress, read_progress
+from gossamer.inspection.progress.rule_failures import read_rule_failure
 from gossamer.inspection.progress.status import Failure, read_failures, read_parked, read_replicas
 from gossamer.inspection.progress.workload import Waiting, read_delayed, read_waiting
 from gossamer.inspection.urls.visits import NOT_VISITED, SeedFailure, failed_seeds
 from gossamer.relevance import check_classifiers
+from gossamer.rules import locate
 from gossamer.services.fetcher.access import request_headers
 from gossamer.services.frontier.tables.conditions import Condition
 from gossamer.settings import CrawlSettings, Settings, load_settings
@@ -48,7 +53,7 @@ from gossamer.telemetry import configure_logs
 NO_PAGE_STATUS = 3
 """The exit status if no seed gave a page."""
 INTERRUPTED = (End.INTERRUPTED, End.KILLED)
-CUT_SHORT = (*INTERRUPTED, End.PAUSED, End.PAGES, End.TIME)
+CUT_SHORT = (*INTERRUPTED, End.PAUSED, End.PAGES, End.TIME, End.RULES)
 """The ends of runs that may not have visited all seeds."""
 
 
@@ -68,6 +73,8 @@ def run_command(options: argparse.Namespace) -> int:
     started_at = clock.now()
     before = folder.open() if folder.database.exists() else None
     request = _request(options, settings.crawl, before, profile, folder)
+    rules = active_rules(before, request)
+    check_rules(settings, rules, options.rules_strict)
     pages_before = _pages_of_crawls(before) if before else {}
     with _console(options, settings) as beside, _view(options) as show:
         end, progress = run_crawl(
@@ -106,6 +113,7 @@ def run_command(options: argparse.Namespace) -> int:
             has_seed_page,
             read_parked(opened.store, *progress.crawls),
             read_replicas(opened.store, progress),
+            _rule_failure(opened, progress),
             keeps_limit=request is None or request.max_pages is None,
         )
         if settings.logs.json_lines:
@@ -116,7 +124,26 @@ def run_command(options: argparse.Namespace) -> int:
         print_lines(report(ended))
     if end in INTERRUPTED:
         return 130
+    if end is End.RULES:
+        return 1
     return 0 if has_seed_page else NO_PAGE_STATUS
+
+
+def _rule_failure(opened: Opened, progress: Progress) -> str:
+    if not progress.hazards[Hazard.RULE_FAILED]:
+        return ""
+    return read_rule_failure(opened.store, progress.crawls, opened.log.partitions)
+
+
+def active_rules(opened: Opened | None, request: CrawlRequest | None) -> list[str]:
+    """Return the rules of all crawls that run, and of the crawl that *request* defines."""
+    definitions = definitions_of(opened.log) if opened else {}
+    crawls = active_of(definitions)
+    rules = {name: crawl.rules for name, crawl in crawls.items()}
+    if request:
+        asked = request.settings.get("rules")
+        rules[request.crawl] = locate(rules.get(request.crawl, "") if asked is None else asked)
+    return [*rules.values()]
 
 
 def _failed_seeds(

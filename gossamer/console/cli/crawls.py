@@ -15,8 +15,10 @@ from gossamer.console.cli.changing import add_change, carry_out, is_confirmed
 from gossamer.console.cli.options import (
     add_place,
     add_strict_seeds,
+    check_rules,
     open_from,
     report_invalid_seeds,
+    settings_of,
 )
 from gossamer.console.cli.status import print_crawls
 from gossamer.console.output import YELLOW, print_items, say
@@ -78,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
             file = parse_crawl_file(text, _display_path(path), NEVER)
             report_invalid_seeds(file.invalid_seeds, options.strict_seeds)
     with open_from(options, create=options.action in ("apply", "diff")) as place:
-        files = [_parse(place, text, path) for path, text in texts.items()]
+        files = [_parse(place, text, path, options) for path, text in texts.items()]
         match options.action:
             case "list":
                 return print_crawls(place, options.json)
@@ -124,11 +126,13 @@ def _display_path(path: Path) -> Path:
     return Path("standard input") if path == STANDARD_INPUT else path
 
 
-def _parse(place: OpenCrawl, text: str, path: Path) -> CrawlFile:
+def _parse(place: OpenCrawl, text: str, path: Path, options: argparse.Namespace) -> CrawlFile:
     default = DEFAULT_FLEET_POLICY if place.fleet else NEVER
     file = parse_crawl_file(text, _display_path(path), default)
     if file.definition.relevant:
         check_classifiers(file.definition.relevant)
+    if file.definition.rules:
+        check_rules(settings_of(options), [file.definition.rules])
     return file
 
 

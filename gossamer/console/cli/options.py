@@ -122,6 +122,13 @@ DEFINITION_OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
         },
     ),
     (
+        "--rules",
+        {
+            "metavar": "FILE",
+            "help": "functions of your own in a Python file: keep, extract, follow, priority",
+        },
+    ),
+    (
         "--strategy",
         {
             "metavar": "NAME",
@@ -187,6 +194,23 @@ def request_of(
         max_pages=max_pages,
         crawl=crawl,
     )
+
+
+def check_rules(settings: "Settings", names: Collection[str], is_strict: bool = False) -> None:
+    """Try each of the rules *names* on a sample page, and print the errors that they raise.
+
+    Raise BadSettings if they cannot be used; if *is_strict*, also for such an error.
+    """
+    from gossamer.services.parser import wiring
+
+    for name in filter(None, dict.fromkeys(names)):
+        raised = wiring.check_rules(settings, name)
+        if raised and is_strict:
+            raise BadSettings("\n".join(raised))
+        for text in raised:
+            print_error(
+                "gossamer", f"{text}. The crawl goes on: a page on which it fails does without it"
+            )
 
 
 def add_data(command: argparse.ArgumentParser) -> None:

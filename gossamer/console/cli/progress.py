@@ -42,6 +42,7 @@ from gossamer.inspection.progress.progress import End, Progress
 from gossamer.inspection.progress.status import Failure, parked_text
 from gossamer.inspection.progress.workload import MAX_AWAITED_DELAY, Waiting, Workload
 from gossamer.inspection.urls.visits import SeedFailure
+from gossamer.rules import MAX_FAILURE_CHARS
 from gossamer.services.frontier.partition.politeness import format_delay
 from gossamer.services.frontier.revisit.planning import format_duration
 from gossamer.services.frontier.revisit.state import Basis
@@ -148,6 +149,8 @@ class Ended:
     """Site → its parked URLs: of parts with hardly any new text, or over a budget."""
     replicas: Mapping[str, str] = field(default_factory=dict)
     """Host → the host at which its URLs are visited, because it mirrors that host."""
+    rule_failure: str = ""
+    """A page on which a rule of a crawl failed, and the traceback; "" if none failed."""
     keeps_limit: bool = False
     """Whether the command, run again, keeps the page limit of the crawl instead of adding to it."""
 
@@ -166,6 +169,13 @@ def report(run: Ended) -> Iterator[Line]:
         f"{new:,} in this run ({rate:.1f}/s), {progress.pages:,} in all{duplicates_text(progress)}",
     )
     yield from _failed_seed_lines(run)
+    if run.rule_failure:
+        failed = plural(progress.hazards[Hazard.RULE_FAILED], "page")
+        yield Line(
+            "rules",
+            f"failed on {failed}, first on {printable(run.rule_failure, MAX_FAILURE_CHARS)}",
+            RED,
+        )
     parked = sum(run.parked.values())
     yield from totals(progress, run.waiting, run.failures, run.verbose, parked, is_running=False)
     yield from _remaining_lines(run)
@@ -180,7 +190,13 @@ def summary(run: Ended) -> tuple[str, str]:
     if not run.has_seed_page:
         return f"{text} {no_seed(run.failed_seeds)}", RED
     is_complete = run.end is not End.DONE or not (run.parked or not_read_text(run.progress))
-    if not is_complete or run.end in (End.INTERRUPTED, End.KILLED, End.WAITING, End.PAUSED):
+    if not is_complete or run.end in (
+        End.INTERRUPTED,
+        End.KILLED,
+        End.WAITING,
+        End.PAUSED,
+        End.RULES,
+    ):
         return text, YELLOW
     return text, GREEN
 

@@ -10,6 +10,7 @@ from gossamer.console.report_text import MAX_DAYS, MAX_DOWNLOADS, overview, peri
 from gossamer.inspection.basics.figures import duration, plural, share_text, size
 from gossamer.inspection.basics.labels import download_label
 from gossamer.inspection.progress.report import DownloadReport, HazardReport, Report, read_report
+from gossamer.rules import MAX_FAILURE_CHARS
 from gossamer.terminal import printable
 
 MAX_URL_LENGTH = 400
@@ -61,6 +62,10 @@ def _print_report(report: Report) -> None:
         say("")
         say("Limits and hazards: sites that met them first, URLs, settings, examples", BOLD)
         print_items(line for hazard in met for line in hazard_lines(hazard))
+    if report.rule_failure:
+        say("")
+        say("A rule of the crawl failed: first page, traceback", BOLD)
+        print_items([printable(report.rule_failure, MAX_FAILURE_CHARS)])
     for title, downloads in (("Status codes", report.statuses), ("Media types", report.types)):
         if downloads:
             say("")

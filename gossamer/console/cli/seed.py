@@ -13,6 +13,7 @@ from gossamer.console.cli.options import (
     DEFINITION_OPTIONS,
     add_crawl,
     add_strict_seeds,
+    check_rules,
     given_settings,
     open_from,
     request_of,
@@ -85,6 +86,7 @@ def run(options: argparse.Namespace) -> int:
             check_scope(seeds, before.scope, "; --scope SCOPE sets another scope")
         given = changes if before else settings.crawl.model_fields_set
         crawl = define(request_of(options, settings.crawl, given, seeds, name), before, 0, now)
+        check_rules(settings, [crawl.rules])
         if before is None and opened.fleet and not settings.crawl.revisit:
             crawl = replace(crawl, revisit=DEFAULT_FLEET_POLICY)
         if party_limits or options.party in crawl.parties:

@@ -139,6 +139,8 @@ HAZARD_LABELS: dict[Hazard, HazardLabel] = {
     Hazard.EXACT_DUPLICATE: HazardLabel("duplicates", D),
     Hazard.TRAP_DUPLICATES: HazardLabel("too many duplicates in a row", F),
     Hazard.IRRELEVANT: HazardLabel("not relevant (--relevant)", F),
+    Hazard.NOT_FOLLOWED: HazardLabel("not followed (--rules)", F),
+    Hazard.RULE_FAILED: HazardLabel("a rule failed (--rules)", F),
     Hazard.CLASSIFIER_FAILED: HazardLabel("classifier failed", F),
     Hazard.SCORER_FAILED: HazardLabel("scorer failed", F),
 }

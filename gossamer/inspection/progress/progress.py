@@ -41,6 +41,7 @@ class End(Enum):
     PAUSED = "a crawl is paused, and nothing else can be fetched now"
     PAGES = "the page limit is reached"
     TIME = "the time limit is reached"
+    RULES = "a rule failed (--rules-strict)"
     INTERRUPTED = "interrupted"
     KILLED = "interrupted at once"
 

@@ -21,6 +21,7 @@ from gossamer.inspection.basics.figures import date_of, percent, plural
 from gossamer.inspection.basics.labels import HAZARD_LABELS
 from gossamer.inspection.basics.views import view_of
 from gossamer.inspection.crawls.crawl import OpenCrawl
+from gossamer.inspection.progress.rule_failures import read_rule_failure
 from gossamer.services.frontier.tables.partitions import partition_keys
 from gossamer.services.frontier.tables.totals import merge
 from gossamer.services.frontier.totals.daily import (
@@ -199,6 +200,8 @@ class Report(Struct, frozen=True, kw_only=True):
     days: tuple[DayReport, ...]
     """The newest day first."""
     advice: tuple[Advice, ...] = ()
+    rule_failure: str = ""
+    """A page on which a rule of the crawl failed, and the traceback; "" without any."""
 
 
 def read_report(crawl: OpenCrawl, days: int | None = None, day: str = "") -> Report:
@@ -216,7 +219,10 @@ def read_report(crawl: OpenCrawl, days: int | None = None, day: str = "") -> Rep
         rows = [row for row in rows if row.at == wanted]
     elif days is not None and rows:
         rows = [row for row in rows if row.at > rows[-1].at - days * DAY]
-    return make_report(crawl.name, rows, examples)
+    failure = ""
+    if Hazard.RULE_FAILED in examples:
+        failure = read_rule_failure(crawl.store(), [crawl.id], crawl.log.partitions)
+    return replace(make_report(crawl.name, rows, examples), rule_failure=failure)
 
 
 def read_period(crawl: OpenCrawl, first_day: str, last_day: str) -> Report:

@@ -147,6 +147,9 @@ class UrlFacts:
     too_deep: ParkedRow | None = None
     """The link to the URL that is parked because it is too many links from a seed; None without one
     in the rows that are read, and in a fleet, whose rows are on all nodes."""
+    not_followed: ParkedRow | None = None
+    """The link to the URL that is parked because the crawl's rules refuse it; None as for
+    `too_deep`."""
 
     @property
     def host_key(self) -> str:
@@ -287,6 +290,9 @@ def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
         too_deep=None
         if is_known or crawl.fleet
         else find_parked(store, crawl.id, url, Hazard.TRAP_DEPTH, MAX_PARKED_ROWS),
+        not_followed=None
+        if is_known or crawl.fleet
+        else find_parked(store, crawl.id, url, Hazard.NOT_FOLLOWED, MAX_PARKED_ROWS),
     )
 
 

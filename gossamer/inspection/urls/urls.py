@@ -44,6 +44,8 @@ from gossamer.web.soft_404 import NO_PAGE
 from gossamer.web.url import Site, site_of
 from gossamer.web.usage import Judgement, judge
 
+EXPLAINED = (Gone.USAGE, Gone.NOINDEX, Gone.IRRELEVANT)
+"""Reasons for which a document is not published that its verdict explains."""
 FETCHED = (Outcome.PAGE, Outcome.NOT_MODIFIED)
 NOT_REQUESTED = (Outcome.ROBOTS_EXCLUDED, Outcome.USAGE_EXCLUDED)
 
@@ -476,6 +478,10 @@ def _answer(facts: UrlFacts, now: float) -> tuple[UrlState, str]:
         return UrlState.SEEN, "Seen, not admitted yet."
     if row := facts.too_deep:
         return UrlState.PARKED, _too_deep_answer(row, facts.definition.max_depth)
+    if row := facts.not_followed:
+        [found] = row.urls
+        answer = f"Not fetched: refused by follow in {found.refused_by}{_finder(row)}."
+        return UrlState.PARKED, answer
     if facts.is_fleet:
         return UrlState.UNKNOWN, f"Not visited or queued.{as_requisite}"
     if as_requisite:
@@ -505,9 +511,12 @@ def _requisite_rule(facts: UrlFacts, kind: FileKind) -> str:
 def _too_deep_answer(row: ParkedRow, max_depth: int) -> str:
     [found] = row.urls
     depth = f"{plural(found.depth, 'link')} from a seed, at most {max_depth} are followed"
+    return f"Not fetched: {LABELS[Hazard.TRAP_DEPTH]}: {depth}{_finder(row)}."
+
+
+def _finder(row: ParkedRow) -> str:
     page = page_of(row.via)
-    finder = f"; found on {page}" if page else ""
-    return f"Not fetched: {LABELS[Hazard.TRAP_DEPTH]}: {depth}{finder}."
+    return f"; found on {page}" if page else ""
 
 
 def _requisite_answer(facts: UrlFacts, row: RequisiteRow, now: float) -> tuple[UrlState, str]:
@@ -606,7 +615,7 @@ def _publication(facts: UrlFacts) -> str:
     if verdict is None and document is None:
         is_usual = facts.visit and facts.visit.origin.purpose is Purpose.USUAL_SITEMAP
         return "tried as a sitemap because robots.txt names none" if is_usual else ""
-    if document and document.gone in (Gone.USAGE, Gone.NOINDEX) and verdict and verdict.reason:
+    if document and document.gone in EXPLAINED and verdict and verdict.reason:
         is_archived = not unarchived_reason(facts.history, facts.captures)
         kept_out = "not in pages" if is_archived else "not in pages and not archived"
         return f"{kept_out} ({verdict.reason.removesuffix(': it is not published')})"

@@ -15,6 +15,10 @@ URL in the meantime. They have the visit that discovered them as their finder. S
 admitted before it was parked passes the test again: it comes from its first finder. URLs that
 another limit excludes are parked under that limit. After a crash a limit is evaluated from its
 beginning.
+
+**Rules.** Links that the crawl's own rule `follow` refuses are parked, too. Only the parser can ask
+the rules, and it needs the page. So when the rules change, the pages that the refused links were
+found on are visited again. Their links are then followed or parked again.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -26,7 +30,7 @@ from msgspec.structs import replace
 from gossamer.blocklist import Blocklist
 from gossamer.bounds import exclusion_of, limit_state, limits, replica_limit
 from gossamer.erasures import is_about
-from gossamer.events import CrawlDefined, Discovery, UrlsDiscovered
+from gossamer.events import CrawlDefined, Discovery, RefetchRequested, UrlsDiscovered
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import group_by_site
 from gossamer.log import KEY_GROUPS, key_group_of
@@ -34,7 +38,7 @@ from gossamer.services.frontier.tables.bucketed_log import BucketedLog, BucketEn
 from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.services.frontier.worth.budgets import BUDGETS
 from gossamer.store import Row, Store, Table
-from gossamer.web.url import Site, host_key, site_of
+from gossamer.web.url import HostKey, Site, host_key, site_of
 
 BUCKET_ROWS = 50
 """Rows of a bucket, which is evaluated in one step: each row may have a thousand links."""
@@ -85,7 +89,8 @@ class ParkedLimitRow(Row, frozen=True):
     key_group: str
     """The number of the key group of the page that the URLs were found on, or of the URL."""
     name: str
-    """`trap_depth`, `out_of_scope`, `duphost HOST` for a replica, or a rule of the blocklist."""
+    """`trap_depth`, `out_of_scope`, `not_followed`, `duphost HOST` for a replica, or a rule of
+    the blocklist."""
     ends: BucketEnds = BucketEnds()
     evaluated_by: str | None = None
     """The state of the limit at the last evaluation of all URLs; null if some were not evaluated
@@ -246,8 +251,9 @@ class ParkedUrls:
 
     def evaluate(
         self, crawl: CrawlDefined, blocklist: Blocklist, now: float
-    ) -> Iterator[UrlsDiscovered]:
-        """Evaluate one more bucket by *crawl* and *blocklist*; yield the URLs that fit now."""
+    ) -> Iterator[UrlsDiscovered | RefetchRequested]:
+        """Evaluate one more bucket by *crawl* and *blocklist*; yield the URLs that fit now, or the
+        pages whose links changed rules have to judge."""
         limit = self._first_outdated(crawl, blocklist)
         if limit is None:
             return
@@ -257,6 +263,13 @@ class ParkedUrls:
             limit.evaluating_by = state
             limit.next_bucket, limit.end_bucket = ends.head, ends.tail + 1
         if limit.next_bucket < limit.end_bucket:
+            if limit.name == Hazard.NOT_FOLLOWED and crawl.rules:
+                rows = limit.log.page(limit.next_bucket)
+                ends = limit.log.take(limit.row.ends, limit.next_bucket, rows)
+                limit.row = replace(limit.row, ends=ends)
+                yield from _pages_to_judge(crawl.crawl, rows, now)
+                limit.next_bucket += 1
+                return
             yield from self._evaluate_bucket(limit, crawl, blocklist, now)
             limit.next_bucket += 1
         else:
@@ -324,6 +337,22 @@ class ParkedUrls:
             if limit.row != limit.written:
                 limit.written = limit.row
                 self._limit_rows.put(limit.row)
+
+
+def _pages_to_judge(
+    crawl: str, rows: Iterable[ParkedRow], now: float
+) -> Iterator[RefetchRequested]:
+    """Yield the requests to visit the pages again on which the links in *rows* were found."""
+    by_host = dict[HostKey, dict[str, None]]()
+    for row in rows:
+        page = row.via.partition("@")[2]
+        if row.urls and page:
+            by_host.setdefault(host_key(page), {})[page] = None
+    for host, pages in by_host.items():
+        urls = tuple(pages)
+        yield RefetchRequested(
+            crawl=crawl, at=now, site=site_of(urls[0]), host=host, urls=urls, whole=True
+        )
 
 
 def _count_rows(ends: BucketEnds) -> int:

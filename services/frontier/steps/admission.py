@@ -375,7 +375,9 @@ class Admission:
         """Queue a URL that was visited, unless it is in the queue."""
         last = self._urls.get((event.crawl, event.host), url)
         if last is not None and (last.earlier or last.attempt):
-            self._queue_requested(partition, share, event.site, last, now, Basis.REQUESTED)
+            self._queue_requested(
+                partition, share, event.site, last, now, Basis.REQUESTED, event.whole
+            )
 
     def retry(
         self, partition: Partition, share: CrawlShare, event: RetryRequested, url: str, now: float
@@ -393,6 +395,7 @@ class Admission:
         last: UrlRow,
         now: float,
         basis: str = "",
+        is_whole: bool = False,
     ) -> None:
         if partition.erasures.is_pending(last.url):
             return
@@ -402,7 +405,10 @@ class Admission:
             return
         if plan.is_retry and not plan.queued:
             partition.count_wait_over()
-        self._queue_planned(partition, share, site, plan_of_request(plan, last, now, basis), now)
+        plan = plan_of_request(plan, last, now, basis)
+        if is_whole:
+            plan = replace(plan, validators=NO_VALIDATORS)
+        self._queue_planned(partition, share, site, plan, now)
 
     def _queue_planned(
         self, partition: Partition, share: CrawlShare, site: Site, plan: PlanRow, now: float

@@ -7,7 +7,14 @@ from typing import NamedTuple
 
 from gossamer.blocklist import Blocklist, forbidden_by
 from gossamer.bounds import Exclusion, exclusion_of, limit_state, limits
-from gossamer.events import CrawlDefined, Discovery, LinksParked, Purpose, UrlsDiscovered
+from gossamer.events import (
+    CrawlDefined,
+    Discovery,
+    LinksParked,
+    Purpose,
+    RefetchRequested,
+    UrlsDiscovered,
+)
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.pages import group_by_site
 from gossamer.services.frontier.partition.parked import (
@@ -249,6 +256,9 @@ class Refusals:
             fitting, excluded = split_by_limit(event.urls, crawl, self.blocklist)
         for limit, urls in excluded.items():
             state = limit_state(limit, crawl, self.blocklist)
+            if limit == Hazard.NOT_FOLLOWED and state != event.rules_digest:
+                # The rules have changed since the parser asked them.
+                state = None
             share.parked.add(event.site, event.via, urls, limit, state)
             if counts:
                 share.count_parked(event.site, event.via, limit, [found.url for found in urls])
@@ -271,8 +281,11 @@ class Refusals:
             else:
                 self._evaluated[crawl.crawl] = current
 
-    def evaluate_parked(self, crawl: CrawlDefined, now: float) -> Iterator[UrlsDiscovered]:
-        """Evaluate some more of the parked URLs; yield the URLs that nothing excludes any more."""
+    def evaluate_parked(
+        self, crawl: CrawlDefined, now: float
+    ) -> Iterator[UrlsDiscovered | RefetchRequested]:
+        """Evaluate some more of the parked URLs; yield the URLs that nothing excludes any more, and
+        the pages whose links changed rules have to judge."""
         for partition, found in self._partitions.read_crawl(crawl.crawl):
             if found.parked.must_evaluate(crawl, self.blocklist):
                 share = partition.share(crawl.crawl)

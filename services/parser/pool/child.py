@@ -47,6 +47,7 @@ from gossamer.services.parser.pool.messages import (
 )
 from gossamer.services.parser.pool.sandbox import enter_sandbox
 from gossamer.services.parser.pool.warm_up import warm_up
+from gossamer.services.parser.rules import apply_rules, load_all
 
 EXIT_GRACE = 1.0
 """Seconds in which a child that closed its connection may end by itself."""
@@ -55,10 +56,12 @@ MAX_RETAINED_SHARE = 0.25
 
 
 def main() -> None:
-    """Fork children until the input ends. Arguments: seconds and bytes that a page may take."""
+    """Fork children until the input ends. Arguments: seconds and bytes that a page may take,
+    and the rules of crawls."""
     page_limit, memory_limit = float(sys.argv[1]), int(sys.argv[2])
     logging.disable(logging.CRITICAL)
     warm_up()
+    load_all(sys.argv[3:])
     # Loaded modules stay in memory, so the garbage collector need not scan them.
     gc.freeze()
     if connection := _fork_children():
@@ -158,7 +161,8 @@ def _answer(message: bytes, is_leaving: Callable[[], bool]) -> tuple[bytes, bool
 def _make_reply(request: Request) -> Reply:
     if request.for_display:
         return Reply(display=read_display(request.page, request.options))
-    return Reply(parse(request.page, request.options, request.now))
+    parsed = parse(request.page, request.options, request.now)
+    return Reply(apply_rules(parsed, request.page, request.rules, request.options, _set_alarms))
 
 
 class _MemoryMeter:

@@ -40,6 +40,8 @@ class Request(Struct, frozen=True):
     page: PageFetched
     options: Options
     now: float
+    rules: str = ""
+    """The rules file or module of the page's crawl, or ""."""
     for_display: bool = False
     """Whether the elements that a frame may show are wanted, and not the contents."""
 

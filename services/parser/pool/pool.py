@@ -4,7 +4,8 @@ Each child has its own connection and shares nothing with the others, so a failu
 costs one page. A page is read a second time if its child ended for another reason than the time
 limit: an operator or the OOM killer may have killed the child. If a reader fails on a part of the
 page (`parts`), the page is read once more without this part. A page over the time limit is not:
-that costs more than the part is worth.
+that costs more than the part is worth. But a rule of its crawl (`rules`) that fails, or takes too
+long, never costs more than its own answer.
 
 A page may have taken control of its child. So the identity of a page comes from the request and
 never from the reply, a child that does not reply is killed whatever it did to its alarms, and a
@@ -35,6 +36,7 @@ from gossamer.errors import GossamerError, Poison
 from gossamer.events import PageParsed
 from gossamer.events.hazards import Hazard
 from gossamer.services.parser.display import Display
+from gossamer.services.parser.parts import rule_of
 from gossamer.services.parser.pool.messages import (
     ALARMS,
     CLOCK_TIME_FACTOR,
@@ -49,7 +51,7 @@ from gossamer.services.parser.pool.messages import (
     frame,
 )
 from gossamer.services.parser.pool.sandbox import child_environment
-from gossamer.services.parser.result import add_hazards, restore_identity
+from gossamer.services.parser.result import add_failures, add_hazards, restore_identity
 from gossamer.telemetry import count
 from gossamer.telemetry.timing import observe_duration
 
@@ -64,6 +66,9 @@ MAX_IDLE_SECONDS = 30.0
 MAX_REPLY_SIZE = 64 << 20
 """Bytes, more than any page needs. The author of a page may control the child."""
 logger = structlog.get_logger()
+
+Rules = tuple[tuple[str, str], ...]
+"""Names and digests of the rules files of all crawls."""
 
 
 class ChildDied(Exception):
@@ -128,6 +133,10 @@ class Pool:
         await asyncio.gather(*(child.stop() for child in self._children))
         await self._server.stop()
 
+    def use_rules(self, rules: Rules) -> None:
+        """Have pages read by children that have imported *rules*."""
+        self._server.rules = rules
+
     @property
     def pids(self) -> list[int]:
         """The process ids of the running children."""
@@ -137,12 +146,26 @@ class Pool:
         """Return the contents of a page.
 
         Raise Poison if the page cannot be read, ReaderFailed if a reader is to blame, GossamerError
-        if no page can be read. A page is read without the part on which a reader fails.
+        if no page can be read. A page is read without the part on which a reader fails, and without
+        each rule that ends its process.
         """
+        failures = dict[str, str]()
+        while True:
+            try:
+                return add_failures(await self._parse_without_part(request), failures)
+            except ReaderFailed as failure:
+                rule = rule_of(failure.part)
+                if not rule or rule in failures:
+                    raise
+                failures[rule] = f"{rule} {failure.reason}"
+                without = (*request.options.without, failure.part)
+                request = replace(request, options=replace(request.options, without=without))
+
+    async def _parse_without_part(self, request: Request) -> PageParsed:
         try:
             return await self._parse(request)
         except ReaderFailed as failure:
-            if not failure.part:
+            if not failure.part or rule_of(failure.part):
                 raise
             options = replace(request.options, without=(*request.options.without, failure.part))
             try:
@@ -215,6 +238,8 @@ class Pool:
 
     def _find_fault(self, death: ChildDied, tries: int) -> GossamerError | None:
         """Return the error to raise after the *death* of a child; None to try again."""
+        if -death.code in ALARMS and rule_of(death.part):
+            return ReaderFailed("takes longer than parser.rules_limit", death.part)
         if -death.code in ALARMS:
             return Poison(f"reading the page takes longer than {self._page_limit:g} s")
         if tries < MAX_TRIES:
@@ -231,6 +256,8 @@ class Child:
     """
 
     def __init__(self, server: "ForkServer", timeout: float) -> None:
+        self.rules: Rules = ()
+        """The rules that the running process has imported."""
         self.used_at = 0.0
         self.pages = 0
         """Pages that the running process has received."""
@@ -249,6 +276,8 @@ class Child:
 
         Raise ChildDied if the process ends first, Poison if it does not reply.
         """
+        if self._streams and self.rules != self._server.rules:
+            await self.stop()
         reader, writer = self._streams or await self._start()
         self.pages += 1
         try:
@@ -270,7 +299,7 @@ class Child:
 
     async def _start(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         parent_end, child_end = socket.socketpair()
-        self._ready, self.pages = False, 0
+        self._ready, self.pages, self.rules = False, 0, self._server.rules
         with child_end:
             try:
                 self._pid = await self._server.fork(child_end)
@@ -323,6 +352,9 @@ class ForkServer:
     """Starts its process for the first child, and again after the process has ended."""
 
     def __init__(self, page_limit: float, memory_limit: int) -> None:
+        self.rules: Rules = ()
+        """The rules that children import, as names and digests."""
+        self._loaded: Rules = ()
         self._arguments = (str(page_limit), str(memory_limit))
         self._process: Process | None = None
         self._control: socket.socket | None = None
@@ -334,6 +366,9 @@ class ForkServer:
         Raise ChildDied if the fork server ends first, GossamerError if it cannot be started.
         """
         async with self._lock:
+            if self._control and self._loaded != self.rules:
+                # Its children end with their connections, when their page is read.
+                await self.stop()
             control = self._control or await self._start()
             (pid,) = NUMBER.unpack(await self._ask(control, 0, connection.fileno()))
             return int(pid)
@@ -362,6 +397,7 @@ class ForkServer:
         return await process.wait()
 
     async def _start(self) -> socket.socket:
+        self._loaded = self.rules
         # Messages of a few bytes take turns, so a stream needs no frames. macOS has no
         # SOCK_SEQPACKET.
         parent_end, child_end = socket.socketpair()
@@ -380,6 +416,7 @@ class ForkServer:
                         "gossamer.services.parser.pool.child",
                     ),
                     *self._arguments,
+                    *dict(self.rules),
                     stdin=child_end.fileno(),
                     start_new_session=True,
                     env=child_environment(os.environ),

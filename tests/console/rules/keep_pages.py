@@ -1,0 +1,5 @@
+"""Rules of the crawl in `test_continuing`."""
+
+
+def keep(page: object) -> bool:
+    return True
