@@ -102,8 +102,11 @@ OPTIONS: dict[str, Convert] = {
     "console": _console,
     "config": _path,
     "rules": _path,
+    "rules_strict": _flag,
+    "profile": lambda name, value: _text("for", value),
 }
-"""Argument → how it is checked and written. Its option has the same name."""
+"""Argument → how it is checked and written. Its option has the same name, except that `for` is a
+word of Python."""
 SETTINGS = {
     "contact": "fetcher.contact",
     "delay": "frontier.delay",

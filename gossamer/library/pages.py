@@ -72,9 +72,9 @@ class Page:
         return self._document.links
 
     @property
-    def extracted(self) -> Any:
-        """What `extract` of the crawl's rules has returned; None without such a rule."""
-        return getattr(self._document, "extracted", None)
+    def extracted(self) -> tuple[dict[str, Any], ...]:
+        """The rows that `extract` of the crawl's rules has returned."""
+        return self._document.extracted
 
     @property
     def status(self) -> int:

@@ -53,7 +53,7 @@ OF_THE_COMMAND = {
     "crawl": {
         "allow_network", "config", "console", "contact", "crawl", "data", "delay", "explain",
         "json_logs", "max_time", "metrics_port", "nameserver", "no_text", "profile", "quiet",
-        "rules_strict", "seeds", "seeds_file", "strict_seeds", "verbose",
+        "rules_strict", "seeds", "seeds_file", "strict_seeds", "until_stdin_closes", "verbose",
     },
     "seed": {
         "config", "crawl", "data", "dry_run", "file", "party", "priority", "reason", "seeds",

@@ -17,13 +17,13 @@ OF_THE_LIBRARY = {"folder", "seeds", "settings", "quiet"}
 """Parameters that are not written as options of their names."""
 OF_THE_COMMAND = {
     *("--help", "--data", "--seeds", "--strict-seeds", "--until-stdin-closes"),
-    *("--quiet", "--verbose", "--json-logs", "--no-follow-irrelevant"),
+    *("--quiet", "--verbose", "--json-logs", "--no-follow-irrelevant", "--explain"),
 }
 """Options that the library uses itself, or that are about the output of the command."""
 
 
 def option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+    return {"profile": "--for"}.get(name, f"--{name.replace('_', '-')}")
 
 
 def test_every_argument_is_an_option_and_every_option_an_argument() -> None:
@@ -32,7 +32,7 @@ def test_every_argument_is_an_option_and_every_option_an_argument() -> None:
     options = {name for action in parser._actions for name in action.option_strings} - {"-h"}
     parameters = inspect.signature(gossamer.Crawl).parameters.keys()
     assert parameters - OF_THE_LIBRARY == OPTIONS.keys()
-    assert {option(name) for name in OPTIONS} == (options | {"--rules"}) - OF_THE_COMMAND
+    assert {option(name) for name in OPTIONS} == options - OF_THE_COMMAND
 
 
 def test_arguments_are_understood_by_the_command() -> None:

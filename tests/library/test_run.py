@@ -34,7 +34,7 @@ def test_loop_gets_each_page_once_with_its_contents(site: Site, tmp_path: Path) 
     assert (first.title, first.status, first.depth) == ("Page 0", 200, 0)
     assert first.text and site.text in first.text
     assert first.links == (f"{site.url}/p1", f"{site.url}/p2")
-    assert (first.markdown, first.extracted, first.duplicate_of) == (None, None, "")
+    assert (first.markdown, first.extracted, first.duplicate_of) == (None, (), "")
     assert first.body() == first.html().encode()
     assert yielded(crawl) == [], "a second run has nothing new"
     assert {*yielded(site.crawl(tmp_path / "data"))} == site.urls, "another program sees all pages"
