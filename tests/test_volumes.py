@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 from moto.server import ThreadedMotoServer
 
+from gossamer.console.cli.main import main
 from gossamer.errors import BadSettings
 from gossamer.volumes import OPEN_SUFFIX, Missing, Volume, VolumeUnavailable, find_file, read_file
+from tests.console.test_exports import A, B, append, gone
+from tests.console.test_exports import page as document
 from tests.servers import free_ports
 
 
@@ -106,3 +109,21 @@ def test_file_may_be_in_a_volume_that_does_not_answer(tmp_path: Path, lost: Volu
     assert find_file(None, [lost, there], "1") == (there, "1")
     with pytest.raises(VolumeUnavailable, match="s3://bucket/2"):
         find_file(None, [lost, there], "2")
+
+
+def test_markdown_in_a_volume_is_kept_up_to_date(
+    volume: Volume, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "data"
+    command = ["export", f"{volume.url}/notes/", "--format", "markdown", "--data", str(data)]
+    for events, count, said in (
+        ([document(A), document(B)], 3, "2 files written"),
+        ([gone(B)], 2, "0 files written"),
+    ):
+        append(data, *events)
+        assert main(command) == 0
+        assert said in capsys.readouterr().out
+        names = volume.names("notes")
+        assert len(names) == count and "notes/llms.txt" in names
+    (name,) = (name for name in names if name.endswith(".md"))
+    assert f'url: "{A}"' in volume.read(name).decode()

@@ -268,6 +268,8 @@ def test_target_may_be_a_file_system_of_fsspec(data: Path) -> None:
         (["notes", "--format", "markdown", "--since", "x"], "--since is not for --format markdown"),
         (["x.csv", "--versions", "--purpose", "ai-input"], "gossamer usage"),
         (["x.csv", "--where", 'verdict("new")'], "'new' is not one of first"),
+        (["x.csv", "--versions", "--where", "depth(1)"], "'depth(1)' is not a rule"),
+        (["x.csv", "--format", "urls", "--where", 'type("a/b")'], "is not a rule"),
         (["x.csv", "--since", "i", "--columns", "title"], "names what is gone"),
     ],
 )

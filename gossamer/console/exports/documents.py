@@ -23,9 +23,12 @@ from gossamer.inspection.crawls.documents import Cursor, iterate_records
 from gossamer.inspection.exports.chunks import split_markdown
 from gossamer.inspection.exports.columns import COLUMNS, SINCE_COLUMNS, Row, check_columns, row_of
 from gossamer.inspection.exports.documents import (
+    DOCUMENT_RULES,
     UNREADABLE,
     UNSELECTED,
+    URL_RULES,
     USAGE,
+    VERSION_RULES,
     Document,
     Selection,
     parse_where,
@@ -75,7 +78,7 @@ class Wishes:
 def export_documents(crawl: OpenCrawl, wishes: Wishes) -> Iterator[str]:
     """Write the newest version of each document to a table, or what changed since a cursor. Yield
     the sentences of the result."""
-    selection = Selection(crawl, parse_where(wishes.where), wishes.purposes)
+    selection = Selection(crawl, parse_where(wishes.where, DOCUMENT_RULES), wishes.purposes)
     cursor = Cursor(crawl, wishes.since) if wishes.since else None
     records = cursor.records() if cursor else iterate_records(crawl, follow=False)
     has_gone = cursor is not None and not cursor.is_new
@@ -162,7 +165,7 @@ def _rows_of(document: Document, chunk_tokens: int) -> Iterator[Row]:
 
 def export_versions(crawl: OpenCrawl, wishes: Wishes) -> Iterator[str]:
     """Write all archived versions of documents to a table. Yield the sentences of the result."""
-    versions, count = Versions(crawl, parse_where(wishes.where)), 0
+    versions, count = Versions(crawl, parse_where(wishes.where, VERSION_RULES)), 0
     table = _table_of(wishes, _columns_of(wishes), "versions")
     with PageReader(crawl) as reader:
         try:
@@ -185,7 +188,7 @@ def export_urls(crawl: OpenCrawl, wishes: Wishes) -> Iterator[str]:
     counts = Counter[str]()
     table = _table_of(wishes, columns.only(chosen), "urls")
     try:
-        for found in iterate_urls(crawl, parse_where(wishes.where, is_about_urls=True)):
+        for found in iterate_urls(crawl, parse_where(wishes.where, URL_RULES)):
             counts[found.state] += 1
             table.write(row_of(found))
         table.close()
@@ -200,7 +203,7 @@ def export_urls(crawl: OpenCrawl, wishes: Wishes) -> Iterator[str]:
 def export_markdown(crawl: OpenCrawl, wishes: Wishes) -> Iterator[str]:
     """Write Markdown: a file for each page in a folder, or all pages one after the other. Yield the
     sentences of the result."""
-    selection = Selection(crawl, parse_where(wishes.where), wishes.purposes)
+    selection = Selection(crawl, parse_where(wishes.where, DOCUMENT_RULES), wishes.purposes)
     records = iterate_records(crawl, follow=False)
     selected = selection.select(records, is_since=False, has_gone=False)
     pages = (document.page for document in selected if document.page)

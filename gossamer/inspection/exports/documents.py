@@ -58,25 +58,27 @@ def _of(names: tuple[str, ...], known: type[Verdict] | type[Outcome]) -> frozens
     return frozenset(names)
 
 
-URL_RULES: dict[str, Callable[..., Holds[ExportFacts]]] = {
-    **{
-        name: rule for name, rule in RULES.items() if name not in ("type", "language", "classifier")
-    },
+Rules = dict[str, Callable[..., Holds[ExportFacts]]]
+DOCUMENT_RULES: Rules = {
+    **{name: rule for name, rule in RULES.items() if name != "classifier"},
     "outcome": _outcome,
     "verdict": _verdict,
 }
-"""The rules that URLs can be tested by."""
-DOCUMENT_RULES: dict[str, Callable[..., Holds[ExportFacts]]] = {
-    **URL_RULES,
-    "type": RULES["type"],
-    "language": RULES["language"],
-}
 """The rules that documents can be tested by."""
+URL_RULES = {
+    name: rule for name, rule in DOCUMENT_RULES.items() if name not in ("type", "language")
+}
+"""The rules that URLs without a document can be tested by."""
+VERSION_RULES = {
+    name: rule
+    for name, rule in DOCUMENT_RULES.items()
+    if name not in ("depth", "outcome", "verdict")
+}
+"""The rules that archived versions can be tested by."""
 
 
-def parse_where(text: str, is_about_urls: bool = False) -> Expression[ExportFacts] | None:
+def parse_where(text: str, rules: Rules) -> Expression[ExportFacts] | None:
     """Parse the expression of `--where`; None without one. Raise BadSettings if it is invalid."""
-    rules = URL_RULES if is_about_urls else DOCUMENT_RULES
     return parse_expression(text, rules, "--where") if text else None
 
 
