@@ -7,6 +7,7 @@ a line. A folder of a crawl has the URLs of its documents.
 
 import asyncio
 import csv
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
@@ -55,7 +56,10 @@ def read_seed_lines(path: Path) -> list[str]:
 def split_seed_lines(octets: bytes) -> list[str]:
     """Return the URLs in the bytes of a file, or what stands in their place, by line."""
     if octets.startswith(GZIP_MAGIC):
-        octets = decode(octets, "gzip", MAX_LIST_BYTES).data
+        unpacked = decode(octets, "gzip", MAX_LIST_BYTES)
+        if unpacked.cut or unpacked.bomb:
+            raise BadSettings("the list of seeds is damaged, or too large when it is unpacked")
+        octets = unpacked.data
     start = octets.removeprefix(BYTE_ORDER_MARK).lstrip()[:1]
     if start == b"<":
         return _lines_of_sitemap(octets)
@@ -90,9 +94,11 @@ def _lines_of_csv(lines: list[str], column: int) -> Iterator[str]:
 def _lines_of_wacz(path: Path) -> list[str]:
     try:
         with ZipFile(path) as packed:
-            lists = [name for name in PAGE_LISTS if name in packed.namelist()]
-            found = [packed.read(name).decode("utf-8", "replace") for name in lists]
-    except (BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+            lists = [one for one in packed.infolist() if one.filename in PAGE_LISTS]
+            if sum(one.file_size for one in lists) > MAX_LIST_BYTES:
+                raise BadSettings(f"{path}: its list of pages is too large")
+            found = [packed.read(one).decode("utf-8", "replace") for one in lists]
+    except (BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
         raise BadSettings(f"{path} cannot be read: {error}") from error
     if not found:
         raise BadSettings(f"{path} is not a WACZ file: it has no {PAGE_LISTS[0]}")

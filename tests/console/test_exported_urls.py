@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -168,3 +169,21 @@ def test_files_without_urls_are_refused(
     (tmp_path / "x").write_bytes(content)
     assert main(["seed", "--data", str(data), "--file", str(tmp_path / "x")]) == 2
     assert capsys.readouterr().err.startswith("gossamer: ")
+
+
+def test_seeds_may_come_from_a_pipe(data: Path) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, f"{HOST}/a\n{HOST}/b\n".encode())
+    os.close(writing)
+    try:
+        assert seeds_in(data, "--file", f"/dev/fd/{reading}") == [f"{HOST}/a", f"{HOST}/b"]
+    finally:
+        os.close(reading)
+
+
+def test_damaged_list_is_refused(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "urls.gz").write_bytes(gzip.compress(f"{HOST}/a\n".encode() * 100)[:-20])
+    assert main(["seed", "--data", str(data), "--file", str(tmp_path / "urls.gz")]) == 2
+    assert "is damaged" in capsys.readouterr().err

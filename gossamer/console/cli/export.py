@@ -156,7 +156,7 @@ def _export_documents(crawl: OpenCrawl, options: argparse.Namespace) -> Iterator
         raise BadSettings(
             f"--since {options.since} is a time: name the cursor of this export, such as my-index"
         )
-    wishes = exports.Wishes(
+    wanted = exports.ExportOptions(
         target,
         form,
         options.where,
@@ -168,16 +168,16 @@ def _export_documents(crawl: OpenCrawl, options: argparse.Namespace) -> Iterator
         options.title or f"Pages of {crawl.name}",
     )
     if is_markdown:
-        return exports.export_markdown(crawl, wishes)
+        return exports.export_markdown(crawl, wanted)
     if form == "urls":
         suffix = Path(options.target).suffix
         table = FORMAT_OF_SUFFIX.get(suffix, "jsonl")
         return exports.export_urls(
-            crawl, replace(wishes, form=table if table in SUFFIXES else "jsonl")
+            crawl, replace(wanted, form=table if table in SUFFIXES else "jsonl")
         )
     if options.versions:
-        return exports.export_versions(crawl, wishes)
-    return exports.export_documents(crawl, wishes)
+        return exports.export_versions(crawl, wanted)
+    return exports.export_documents(crawl, wanted)
 
 
 def _is_time(text: str) -> bool:

@@ -61,7 +61,7 @@ class ChunkRow(Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Wishes:
+class ExportOptions:
     """What an export asks for."""
 
     target: Target
@@ -75,25 +75,25 @@ class Wishes:
     title: str = ""
 
 
-def export_documents(crawl: OpenCrawl, wishes: Wishes) -> Iterator[str]:
+def export_documents(crawl: OpenCrawl, options: ExportOptions) -> Iterator[str]:
     """Write the newest version of each document to a table, or what changed since a cursor. Yield
     the sentences of the result."""
-    selection = Selection(crawl, parse_where(wishes.where, DOCUMENT_RULES), wishes.purposes)
-    cursor = Cursor(crawl, wishes.since) if wishes.since else None
+    selection = Selection(crawl, parse_where(options.where, DOCUMENT_RULES), options.purposes)
+    cursor = Cursor(crawl, options.since) if options.since else None
     records = cursor.records() if cursor else iterate_records(crawl, follow=False)
     has_gone = cursor is not None and not cursor.is_new
     documents = selection.select(records, cursor is not None, has_gone)
     counts, unstructured = Counter[str](), 0
-    table = _table_of(wishes, _columns_of(wishes))
+    table = _table_of(options, _columns_of(options))
     with ExitStack() as stack:
         reader = None
-        if wishes.chunk_tokens or "markdown" in wishes.columns:
+        if options.chunk_tokens or "markdown" in options.columns:
             reader = stack.enter_context(PageReader(crawl))
         try:
             for batch in iterate_batches(documents):
                 for document in _with_markdown(batch, reader):
                     counts[document.state or "all"] += 1
-                    for row in _rows_of(document, wishes.chunk_tokens):
+                    for row in _rows_of(document, options.chunk_tokens):
                         counts["rows"] += 1
                         table.write(row)
             table.close()
@@ -106,40 +106,40 @@ def export_documents(crawl: OpenCrawl, wishes: Wishes) -> Iterator[str]:
         before = "the first export" if cursor.is_new else "since the last export"
         yield (
             f"{counts['new']} new, {counts['changed']} changed and {counts['gone']} gone pages, "
-            f"{before} as {wishes.since}, written to {wishes.target.shown}."
+            f"{before} as {options.since}, written to {options.target.shown}."
         )
     else:
-        yield f"{_found(counts['all'], counts['rows'], wishes)} written to {wishes.target.shown}."
+        yield f"{_found(counts['all'], counts['rows'], options)} written to {options.target.shown}."
     yield from _sentences(selection, unstructured)
 
 
-def _found(pages: int, rows: int, wishes: Wishes) -> str:
-    chunks = f"{plural(rows, 'chunk')} of " if wishes.chunk_tokens else ""
+def _found(pages: int, rows: int, options: ExportOptions) -> str:
+    chunks = f"{plural(rows, 'chunk')} of " if options.chunk_tokens else ""
     return f"{chunks}{plural(pages, 'page')}"
 
 
-def _columns_of(wishes: Wishes) -> Columns:
+def _columns_of(options: ExportOptions) -> Columns:
     """Return the columns of a table of documents or chunks. Raise BadSettings for unknown ones."""
-    own = Columns.of(ChunkRow) if wishes.chunk_tokens else Columns.of(Page, COLUMNS)
-    known = dict.fromkeys((*own.types, *COLUMNS, *(SINCE_COLUMNS if wishes.since else ())))
-    chosen = check_columns(wishes.columns, known) or tuple(own.types)
-    if wishes.since:
+    own = Columns.of(ChunkRow) if options.chunk_tokens else Columns.of(Page, COLUMNS)
+    known = dict.fromkeys((*own.types, *COLUMNS, *(SINCE_COLUMNS if options.since else ())))
+    chosen = check_columns(options.columns, known) or tuple(own.types)
+    if options.since:
         chosen = tuple(dict.fromkeys((*SINCE_COLUMNS, *chosen)))
         if not {"url", "trace"} & {*chosen}:
             raise BadSettings("--since needs the column url or trace, which names what is gone")
     pages = Columns.of(Page, COLUMNS)
     types = Columns({**pages.types, **own.types}, pages.instants).with_texts(
-        SINCE_COLUMNS if wishes.since else ()
+        SINCE_COLUMNS if options.since else ()
     )
     return types.only(chosen)
 
 
-def _table_of(wishes: Wishes, columns: Columns, stem: str = "") -> Table:
-    stem = stem or ("chunks" if wishes.chunk_tokens else "pages")
-    if wishes.since:
+def _table_of(options: ExportOptions, columns: Columns, stem: str = "") -> Table:
+    stem = stem or ("chunks" if options.chunk_tokens else "pages")
+    if options.since:
         # An earlier export with this cursor is not replaced.
         stem = f"{stem}-{clock.now():.3f}".replace(".", "-")
-    return Table(wishes.target, wishes.form, columns, stem, wishes.partition_by)
+    return Table(options.target, options.form, columns, stem, options.partition_by)
 
 
 def _with_markdown(batch: list[Document], reader: PageReader | None) -> Iterator[Document]:
@@ -163,10 +163,10 @@ def _rows_of(document: Document, chunk_tokens: int) -> Iterator[Row]:
         yield document._replace(state="gone", gone=EMPTY, page=None).row()
 
 
-def export_versions(crawl: OpenCrawl, wishes: Wishes) -> Iterator[str]:
+def export_versions(crawl: OpenCrawl, options: ExportOptions) -> Iterator[str]:
     """Write all archived versions of documents to a table. Yield the sentences of the result."""
-    versions, count = Versions(crawl, parse_where(wishes.where, VERSION_RULES)), 0
-    table = _table_of(wishes, _columns_of(wishes), "versions")
+    versions, count = Versions(crawl, parse_where(options.where, VERSION_RULES)), 0
+    table = _table_of(options, _columns_of(options), "versions")
     with PageReader(crawl) as reader:
         try:
             for row in versions.rows(reader):
@@ -176,19 +176,19 @@ def export_versions(crawl: OpenCrawl, wishes: Wishes) -> Iterator[str]:
         except BaseException as error:
             table.discard(error)
             raise
-    yield f"{plural(count, 'archived version')} written to {wishes.target.shown}."
+    yield f"{plural(count, 'archived version')} written to {options.target.shown}."
     if versions.unreadable:
         yield f"{plural(versions.unreadable, 'version')} left out: they cannot be read."
 
 
-def export_urls(crawl: OpenCrawl, wishes: Wishes) -> Iterator[str]:
+def export_urls(crawl: OpenCrawl, options: ExportOptions) -> Iterator[str]:
     """Write every known URL to a table. Yield the sentences of the result."""
     columns = Columns.of(KnownUrl)
-    chosen = check_columns(wishes.columns, columns.types) or tuple(columns.types)
+    chosen = check_columns(options.columns, columns.types) or tuple(columns.types)
     counts = Counter[str]()
-    table = _table_of(wishes, columns.only(chosen), "urls")
+    table = _table_of(options, columns.only(chosen), "urls")
     try:
-        for found in iterate_urls(crawl, parse_where(wishes.where, URL_RULES)):
+        for found in iterate_urls(crawl, parse_where(options.where, URL_RULES)):
             counts[found.state] += 1
             table.write(row_of(found))
         table.close()
@@ -197,27 +197,29 @@ def export_urls(crawl: OpenCrawl, wishes: Wishes) -> Iterator[str]:
         raise
     states = ", ".join(f"{number:,} {state}" for state, number in sorted(counts.items()))
     shown = f" ({states})" if states else ""
-    yield f"{plural(counts.total(), 'URL')} written to {wishes.target.shown}{shown}."
+    yield f"{plural(counts.total(), 'URL')} written to {options.target.shown}{shown}."
 
 
-def export_markdown(crawl: OpenCrawl, wishes: Wishes) -> Iterator[str]:
+def export_markdown(crawl: OpenCrawl, options: ExportOptions) -> Iterator[str]:
     """Write Markdown: a file for each page in a folder, or all pages one after the other. Yield the
     sentences of the result."""
-    selection = Selection(crawl, parse_where(wishes.where, DOCUMENT_RULES), wishes.purposes)
+    selection = Selection(crawl, parse_where(options.where, DOCUMENT_RULES), options.purposes)
     records = iterate_records(crawl, follow=False)
     selected = selection.select(records, is_since=False, has_gone=False)
     pages = (document.page for document in selected if document.page)
     with PageReader(crawl) as reader:
-        if wishes.target.is_folder:
-            yield from _update_folder(pages, reader, wishes)
+        if options.target.is_folder:
+            yield from _update_folder(pages, reader, options)
         else:
-            yield from _write_one_file(pages, reader, wishes)
+            yield from _write_one_file(pages, reader, options)
         unstructured = reader.unstructured
     yield from _sentences(selection, unstructured)
 
 
-def _update_folder(pages: Iterable[Page], reader: PageReader, wishes: Wishes) -> Iterator[str]:
-    files, current = MarkdownFiles(wishes.target, wishes.title, wishes.chunk_tokens), 0
+def _update_folder(
+    pages: Iterable[Page], reader: PageReader, options: ExportOptions
+) -> Iterator[str]:
+    files, current = MarkdownFiles(options.target, options.title, options.chunk_tokens), 0
     for batch in iterate_batches(pages):
         outdated = [page for page in batch if not files.is_current(page)]
         current += len(batch) - len(outdated)
@@ -225,23 +227,25 @@ def _update_folder(pages: Iterable[Page], reader: PageReader, wishes: Wishes) ->
             files.write(page)
     files.close()
     yield (
-        f"{plural(files.written, 'file')} written to {wishes.target.shown}, "
+        f"{plural(files.written, 'file')} written to {options.target.shown}, "
         f"{files.removed} removed; {plural(current, 'page')} unchanged."
     )
     if files.empty:
         yield f"{plural(files.empty, 'page')} without a text."
 
 
-def _write_one_file(pages: Iterable[Page], reader: PageReader, wishes: Wishes) -> Iterator[str]:
+def _write_one_file(
+    pages: Iterable[Page], reader: PageReader, options: ExportOptions
+) -> Iterator[str]:
     count = empty = 0
-    with wishes.target.create() as out:
+    with options.target.create() as out:
         for batch in iterate_batches(pages):
             for page in reader.fill(batch):
                 empty += not page.markdown
                 if page.markdown:
                     count += 1
                     out.write(f"{format_page(page)}\n".encode("utf-8", "replace"))
-    yield f"{plural(count, 'page')} written to {wishes.target.shown}."
+    yield f"{plural(count, 'page')} written to {options.target.shown}."
     if empty:
         yield f"{plural(empty, 'page')} without a text."
 
