@@ -112,6 +112,19 @@ def test_hostile_texts_are_data_in_csv(data: Path, tmp_path: Path) -> None:
     assert found == [*(f"'{title}" for title in titles[:5]), titles[5], titles[6], "n\ufffdl"]
 
 
+@pytest.mark.parametrize("at", [1e18, -1e18, 1e300])
+def test_impossible_dates_are_null(data: Path, tmp_path: Path, at: float) -> None:
+    pq = pytest.importorskip("pyarrow.parquet")
+    append(data, page(A, published_at=at))
+    for name in ("pages.csv", "pages.parquet"):
+        export(data, tmp_path / name, "--columns", "url,published_at")
+    assert (tmp_path / "pages.csv").read_text().splitlines()[1] == f"{A},"
+    (row,) = pq.read_table(tmp_path / "pages.parquet").to_pylist()
+    assert row["published_at"] is None
+    export(data, tmp_path / "by", "--format", "csv", "--partition-by", "published_at")
+    export(data, tmp_path / "notes", "--format", "markdown")
+
+
 def test_unreadable_records_are_counted(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

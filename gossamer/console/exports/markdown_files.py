@@ -57,7 +57,7 @@ def format_page(page: Page) -> str:
         "title": page.title or None,
         "description": page.description or None,
         "author": page.author or None,
-        "published_at": iso(page.published_at) if page.published_at else None,
+        "published_at": (iso(page.published_at) or None) if page.published_at else None,
         "language": page.language or None,
     }
     return f"{_format_head(head)}{page.markdown}\n"

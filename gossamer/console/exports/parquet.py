@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 from msgspec import Struct, inspect, json
 
 from gossamer.events import Page
-from gossamer.inspection.exports.columns import COLUMNS, INSTANTS, PAGE_FIELDS, Row
+from gossamer.inspection.basics.figures import MAX_INSTANT
+from gossamer.inspection.exports.columns import COLUMNS, INSTANTS, MIN_INSTANT, PAGE_FIELDS, Row
 from gossamer.log import Record
 from gossamer.log.codec import decode
 
@@ -137,5 +138,5 @@ def _plain(value: Any) -> Any:
 
 
 def _micros(at: float | None) -> int | None:
-    """Return an instant in microseconds; None if it is not known."""
-    return round(at * 1e6) if at else None
+    """Return an instant in microseconds; None if it is not known, or no calendar has it."""
+    return round(at * 1e6) if at and MIN_INSTANT <= at <= MAX_INSTANT else None

@@ -23,7 +23,8 @@ from gossamer.console.exports.targets import Target
 from gossamer.errors import BadSettings
 from gossamer.events.records import instants_of
 from gossamer.extras import require_extra
-from gossamer.inspection.exports.columns import Row, fields_of
+from gossamer.inspection.basics.figures import MAX_INSTANT
+from gossamer.inspection.exports.columns import MIN_INSTANT, Row, fields_of
 from gossamer.terminal import json_line
 
 SUFFIXES = {"jsonl": ".jsonl", "csv": ".csv", "parquet": ".parquet"}
@@ -131,7 +132,9 @@ def _cell(value: Any, is_instant: bool) -> str:
 
 
 def iso(at: float) -> str:
-    """Return an instant as `2026-11-22T08:00:00.250Z`."""
+    """Return an instant as `2026-11-22T08:00:00.250Z`; "" if no calendar has it."""
+    if not MIN_INSTANT <= at <= MAX_INSTANT:
+        return ""
     found = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
     return found.removesuffix("+00:00") + "Z"
 
@@ -187,7 +190,7 @@ class Table:
             return ""
         value = row.get(self.partition_by)
         if value is not None and self.partition_by in self.columns.instants:
-            value = iso(value)[:10]
+            value = iso(value)[:10] or None
         return f"{self.partition_by}={_folder_name(value)}/"
 
     def _file(self, folder: str) -> Writer:

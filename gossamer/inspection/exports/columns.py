@@ -22,6 +22,8 @@ EXCLUDED = frozenset({"at", "version"})
 STATE, GONE = "state", "gone"
 """What became of a document since the cursor of an export, and why it is gone."""
 Row = dict[str, Any]
+MIN_INSTANT = -62_135_596_800.0
+"""The first instant that a calendar of Python has: the beginning of the year 1."""
 
 
 def fields_of(struct: type[Struct]) -> dict[str, inspect.Type]:
