@@ -4,6 +4,7 @@ import argparse
 import code
 from collections import defaultdict
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -59,10 +60,8 @@ def open_shell(page: TriedPage) -> None:
         "page.markdown,\npage.links, page.extracted, page.verdicts, page.html() …"
     )
     if find_spec("IPython"):
-        from IPython import start_ipython
-
         print(banner)
-        start_ipython(argv=[], user_ns=names)
+        import_module("IPython").start_ipython(argv=[], user_ns=names)
     else:
         code.interact(banner, local=names)
 
