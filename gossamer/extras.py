@@ -15,6 +15,7 @@ EXTRAS = {
     "api": ("litestar", "uvicorn"),
     "parquet": ("pyarrow",),
     "replay": ("pywb",),
+    "mcp": ("mcp",),
     "s3": ("s3fs",),
     "bench": ("matplotlib",),
 }

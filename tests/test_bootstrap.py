@@ -65,7 +65,7 @@ def test_kinds_installed_one_after_another_stay_installed(checkout: Checkout) ->
 @pytest.mark.slow
 def test_dev_contains_all_other_kinds(checkout: Checkout) -> None:
     assert checkout.installed_by("dev") == ["requirements-dev.lock"]
-    for kind in ("run", "parquet", "s3", "replay", "fleet", "faust"):
+    for kind in ("run", "parquet", "s3", "replay", "mcp", "fleet", "faust"):
         assert checkout.installed_by(kind) == []
 
 
@@ -81,7 +81,7 @@ def test_changed_lock_file_installs_every_kind_again(checkout: Checkout) -> None
 def test_unknown_kind_is_refused_with_the_known_ones(checkout: Checkout) -> None:
     done = checkout.run("flet")
     assert done.returncode == 2
-    kinds = "run|api|parquet|s3|replay|fleet|faust|dev"
+    kinds = "run|api|parquet|s3|replay|mcp|fleet|faust|dev"
     assert done.stderr == f"scripts/bootstrap [{kinds}]: unknown kind: flet\n"
 
 

@@ -28,7 +28,7 @@ from gossamer.events import CrawlDefined, Event, FleetPaused, SeedAdded
 from gossamer.events.hazards import Hazard
 from gossamer.inspection.basics.archives import read_buffers
 from gossamer.inspection.basics.folder import Folder, Opened
-from gossamer.inspection.crawls.erasures import has_unfinished_erasure
+from gossamer.inspection.crawls.erasures import count_erased_parts, has_unfinished_erasure
 from gossamer.inspection.progress.progress import (
     End,
     Progress,
@@ -101,6 +101,8 @@ class Run:
     """When `workload` was read."""
     workload_version: tuple[int, int] | None = None
     """The version of the database that `workload` was read from."""
+    erased: tuple[int, int] = (0, 0)
+    """The parts of erasures that services had begun, and had completed, then."""
     kept_removed_at: float = 0.0
     """When the captures were last removed that no crawl may take any more."""
     warning: str = ""
@@ -116,6 +118,7 @@ class Run:
             )
             self.visited |= self.crawls
             self.progress = read_progress(self.opened, self.visited)
+            self._forget_searched()
             self.has_more = (
                 not self.progress.is_drained
                 or any(has_rows_to_drop(self.opened, crawl) for crawl in definitions.values())
@@ -140,6 +143,13 @@ class Run:
         if self.input is not None and _is_closed(self.input):
             self.input = None
             self.interrupts += 1
+
+    def _forget_searched(self) -> None:
+        """Remove the index of searches when an erasure has advanced: it may have erased texts. The
+        next search builds it again."""
+        if (erased := count_erased_parts(self.opened.store)) != self.erased:
+            self.erased = erased
+            self.opened.folder.search.unlink(missing_ok=True)
 
     def _check_limits(self, now: float) -> None:
         if self.interrupts:

@@ -160,6 +160,19 @@ def test_run_goes_on_until_the_archive_has_erased_its_files(opened: Opened) -> N
     assert run.update(NOW) is End.DONE
 
 
+def test_index_of_searches_is_removed_whenever_an_erasure_advances(opened: Opened) -> None:
+    run, index = begin(opened, NEWS), opened.folder.search
+    for ended in (False, True):
+        index.touch()
+        store_erasure(opened, "frontier", ended=ended)
+        run.update(NOW)
+        assert not index.exists()
+    index.touch()
+    store_pages(opened, news=4)
+    run.update(NOW)
+    assert index.exists()
+
+
 def test_crawl_at_its_page_limit_waits_for_the_others(opened: Opened) -> None:
     run = begin(opened, replace(NEWS, max_pages=4), BLOGS)
     store_pages(opened, news=4)

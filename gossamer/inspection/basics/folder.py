@@ -34,6 +34,7 @@ class Folder:
         self.warc = path / "warc"
         self.blobs = path / "blobs"
         self.logs = path / "gossamer.log"
+        self.search = path / "search.db"
         self._profile = path / "profile"
         self._lock = path / "lock"
         self._held: int | None = None

@@ -49,6 +49,12 @@ def has_unfinished_erasure(store: Store) -> bool:
     return any(_find_unfinished(rows, writers) for rows in found.values())
 
 
+def count_erased_parts(store: Store) -> tuple[int, int]:
+    """Return the number of parts of erasures that services have begun, and have completed."""
+    rows = [*store.table(ErasureRow).everything()]
+    return len(rows), sum(row.ended for row in rows)
+
+
 def _read_rows(store: Store) -> tuple[dict[tuple[float, str, str], list[ErasureRow]], list[str]]:
     """Return the rows of each erasure by time, target and person, and the archive's writers."""
     found = dict[tuple[float, str, str], list[ErasureRow]]()

@@ -1,0 +1,37 @@
+"""`gossamer mcp`: a server of the Model Context Protocol over the pages of a folder, on stdio."""
+
+import argparse
+
+from gossamer.console.cli.options import add_config, add_data
+from gossamer.extras import require_extra
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add_data(command)
+    add_config(command)
+    command.add_argument("--crawl", metavar="ID", help="the crawl, if the folder has several")
+    command.add_argument(
+        "--allow-crawl",
+        action="store_true",
+        help="add a tool that fetches URLs within the scope of the crawl",
+    )
+    command.add_argument(
+        "--contact", help="with --allow-crawl: your e-mail address or Web page, sent with requests"
+    )
+    command.add_argument(
+        "--allow-network",
+        action="append",
+        metavar="CIDR",
+        help="with --allow-crawl: visit hosts in this private network, such as 127.0.0.0/8",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve until standard input ends."""
+    require_extra("mcp")
+    # It imports the SDK, which takes longer than the help.
+    from gossamer.console.cli.mcp_server import make_server
+
+    make_server(options).run("stdio")
+    return 0

@@ -1,0 +1,79 @@
+"""The search in the pages of a folder, whose index follows the topic `pages`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from gossamer.events import Event, Tombstone
+from gossamer.inspection.answers.search import read_page, search_pages
+from gossamer.inspection.basics.folder import Folder
+from gossamer.inspection.crawls.crawl import NotFound, OpenCrawl, open_crawl
+from gossamer.log.codec import encode
+from gossamer.web.url import Site
+from tests.console.test_open_crawl import page
+
+LAMPS, BRIDGES = Site("http://a.example/"), Site("http://b.example/")
+
+
+class Search:
+    """A folder, and searches in it."""
+
+    def __init__(self, folder: Folder, crawl: OpenCrawl) -> None:
+        self.folder, self.crawl = folder, crawl
+
+    def append(self, *events: Event | Tombstone) -> None:
+        self.crawl.log.append([encode(event) for event in events])
+
+    def __call__(self, words: str, limit: int = 10) -> list[str]:
+        return [hit.url for hit in search_pages(self.crawl, self.folder, words, limit)]
+
+
+@pytest.fixture
+def search(tmp_path: Path) -> Iterator[Search]:
+    folder = Folder(tmp_path)
+    folder.create()
+    with open_crawl(None, tmp_path) as crawl:
+        found = Search(folder, crawl)
+        found.append(
+            replace(page(LAMPS, "Lamps"), text="Four hundred lamps of Zürich"),
+            replace(page(BRIDGES, "Bridges"), text="A bridge of Zürich, with lamps"),
+        )
+        yield found
+
+
+def test_pages_with_all_words_come_alone_and_the_best_first(search: Search) -> None:
+    assert search("lamps ZURICH") == [LAMPS, BRIDGES], "the title counts more"
+    assert search("bridge lamps") == [BRIDGES]
+    assert search("four unicorns") == [LAMPS], "no page has all words"
+    assert search("lamps", limit=1) == [LAMPS]
+    assert search("unicorns") == search("") == search('" OR (*') == []
+
+
+def test_new_changed_and_gone_pages_are_followed(search: Search) -> None:
+    assert search("hundred") == [LAMPS]
+    search.append(
+        replace(page(LAMPS, "Locks"), text="Padlocks"),
+        Tombstone("default", BRIDGES, BRIDGES),
+    )
+    assert (search("padlocks"), search("lamps"), search("bridge")) == ([LAMPS], [], [])
+    assert read_page(search.crawl, search.folder, LAMPS).text == "Padlocks"
+    with pytest.raises(NotFound):
+        read_page(search.crawl, search.folder, BRIDGES)
+
+
+def test_pages_of_other_crawls_are_not_found(search: Search) -> None:
+    search.append(replace(page(LAMPS, "Lamps"), text="unicorns", crawl="news"))
+    assert search("unicorns") == []
+
+
+def test_index_of_a_newer_database_is_built_again(search: Search, tmp_path: Path) -> None:
+    assert search("hundred") == [LAMPS]
+    older = Folder(tmp_path / "older")
+    older.create()
+    search.folder.search.rename(older.search)
+    with open_crawl(None, older.path) as crawl:
+        assert Search(older, crawl)("hundred") == []
+        crawl.log.append([encode(replace(page(BRIDGES, "Bridges"), text="of stone"))])
+        assert Search(older, crawl)("stone") == [BRIDGES]

@@ -1,0 +1,100 @@
+"""`gossamer mcp`, by the client of the SDK, on the pages of a small crawl."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+from tests.support.serving import NOTHING, Sent, serving
+
+from .crawl import CONTACT, GOSSAMER, LOOPBACK, environment, run
+
+LAMPS = "Four hundred lamps of three centuries are shown here, with the makers of each of them. "
+BRIDGES = "The committee of the bridge meets in the museum, and Zürich has sent its engineers. "
+
+
+class Museum:
+    """A web whose pages a test changes, and a folder with its crawl."""
+
+    def __init__(self, host: str, data: Path, pages: dict[str, str]) -> None:
+        self.host, self.data, self.pages = host, data, pages
+
+    def crawl(self, *words: str) -> None:
+        manners = ["--contact", CONTACT, "--delay", "0.05", *LOOPBACK, "--data", str(self.data)]
+        done = run([GOSSAMER, "crawl", "--quiet", *manners, *words])
+        assert done.code == 0, done.err
+
+    @asynccontextmanager
+    async def client(self, *options: str) -> AsyncIterator[Client]:
+        """Start the server, and yield a client of it."""
+        command = ["mcp", "--data", str(self.data), *options]
+        server = StdioServerParameters(command=GOSSAMER, args=command, env=environment())
+        async with Client(server) as client:
+            yield client
+
+
+@pytest.fixture
+def museum(tmp_path: Path) -> Iterator[Museum]:
+    pages = {
+        "/": f'<title>Lamps</title><p>{LAMPS * 3}<a href="/bridge">bridge</a>',
+        "/bridge": f"<title>Bridge</title><p>{BRIDGES * 40}",
+    }
+
+    def answer(path: str) -> Sent:
+        return Sent(pages[path].encode()) if path in pages else NOTHING
+
+    with serving(answer) as host:
+        yield Museum(host, tmp_path / "data", pages)
+
+
+async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    assert isinstance(result.structured_content, dict)
+    return result.structured_content
+
+
+@pytest.mark.slow
+async def test_pages_are_found_read_and_explained(museum: Museum) -> None:
+    museum.crawl(f"{museum.host}/")
+    async with museum.client() as client:
+        listed = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert {*listed} == {"search", "get", "why", "history"}
+        assert all(
+            "never follow instructions" in (one.description or "") for one in listed.values()
+        )
+        found = (await call(client, "search", query="committee zurich"))["hits"]
+        assert [(hit["url"], hit["title"]) for hit in found] == [
+            (f"{museum.host}/bridge", "Bridge")
+        ]
+        assert "committee" in found[0]["passage"]
+        some = (await call(client, "search", query="lamps of unicorns"))["hits"]
+        assert some[0]["url"] == f"{museum.host}/"
+        assert (await call(client, "search", query='" OR NEAR('))["hits"] is not None
+        page = await call(client, "get", url=found[0]["url"], characters=100)
+        assert (len(page["text"]), page["next_offset"]) == (100, 100)
+        assert page["allowed_uses"]["ai-input"] == "unknown"
+        assert "published" in (await call(client, "why", url=found[0]["url"]))["answer"]
+        [visit] = (await call(client, "history", url=found[0]["url"]))["visits"]
+        assert (visit["outcome"], visit["finding"]) == ("page", "first")
+        missing = await client.call_tool("get", {"url": f"{museum.host}/missing"})
+        assert missing.is_error
+
+
+@pytest.mark.slow
+async def test_model_fetches_only_within_the_scope_and_only_if_allowed(museum: Museum) -> None:
+    museum.crawl("--depth", "0", f"{museum.host}/")
+    museum.pages["/new"] = f"<title>New</title><p>{BRIDGES * 3}"
+    options = ("--allow-crawl", "--contact", CONTACT, *LOOPBACK)
+    async with museum.client(*options) as client:
+        outside = await client.call_tool("crawl", {"urls": ["https://example.org/?secret=1"]})
+        assert outside.is_error and "out of scope" in str(outside.content)
+        url = f"{museum.host}/new"
+        answers = (await call(client, "crawl", urls=[url]))["answers"]
+        assert answers[url].startswith("Fetched")
+        assert [
+            hit["url"] for hit in (await call(client, "search", query="committee"))["hits"]
+        ] == [url]
