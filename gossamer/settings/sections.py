@@ -653,9 +653,9 @@ class ParserSettings(Section):
     """Maximum number of links of a page. The rest is dropped (hazard too_many_links)."""
     links_bytes: Annotated[Bytes, Field(le=4 << 20)] = 2 << 20
     """Maximum size of a page's links in its event. The rest is dropped (hazard too_many_links)."""
-    entries_limit: Annotated[Positive, unit("entries")] = 50_000
+    entries_limit: Annotated[Natural, unit("entries")] = 50_000
     """Maximum number of entries of a sitemap (sitemaps.org allows 50,000) or a feed. The rest is
-    dropped (hazard too_many_links)."""
+    dropped (hazard too_many_links). 0 reads no entries."""
     not_indexed: Annotated[tuple[Signal, ...], unit("list of directives")] = (
         "noindex",
         "unavailable_after",

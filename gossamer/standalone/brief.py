@@ -44,12 +44,14 @@ def crawl_briefly(
     max_time: float,
     show: Callable[[Progress], None] = lambda progress: None,
     keeps_events: bool = False,
+    max_pages: int = 0,
 ) -> Iterator[BriefCrawl]:
     """Visit the canonical *urls* with *settings*, and yield the folder for the block.
 
     *settings* include BRIEF_SETTINGS. *max_time*: seconds after which no visit starts, or 0.
-    *keeps_events*: whether all events stay on the log of the folder. Raise GossamerError if the
-    crawl fails.
+    *keeps_events*: whether all events stay on the log of the folder. *max_pages*: number of pages
+    after which no visit starts, or 0: the entries of a sitemap or a feed count like seeds. Raise
+    GossamerError if the crawl fails.
     """
 
     def show_progress(progress: Progress, workload: Callable[[], Workload], notice: str) -> None:
@@ -58,7 +60,7 @@ def crawl_briefly(
     defined = {"max_depth": 0, "revisit": NEVER, "purposes": settings.crawl.purposes}
     for name in ("usage_disallowed", "usage_unknown", "relevant", "url_steps"):
         defined[name] = getattr(settings.crawl, name)
-    request = CrawlRequest(urls, "any", defined)
+    request = CrawlRequest(urls, "any", defined, max_pages)
     with TemporaryDirectory(prefix="gossamer-") as path:
         folder = Folder(Path(path), keeps_events)
         change = ChangeRequest(actor=ACTOR)

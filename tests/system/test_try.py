@@ -20,6 +20,8 @@ HOME = f"""<html lang="en"><head><title>Lamps</title><link rel="canonical" href=
 <a href="/one">one</a> <a href="/two" rel="nofollow">two</a> <a href="/private/x">private</a>
 <a href="https://example.org/">elsewhere</a></main></body></html>"""
 HIDDEN = f'<meta name="robots" content="noindex, noarchive"><title>Hidden</title><p>{WORDS * 3}'
+SITEMAP = """<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
+<url><loc>/listed</loc></url><url><loc>/also</loc></url></urlset>"""
 PAGES = {
     "/robots.txt": Sent(b"User-agent: *\nDisallow: /private/\nSitemap: /sitemap.xml\n"),
     "/": Sent(HOME.encode()),
@@ -30,6 +32,9 @@ PAGES = {
     "/moved": Sent(status=301, headers={"Location": "/hidden"}),
     "/image": Sent(b"GIF89a", headers={"Content-Type": "image/gif"}),
     "/broken": Sent(status=500),
+    "/circle": Sent(status=302, headers={"Location": "/back"}),
+    "/back": Sent(status=302, headers={"Location": "/circle"}),
+    "/list.xml": Sent(SITEMAP.encode(), headers={"Content-Type": "application/xml"}),
 }
 ANYTHING = Sent(f"<title>Sorry</title><p>{WORDS * 2} There is no such page here.".encode())
 
@@ -85,7 +90,23 @@ def test_tried_page_that_redirects_and_hides_is_shown_and_explained() -> None:
     assert WORDS.strip() in done.out and "noindex, noarchive" in done.out
     assert "location='/hidden'" in done.out
     assert "is_published=False" in done.out and "is_archived=False" in done.out
-    assert "not in pages and not archived (" in done.err
+    assert "not in pages and not archived (" in done.out + done.err, "IPython prints it on stdout"
+
+
+def test_circle_of_redirects_is_named() -> None:
+    with museum() as (host, requested):
+        done = command("try", f"{host}/circle")
+    assert done.code == 1
+    assert f"{host}/back redirects to /circle, which was visited before" in done.out
+    assert requested == ["/robots.txt", "/circle", "/back"]
+
+
+def test_list_of_urls_is_shown_and_not_followed() -> None:
+    with museum() as (host, requested):
+        done = command("try", f"{host}/list.xml")
+    assert (done.code, done.err) == (0, "")
+    assert "sitemap of 2 URLs" in done.out
+    assert requested == ["/robots.txt", "/list.xml"]
 
 
 def test_forbidden_page_is_not_requested() -> None:
@@ -117,7 +138,9 @@ def test_bad_seeds_are_named_with_what_is_bad(tmp_path: Path) -> None:
             {host}/broken
             http://127.0.0.1:9/
             https://example.org/
-            not a URL"""
+            not a URL
+            {host}/circle
+            {host}/list.xml"""
         (tmp_path / "seeds").write_text(lines)
         scope = ("--scope", "host('127.0.0.1')")
         done = command("check", str(tmp_path / "seeds"), "--json", *scope)
@@ -137,8 +160,10 @@ def test_bad_seeds_are_named_with_what_is_bad(tmp_path: Path) -> None:
         12: "invalid",
         13: "out of scope",
         14: "invalid",
+        15: "dead",
+        16: "ok",
     }
-    assert "/private/x" not in requested
+    assert not {"/private/x", "/listed", "/also"} & {*requested}
     assert max(requested.count(path) for path in {*requested} - {"/robots.txt"}) == 1
 
 

@@ -29,7 +29,7 @@ STATE_WIDTH = max(map(len, SeedState)) + 2
 
 def run_command(options: argparse.Namespace) -> int:
     """Visit the seeds, and print their states; return 1 if any is bad, and 130 after Ctrl-C."""
-    settings, brief = settings_for(options)
+    settings, brief = settings_for(options, parser={"entries_limit": 0})
     lines = [*_lines(options.seeds)]
     if not lines:
         raise BadSettings("no seed: name URLs, or files with URLs")

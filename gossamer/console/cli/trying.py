@@ -38,7 +38,7 @@ def run_command(options: argparse.Namespace) -> int:
     )
     seed = canonical_of_typed(options.url)
     definition = definition_of(options, settings, (seed,))
-    with crawl_briefly(brief, (seed,), options.max_time, keeps_events=True) as ended:
+    with crawl_briefly(brief, (seed,), options.max_time, keeps_events=True, max_pages=1) as ended:
         if ended.end in (End.INTERRUPTED, End.KILLED):
             return 130
         with open_crawl(None, ended.folder.path) as crawl:
@@ -75,7 +75,8 @@ def show(page: TriedPage, settings: Settings, is_verbose: bool) -> None:
     if page.is_page:
         print_lines(_contents(page))
     print_lines(_verdicts(page, settings))
-    print_lines(_links(page, is_verbose))
+    if page.is_page:
+        print_lines(_links(page, is_verbose))
     for title, text in (("Text", page.text), ("Markdown", page.markdown)):
         if text and (is_verbose or title == "Text"):
             _show_text(
@@ -137,6 +138,10 @@ def _contents(page: TriedPage) -> Iterator[Line]:
         **{name: date_of(at) for name, at in dates if at},
     }
     yield from (Line(name, value) for name, value in known.items() if value)
+    if page.listing:
+        yield Line(
+            "listing", f"{page.listing} of {plural(len(page.entries), 'URL')}, visited in a crawl"
+        )
     for number, found in enumerate(page.extracted):
         text = ", ".join(_types(found.value)) if not found.fault else found.fault
         yield Line("" if number else "JSON-LD", text or "without a type")
@@ -147,7 +152,7 @@ def _types(value: Any) -> Iterator[str]:
     for one in value if isinstance(value, list) else [value]:
         if not isinstance(one, dict):
             continue
-        named = one.get("@type", ())
+        named = one.get("@type", [])
         yield from (str(kind) for kind in (named if isinstance(named, list) else [named]))
         yield from _types(one.get("@graph", []))
 
@@ -189,8 +194,7 @@ def _links(page: TriedPage, is_verbose: bool) -> Iterator[Line]:
     for link in page.links:
         by_rule[link.rule].append(link)
     followed = len(by_rule.get("", ()))
-    if page.is_page:
-        yield Line("links", f"{len(page.links)}, of which {followed} would be followed")
+    yield Line("links", f"{len(page.links)}, of which {followed} would be followed")
     for rule in sorted(by_rule, key=lambda name: (bool(name), name)):
         found = by_rule[rule]
         for link in found if is_verbose else found[:SHOWN_LINKS]:

@@ -74,6 +74,11 @@ STATES: Mapping[Outcome, SeedState] = {
 }
 """Outcome of the last visit of a seed → its state. Redirects that lead in a circle end with a
 redirect."""
+OF_HOST = frozenset(
+    {Outcome.DNS_FAILURE, Outcome.DNS_UNANSWERED, Outcome.HOST_DOWN, Outcome.TLS_FAILURE}
+)
+"""Outcomes that all URLs of a host share. After others, the host backs off from URLs that it has
+not been asked for."""
 PERMANENT_REDIRECTS = frozenset({301, 308})
 
 
@@ -160,7 +165,7 @@ def _read_seed(
     url, row = chain[-1]
     first = chain[0][1]
     state, text = _outcome(opened, url, row)
-    if len(chain) > 1:
+    if len(chain) > 1 and row and row.outcome != Outcome.REDIRECT:
         text = f"{text}, after a redirect ({first.status if first else 0}) to {url}"
     if state is SeedState.OK and first and first.status in PERMANENT_REDIRECTS and len(chain) > 1:
         state, text = SeedState.MOVED, f"to {url} ({first.status})"
@@ -181,8 +186,9 @@ def _outcome(opened: Opened, url: str, row: UrlRow | None) -> tuple[SeedState, s
     host = opened.store.table(HostRow).get(site_of(url), host_key(url))
     if host is None or not host.backoff_cause:
         return SeedState.UNCHECKED, NOT_VISITED
-    cause, reason = host.backoff_cause, host.backoff_reason or ""
-    return STATES[Outcome(cause)], outcome_text(cause, 0, reason)
+    cause, reason = Outcome(host.backoff_cause), host.backoff_reason or ""
+    text = outcome_text(cause, 0, reason)
+    return (STATES[cause], text) if cause in OF_HOST else (SeedState.UNCHECKED, f"its host: {text}")
 
 
 def _digest(opened: Opened, url: str) -> str:

@@ -4,7 +4,7 @@ The events of a brief crawl are read from its log, which has kept them all: bodi
 archived are there, too.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace as replace_facts
 from typing import Any, TypeVar
 
@@ -23,7 +23,7 @@ from gossamer.events import (
     VisitEnded,
 )
 from gossamer.events.outcomes import Outcome, Purpose
-from gossamer.events.pages import Heading
+from gossamer.events.pages import Entry, Heading, Listing
 from gossamer.events.topics import TOPIC_OF
 from gossamer.inspection.answers.links import NO_BLOCKLIST, LinkFact, explain_links
 from gossamer.inspection.basics.labels import LABELS, outcome_text
@@ -37,7 +37,7 @@ from gossamer.log.codec import decode
 from gossamer.services.frontier.tables.hosts import RobotsRow
 from gossamer.services.parser.lenient_json import decode_json
 from gossamer.web.coding import decode as decode_codings
-from gossamer.web.http import Headers, joined_values
+from gossamer.web.http import Headers, joined_values, redirect_target
 from gossamer.web.robots import RobotsRules
 from gossamer.web.soft_404 import NO_PAGE
 from gossamer.web.url import HostKey, host_key
@@ -151,6 +151,10 @@ class TriedPage(Struct, frozen=True, kw_only=True):
     extracted: tuple[LinkedData, ...]
     """The JSON-LD of the page."""
     links: tuple[LinkFact, ...]
+    listing: Listing | None
+    """Null if it is not a list of URLs, such as a sitemap."""
+    entries: tuple[Entry, ...]
+    """The entries of the list."""
     requisites: tuple[str, ...]
     media: tuple[str, ...]
     usage: dict[str, Judgement]
@@ -199,7 +203,7 @@ def read_tried(
         url=url,
         given=given,
         at=explanation.at,
-        answer=_answer(explanation, last),
+        answer=_answer(explanation, page_visits),
         is_page=last is not None and last.outcome in FETCHED,
         exchanges=tuple(_exchange(one, fetched.get(one.visit.id)) for one in ended),
         robots=tuple(_robots_facts(rules, [given, *(one.visit.url for one in page_visits)])),
@@ -244,9 +248,18 @@ def _explain(crawl: OpenCrawl, url: str) -> UrlExplanation:
     return explain(replace_facts(read_facts(crawl, url, now), plan=None, why_idle=""), now)
 
 
-def _answer(explanation: UrlExplanation, last: VisitEnded | None) -> str:
+def _answer(explanation: UrlExplanation, visits: Sequence[VisitEnded]) -> str:
+    """Return how the last of the *visits* to pages has ended, or why there is none."""
+    last, queued = visits[-1] if visits else None, explanation.queued
+    if last is None and queued and queued.closed_gates:
+        return f"Not fetched: {queued.closed_gates[0].reason}."
     if last is None or last.outcome in FETCHED:
         return explanation.answer
+    if last.outcome is Outcome.REDIRECT:
+        target = redirect_target(last.status, (("Location", last.location),), last.visit.url)
+        was_visited = target in {one.visit.url for one in visits}
+        state = "was visited before" if was_visited else "was not visited"
+        return f"No page: {last.visit.url} redirects to {last.location}, which {state}."
     what = "Not fetched" if not last.started_at else "Failed"
     return f"{what}: {outcome_text(last.outcome, last.status, last.reason)}."
 
