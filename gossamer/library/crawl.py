@@ -174,7 +174,7 @@ class Crawl(Place):
         """Crawl to the end, or wait for the end of a run of this object in another thread; return
         the status. Pages are left to `run` and `pages`."""
         if running := self._running:
-            while not running.has_ended():
+            while running.is_alive():
                 time.sleep(POLL)
             return self.status()
         with self._started() as running:
@@ -224,7 +224,7 @@ class Crawl(Place):
         from gossamer.log import read_topic
 
         with translate_errors():
-            if topic := self._topic():
+            if topic := self._topic(is_expected=True):
                 yield from self._pages_of(read_topic(self._open_log(), topic[1]))
 
     def _pages_of(self, records: Iterable["Record"]) -> Iterator[Page]:
@@ -239,17 +239,18 @@ class Crawl(Place):
                 assert isinstance(document, Document)
                 yield Page(document, self._archive)
 
-    def _topic(self) -> tuple[str, str] | None:
+    def _topic(self, is_expected: bool = False) -> tuple[str, str] | None:
         """Return the id of the crawl and the topic with its pages; None before it is defined.
 
-        Raise BadSettings if the folder has several crawls, and none is named.
+        Raise BadSettings if the folder has several crawls, and none is named, or if the named one
+        *is_expected* and the folder has others only.
         """
         from gossamer.crawl import choose_crawl, definitions_of
         from gossamer.events.topics import topic_of_pages
 
         if self._crawl_topic is None:
             definitions = definitions_of(self._open_log())
-            if definitions and (self._id is None or self._id in definitions):
+            if definitions and (self._id is None or self._id in definitions or is_expected):
                 name = choose_crawl(definitions, self._id, str(self.folder))
                 self._crawl_topic = name, topic_of_pages(definitions[name])
         return self._crawl_topic

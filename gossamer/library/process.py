@@ -102,6 +102,10 @@ class RunningCrawl:
             start_new_session=True,
         )
 
+    def is_alive(self) -> bool:
+        """Return whether the process runs; for any thread."""
+        return self._process.poll() is None
+
     def has_ended(self) -> bool:
         """Return whether the process has ended; update `line`."""
         ended = self._process.poll() is not None

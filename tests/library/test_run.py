@@ -5,6 +5,7 @@ import json
 import signal
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from pathlib import Path
 
@@ -36,8 +37,6 @@ def test_loop_gets_each_page_once_with_its_contents(site: Site, tmp_path: Path) 
     assert first.links == (f"{site.url}/p1", f"{site.url}/p2")
     assert (first.markdown, first.extracted, first.duplicate_of) == (None, (), "")
     assert first.body() == first.html().encode()
-    assert yielded(crawl) == [], "a second run has nothing new"
-    assert {*yielded(site.crawl(tmp_path / "data"))} == site.urls, "another program sees all pages"
     assert {*site.requests.values()} == {1}
 
 
@@ -53,8 +52,9 @@ def test_loop_that_is_left_is_continued(site: Site, tmp_path: Path) -> None:
             raise ZeroDivisionError
     before = {one.url for one in crawl.pages()}
     assert first.url in before and before < site.urls
-    rest = yielded(site.crawl(tmp_path / "data"))
-    assert {*rest} == site.urls, "a new program begins with the pages of the folder"
+    new = site.crawl(tmp_path / "data")
+    assert {*yielded(new)} == site.urls, "a new program begins with the pages of the folder"
+    assert yielded(new) == [], "a further run has nothing new"
     assert {*site.requests.values()} == {1}
 
 
@@ -82,7 +82,7 @@ def test_stopped_program_ends_its_crawl_which_is_continued(
     assert {*site.requests.values()} == {1}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_threads_crawl_two_folders(site: Site, tmp_path: Path) -> None:
     found: dict[str, set[str]] = {}
 
@@ -119,7 +119,7 @@ async def test_stream_is_left_and_continued_in_a_running_loop(site: Site, tmp_pa
     assert ticks > 10, "the loop went on"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 async def test_cancelled_stream_ends_its_crawl(site: Site, tmp_path: Path) -> None:
     crawl = site.crawl(tmp_path / "data", delay=0.3)
     seen = asyncio.Event()
@@ -144,8 +144,34 @@ def test_second_run_at_once_is_refused(site: Site, tmp_path: Path) -> None:
     next(pages)
     with pytest.raises(gossamer.CrawlError, match="is under way"):
         next(crawl.run())
+    with ThreadPoolExecutor(1) as executor:
+        waiting = executor.submit(crawl.wait)
+        pages.close()
+        assert not waiting.result(HANG_TIMEOUT).is_running
+
+
+@pytest.mark.long
+def test_folder_with_a_run_is_refused_with_the_reason(site: Site, tmp_path: Path) -> None:
+    pages = site.crawl(tmp_path / "data", delay=1.0).run()
+    next(pages)
+    with pytest.raises(gossamer.CrawlError, match=r"another crawl \(process \d+\) is running"):
+        site.crawl(tmp_path / "data").wait()
     pages.close()
-    assert not crawl.status().is_running
+    assert site.crawl(tmp_path / "data").wait().pages == len(site.urls)
+
+
+@pytest.mark.long
+def test_crawls_of_one_folder_have_pages_of_their_own(site: Site, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    assert len(yielded(site.crawl(folder, crawl="home", depth=0))) == 1
+    near = site.crawl(folder, crawl="near", depth=1)
+    assert len(yielded(near)) == 3
+    assert [page.url for page in site.crawl(folder, crawl="home").pages()] == [f"{site.url}/"]
+    assert near.status().pages == 3
+    with pytest.raises(ValueError, match="has several crawls"):
+        [*site.crawl(folder).pages()]
+    with pytest.raises(ValueError, match="has no crawl 'far'"):
+        [*site.crawl(folder, crawl="far").pages()]
 
 
 @pytest.mark.slow
