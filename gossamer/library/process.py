@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
+from weakref import WeakSet
 
 import gossamer
 from gossamer.errors import BadSettings, GossamerError
@@ -93,6 +94,7 @@ class RunningCrawl:
         self._printed = 0
         self.line = ""
         """The newest line of progress, or the first sentence of the report."""
+        self._owner = os.getpid()
         self._process = subprocess.Popen(
             _command(["crawl", "--until-stdin-closes", *words]),
             stdin=subprocess.PIPE,
@@ -101,6 +103,12 @@ class RunningCrawl:
             env=_environment(environment),
             start_new_session=True,
         )
+        _running.add(self)
+
+    def leave_to_parent(self) -> None:
+        """Close the pipe in a fork of the program, which may survive it."""
+        if self._process.stdin:
+            self._process.stdin.close()
 
     def is_alive(self) -> bool:
         """Return whether the process runs; for any thread."""
@@ -123,6 +131,8 @@ class RunningCrawl:
 
         At a further Ctrl-C, or after PATIENCE seconds, it stops at once.
         """
+        if os.getpid() != self._owner:
+            return
         try:
             if self._process.poll() is None:
                 self._process.send_signal(signal.SIGINT)
@@ -152,6 +162,18 @@ class RunningCrawl:
         _check(self._process.returncode, errors, self.line)
         if errors:
             print(errors.decode(errors="replace"), end="", file=sys.stderr)
+
+
+_running: WeakSet[RunningCrawl] = WeakSet()
+
+
+def _leave_to_parent() -> None:
+    for running in _running:
+        running.leave_to_parent()
+
+
+# The workers of some libraries are forks of the program. A pipe is open while any of them has it.
+os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def _check(status: int, errors: bytes, otherwise: str = "") -> None:

@@ -58,27 +58,40 @@ def test_loop_that_is_left_is_continued(site: Site, tmp_path: Path) -> None:
     assert {*site.requests.values()} == {1}
 
 
-def program_command(site: Site, folder: Path) -> list[str]:
-    options = site.options(folder=str(folder / "data"), delay=0.3)
-    return [sys.executable, "-m", "tests.library.program", json.dumps(options)]
+def program_command(site: Site, folder: Path, *more: str) -> list[str]:
+    options = site.options(folder=str(folder / "data"), delay=1.0)
+    return [sys.executable, "-m", "tests.library.program", json.dumps(options), *more]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGINT, -signal.SIGINT), (signal.SIGKILL, -signal.SIGKILL)]
-)
-def test_stopped_program_ends_its_crawl_which_is_continued(
-    site: Site, tmp_path: Path, number: signal.Signals, status: int
-) -> None:
+def test_interrupted_program_ends_its_crawl_which_is_continued(site: Site, tmp_path: Path) -> None:
     with start_command(program_command(site, tmp_path), tmp_path / "said") as program:
-        until(lambda: len(program.out.splitlines()) > 1, "two pages")
+        until(lambda: program.out.splitlines(), "a page")
         # The program alone, and not its group, as a notebook's server does.
-        program.process.send_signal(number)
-        assert program.process.wait(HANG_TIMEOUT) == status
+        program.interrupt()
+        assert program.process.wait(HANG_TIMEOUT) == -signal.SIGINT
         until(program.is_gone, "the end of the crawl's processes")
-        assert ("KeyboardInterrupt" in program.err) == (number == signal.SIGINT)
-    assert {*program.out.split()} < site.urls
-    assert {*yielded(site.crawl(tmp_path / "data"))} == site.urls
+        assert "KeyboardInterrupt" in program.err
+    assert_continued(site, tmp_path, program.out)
+
+
+@pytest.mark.slow
+def test_killed_program_with_a_worker_ends_its_crawl_which_is_continued(
+    site: Site, tmp_path: Path
+) -> None:
+    with start_command(program_command(site, tmp_path, "fork"), tmp_path / "said") as program:
+        until(lambda: program.out.splitlines(), "a page")
+        program.kill(group=False)
+        until(lambda: len(program.pids()) == 1, "the end of all processes but the worker")
+    assert_continued(site, tmp_path, program.out)
+
+
+def assert_continued(site: Site, folder: Path, printed: str) -> None:
+    """Assert that a program has ended its crawl early, and that another one gets all pages,
+    without a second request."""
+    assert {*printed.split()} < site.urls
+    assert len(site.requests) < len(site.urls)
+    assert {*yielded(site.crawl(folder / "data"))} == site.urls
     assert {*site.requests.values()} == {1}
 
 
