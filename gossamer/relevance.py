@@ -6,35 +6,24 @@ A relevance expression resembles a scope, but also uses the contents of the page
 
 `language(…)` takes ISO 639 codes of the detected language, and "" for an unknown one. A
 macrolanguage and its languages match each other: "nb" matches a page in "no" (`languages`).
-`type(…)` takes media types, in which `*` matches anything. `classifier("name")` is a function that
-was installed under this name, as an entry point of the group `gossamer.relevance`. The rules of
-scopes are also available: `any`, `host`, `domain`, `prefix`, `pattern`, `depth`.
+`type(…)` takes media types, in which `*` matches anything. The rules of scopes are also available:
+`any`, `host`, `domain`, `prefix`, `pattern`, `depth`. Code of the user decides by `keep` in
+`gossamer.rules`.
 
 Before a page is parsed, only a part of its facts is known. A rule returns None if it cannot decide
-yet. The rule of a failing classifier also returns None: the page counts as relevant and the failure
-is reported, so that a bug in a classifier does not lose pages. An expression with a missing
-classifier is refused when a crawl is defined.
+yet.
 """
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-import structlog
-
 from gossamer.events.pages import PageParsed
-from gossamer.hooks import check_hook, describe_error, load_hook
 from gossamer.languages import codes_of
 from gossamer.web.scope import RULES as SCOPE_RULES
 from gossamer.web.scope import Expression, Found, Holds, parse_expression, require_texts
-
-GROUP = "gossamer.relevance"
-Classifier = Callable[[PageParsed], bool]
-"""Returns whether a page is relevant, from its whole parsed contents."""
-
-logger = structlog.get_logger()
 
 
 @dataclass(frozen=True)
@@ -44,8 +33,6 @@ class Facts:
     found: Found
     content_type: str | None = None
     page: PageParsed | None = None
-    failures: dict[str, str] = field(default_factory=dict, compare=False)
-    """The classifiers that have failed on the page, by name, with the error."""
 
 
 def facts_of(page: PageParsed) -> Facts:
@@ -92,32 +79,6 @@ def _type(*types: str) -> Holds[Facts]:
     return holds
 
 
-def _classifier(name: str) -> Holds[Facts]:
-    require_texts((name,))
-    return lambda facts: _classify(name, facts) if facts.page else None
-
-
-def _classify(name: str, facts: Facts) -> bool | None:
-    if facts.page is None or name in facts.failures:
-        return None
-    try:
-        return bool(_load_classifier(name)(facts.page))
-    except Exception as error:
-        # Errors of external code must not stop the service.
-        reason = describe_error(error)
-        facts.failures[name] = reason
-        logger.warning(
-            "classifier failed", classifier=name, url=facts.page.visit.url, reason=reason
-        )
-        return None
-
-
-def check_classifiers(text: str) -> None:
-    """Raise BadSettings if a classifier in the expression *text* cannot be loaded."""
-    for name in _arguments_of("classifier", text, with_negated=True):
-        check_hook(GROUP, name, "relevant", "classifier")
-
-
 @lru_cache(maxsize=64)
 def languages_of(text: str) -> frozenset[str]:
     """Return the languages that the expression *text* asks for; empty if it names none."""
@@ -140,17 +101,15 @@ def find_mentions(text: str) -> Callable[[str], bool] | None:
     return lambda found: search(found) is not None
 
 
-def _arguments_of(rule: str, text: str, with_negated: bool = False) -> list[str]:
-    """Return the texts that uses of *rule* in the expression *text* have as arguments.
-
-    Uses within a `not` are left out, unless *with_negated* is set.
-    """
+def _arguments_of(rule: str, text: str) -> list[str]:
+    """Return the texts that uses of *rule* in the expression *text* have as arguments, without uses
+    within a `not`."""
     parse_relevance(text)
     remaining: list[ast.AST] = [ast.parse(text.strip(), mode="eval")]
     found = list[str]()
     while remaining:
         match remaining.pop(0):
-            case ast.UnaryOp(op=ast.Not()) if not with_negated:
+            case ast.UnaryOp(op=ast.Not()):
                 continue
             case ast.Call(func=ast.Name(id=name), args=args) if name == rule:
                 values = [one.value for one in args if isinstance(one, ast.Constant)]
@@ -160,14 +119,8 @@ def _arguments_of(rule: str, text: str, with_negated: bool = False) -> list[str]
     return found
 
 
-def _load_classifier(name: str) -> Classifier:
-    classifier: Classifier = load_hook(GROUP, name)
-    return classifier
-
-
 RULES: dict[str, Callable[..., Holds[Facts]]] = {
     "language": _language,
     "type": _type,
-    "classifier": _classifier,
     **{name: _of_scope(make) for name, make in SCOPE_RULES.items()},
 }

@@ -91,8 +91,6 @@ class Hazard(StrEnum):
     IRRELEVANT = "irrelevant"
     NOT_FOLLOWED = "not_followed"
     RULE_FAILED = "rule_failed"
-    CLASSIFIER_FAILED = "classifier_failed"
-    SCORER_FAILED = "scorer_failed"
 
 
 @dataclass(frozen=True)
@@ -327,12 +325,6 @@ HAZARDS: dict[Hazard, Counting] = {
     Hazard.RULE_FAILED: Counting(("parser",), ("crawl.rules", "parser.rules_limit"),
         "A function of the crawl's own rules raised an error, took too long, or returned nonsense. "
         "The page is treated as if the rules did not have it."),
-    Hazard.CLASSIFIER_FAILED: Counting(("dedup",), ("crawl.relevant",),
-        "A classifier raised an error or is not installed. Its page counts as relevant unless "
-        "another rule decides."),
-    Hazard.SCORER_FAILED: Counting(("dedup",), ("dedup.scorer",),
-        "A scorer raised an error, or returned anything but a number from 0 to 1. Its page has the "
-        "default score."),
 }
 # fmt: on
 

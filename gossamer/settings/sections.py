@@ -548,9 +548,6 @@ class DedupSettings(Section):
     duphosts: Annotated[tuple[str, ...], unit("list of pairs")] = ()
     """Known replicas: `http://mirror.example http://www.example.org` always rewrites links to the
     first host to the second."""
-    scorer: Annotated[str, unit("entry point")] = ""
-    """The scorer of pages, installed with every dedup as an entry point of the group
-    `gossamer.scores`. Empty means the default: amount and novelty of text, language, relevance."""
     refused_limit: Seconds = 2592000.0
     """Time for which a published URL must be refused (4xx) before its document counts as gone."""
     republish_unchanged: bool = False

@@ -183,7 +183,6 @@ class Content:
             Hazard.EXACT_DUPLICATE: verdict is Verdict.DUPLICATE,
             Hazard.TRAP_DUPLICATES: is_trap,
             Hazard.BLACKLISTED: not reason and Hazard.BLACKLISTED in links.hazards,
-            Hazard.SCORER_FAILED: bool(score.failure),
         }
         return ContentVerdict(
             verdict,

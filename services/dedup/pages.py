@@ -50,7 +50,7 @@ from gossamer.services.dedup.listings import NESTED_INDEX, Listings, is_nested_i
 from gossamer.services.dedup.novelty import Novelty
 from gossamer.services.dedup.requisites import Requisites
 from gossamer.services.dedup.rows import DocumentRow
-from gossamer.services.dedup.scores import PageScore, ScoredPage, Scores
+from gossamer.services.dedup.scores import PageScore, ScoredPage, score
 from gossamer.settings import DedupSettings
 from gossamer.store import Store
 from gossamer.web.links import sample_links
@@ -85,8 +85,7 @@ class EvaluatedPage(NamedTuple):
     hidden: Gone | None = None
     """Why the page is not published; None if it is."""
     reason: str = ""
-    """Why the page is not published, in words; or why it is treated as relevant although a
-    classifier failed."""
+    """Why the page is not published, and which rules of its crawl failed, in words."""
 
 
 Output = Iterator[Event | Tombstone]
@@ -113,7 +112,6 @@ class Pages:
         self._documents = Documents(settings, store)
         self._novelty = Novelty()
         self._listings, self._host_steps, self._host_names = listings, host_steps, host_names
-        self._scores = Scores(settings.scorer)
         self._url_limit, self._hints_limit = settings.url_limit, hints_limit
         self.blocklist = self._content.blocklist
         self._evaluated: dict[str, tuple[PageParsed, EvaluatedPage]] = {}
@@ -231,19 +229,8 @@ class Pages:
             return _hide_irrelevant(requested, f"keep in {page.dropped_by}")
         if crawl is None or not crawl.relevant:
             return requested
-        facts = facts_of(page)
-        relevance = parse_relevance(crawl.relevant).evaluate(facts)
-        if facts.failures:
-            page = replace(page, hazards=(*page.hazards, Hazard.CLASSIFIER_FAILED))
-        if relevance.inside is None:
-            failures = "; ".join(
-                f"{name!r} failed: {reason}" for name, reason in facts.failures.items()
-            )
-            reason = f"treated as relevant, because the classifier {failures}"
-            return requested._replace(page=page, reason=reason)
-        if relevance.inside:
-            return requested._replace(page=page)
-        return _hide_irrelevant(requested._replace(page=page), relevance.rule)
+        relevance = parse_relevance(crawl.relevant).evaluate(facts_of(page))
+        return requested if relevance.inside else _hide_irrelevant(requested, relevance.rule)
 
     def _compare(self, evaluated: EvaluatedPage, now: float) -> Output:
         page, crawl = evaluated.page, evaluated.crawl
@@ -260,7 +247,7 @@ class Pages:
             if crawl:
                 relevant, strategy = crawl.relevant, crawl.strategy
             scored = ScoredPage(page, verdict, version.change, novelty, evaluated.hidden, relevant)
-            return self._scores.score(scored, strategy)
+            return score(scored, strategy)
 
         content = self._content.decide(page, version, novelty, crawl, score_by, now)
         verdict, original = content.verdict, content.original
@@ -289,9 +276,7 @@ class Pages:
             near_duplicate_of=original if verdict is Verdict.NEAR_DUPLICATE else "",
             links=sum(len(event.urls) for event in content.released),
             score=content.score.value,
-            reason="; ".join(
-                filter(None, (content.reason, evaluated.reason, content.score.failure))
-            ),
+            reason="; ".join(filter(None, (content.reason, evaluated.reason))),
             hazards=page.hazards + hazards,
             internal_links=_sample_links(page, crawl),
         )

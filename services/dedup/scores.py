@@ -1,8 +1,8 @@
 """Scores of pages and of their links, from 0 (worthless) to 1.
 
 A score says how much a crawl gains from a page. The frontier visits links of pages with high scores
-first, and counts pages with at least `GOOD_SCORE` as good pages. A scorer is a port. `score_page`
-is the default, and `dedup.scorer` names a scorer of another package, such as a model.
+first, and counts pages with at least `GOOD_SCORE` as good pages. Code of the user orders links by
+`priority` in `gossamer.rules`.
 
 A link has the score of its page, because good pages mostly link to good pages (Craw4LLM, arXiv
 2502.13347). Under the strategy `focused` a link's own words count as much as its page (*Shark
@@ -10,17 +10,13 @@ search*, Hersovici and others, 1998).
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol
-
-import structlog
+from typing import NamedTuple
 
 from gossamer.events import PageParsed, Verdict
 from gossamer.events.public import Gone
-from gossamer.hooks import check_hook, describe_error, load_hook
 from gossamer.languages import codes_of
 from gossamer.relevance import find_mentions, languages_of
 
-GROUP = "gossamer.scores"
 HALF_TEXT_CHARS = 400
 """Characters of text that give half of the score for the amount of text: some 65 words."""
 BLOCK_CHARS = 40
@@ -50,11 +46,9 @@ PUBLICATION: Mapping[Gone | None, float] = {
 """Why a page is not published → factor; None for a published page."""
 FOCUSED = "focused"
 
-logger = structlog.get_logger()
-
 
 class ScoredPage(NamedTuple):
-    """A page with the verdict on it: all that a scorer may use."""
+    """A page with the verdict on it: all that its score depends on."""
 
     page: PageParsed
     verdict: Verdict
@@ -68,26 +62,10 @@ class ScoredPage(NamedTuple):
     """The crawl's relevance expression, or ""."""
 
 
-class Scorer(Protocol):
-    """A port: how much a crawl gains from a page.
-
-    A scorer promises a number from 0 to 1, and the same number for the same arguments. It is called
-    once for each document that is handled, in dedup's only thread, so it must be fast: 5 ms a page
-    are 200 pages a second. If it raises an error or returns anything else, the default score counts
-    instead.
-    """
-
-    def __call__(self, scored: ScoredPage) -> float:
-        """Return the score of a page."""
-        ...
-
-
 class PageScore(NamedTuple):
     """The score of a page, and the scores of its links."""
 
     value: float
-    failure: str = ""
-    """Why the scorer of another package failed; "" if it did not."""
     links: Mapping[str, float] = {}
     """URL of a link → its score, if it differs from that of the page."""
 
@@ -115,32 +93,10 @@ def score_page(scored: ScoredPage) -> float:
     return amount * novelty * language * PUBLICATION.get(scored.hidden, 0.0)
 
 
-class Scores:
-    """Scores pages by the scorer that *name* selects, or by `score_page` if it is ""."""
-
-    def __init__(self, name: str = "") -> None:
-        """Raise BadSettings if there is no scorer of this name."""
-        if name:
-            check_hook(GROUP, name, "dedup.scorer", "scorer")
-        self._name = name
-        self._scorer: Scorer = load_hook(GROUP, name) if name else score_page
-
-    def score(self, scored: ScoredPage, strategy: str) -> PageScore:
-        """Return the score of a page, and those of its links under the crawl's *strategy*."""
-        value, failure = self._score_page(scored)
-        return PageScore(value, failure, score_links(scored, value, strategy))
-
-    def _score_page(self, scored: ScoredPage) -> tuple[float, str]:
-        try:
-            value = float(self._scorer(scored))
-            if not 0 <= value <= 1:
-                raise ValueError(f"the score {value} is not between 0 and 1")
-        except Exception as error:
-            # Errors of external code must not stop the service.
-            reason, url = describe_error(error), scored.page.visit.url
-            logger.warning("scorer failed", scorer=self._name, url=url, reason=reason)
-            return score_page(scored), f"the scorer {self._name!r} failed: {reason}"
-        return value, ""
+def score(scored: ScoredPage, strategy: str) -> PageScore:
+    """Return the score of a page, and those of its links under the crawl's *strategy*."""
+    value = score_page(scored)
+    return PageScore(value, score_links(scored, value, strategy))
 
 
 def score_links(scored: ScoredPage, value: float, strategy: str) -> dict[str, float]:

@@ -84,9 +84,3 @@ def test_why_reports_an_invalid_url(refused: Refused) -> None:
     assert main(["seed", "--data", "crawl", SEED]) == 0
     for text in ("nonsense", "mailto:x@a.example", "http://"):
         refused("why", "--data", "crawl", text)
-
-
-def test_missing_classifier_is_reported(refused: Refused) -> None:
-    relevant = 'not (type("image/*") or classifier("nosuch"))'
-    for words in (("crawl", *CONTACT), ("seed",)):
-        refused(*words, SEED, "--relevant", relevant)

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from gossamer import relevance
 from gossamer.events import CrawlDefined, Link, PageParsed
 from gossamer.runtime.handling import read_ahead
 from gossamer.web.url import fingerprint
@@ -65,23 +64,6 @@ def test_pages_read_ahead_get_the_same_answers(
         for page in group:
             assert ahead.answer(page) == alone.answer(page)
             assert ahead.answer(page) == alone.answer(page), "redelivered"
-
-
-def test_classifier_reads_a_page_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A classifier may be slow, and logs its failures, so reading ahead must not run it twice."""
-    read = list[str]()
-    monkeypatch.setattr(
-        relevance, "_load_classifier", lambda name: lambda page: read.append(page.digest)
-    )
-    one = Instance()
-    crawl = CrawlDefined(at=0.0, scope="any()", max_depth=9, relevant='not classifier("x")')
-    # Not handled as an event, since a definition with a missing classifier is refused.
-    one.dedup._crawls[crawl.crawl] = crawl
-    for url in URLS:
-        page = parsed_page(url, Seen(200), 1.0, digest=url)
-        read_ahead(one.store, one.dedup.reads_of([page]))
-        assert one.answer(page)
-    assert read == list(URLS)
 
 
 def test_page_read_ahead_is_handled_by_the_newest_definition() -> None:

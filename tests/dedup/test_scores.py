@@ -1,14 +1,11 @@
-"""Scores of pages and links, and scorers of other packages."""
+"""Scores of pages and links."""
 
 from collections.abc import Iterable
-from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from gossamer.errors import BadSettings
 from gossamer.events import (
     CrawlDefined,
     Discovery,
@@ -20,10 +17,9 @@ from gossamer.events import (
     Verdict,
     Visit,
 )
-from gossamer.events.hazards import Hazard
 from gossamer.events.pages import Listing, PageKind
 from gossamer.events.public import Gone
-from gossamer.services.dedup.scores import NOVELTY, ScoredPage, Scores, score_links, score_page
+from gossamer.services.dedup.scores import NOVELTY, ScoredPage, score_links, score_page
 from gossamer.web.url import HostKey, Site
 from tests.dedup.harness import make_dedup, only
 
@@ -152,60 +148,6 @@ def test_redirect_passes_its_score_on_and_a_listing_has_none() -> None:
     feed = page(URL, None, Link("http://a.test/1"), kind=PageKind.LISTING, listing=Listing.FEED)
     [entry] = discoveries(make_dedup(CRAWL).handle(feed, 1.0))
     assert entry.score is None
-
-
-def fixed(scored: ScoredPage) -> float:
-    return 0.25 if scored.verdict is Verdict.FIRST else 0.0
-
-
-def failing(scored: ScoredPage) -> float:
-    raise RuntimeError("no model")
-
-
-def excessive(scored: ScoredPage) -> float:
-    return 7.0
-
-
-@pytest.fixture
-def scorers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Install the three scorers as entry points of a package."""
-    info = tmp_path / "somebodys-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: somebodys\nVersion: 1.0\n")
-    names = "".join(f"{name} = {__name__}:{name}\n" for name in ("fixed", "failing", "excessive"))
-    (info / "entry_points.txt").write_text(f"[gossamer.scores]\n{names}")
-    monkeypatch.syspath_prepend(str(tmp_path))
-
-
-@pytest.mark.usefixtures("scorers")
-def test_installed_scorer_scores_pages_and_their_links() -> None:
-    events = [
-        *make_dedup(CRAWL, scorer="fixed").handle(page(URL, TEXT, Link("http://a.test/1")), 1.0)
-    ]
-    assert only(PageDeduplicated, events).score == 0.25
-    assert [one.score for one in discoveries(events)] == [0.25]
-
-
-@pytest.mark.usefixtures("scorers")
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("failing", "RuntimeError: no model"),
-        ("excessive", "ValueError: the score 7.0 is not between 0 and 1"),
-    ],
-)
-def test_page_has_the_default_score_if_its_scorer_fails(name: str, reason: str) -> None:
-    found = page(URL, TEXT, Link("http://a.test/1"))
-    verdict = only(PageDeduplicated, make_dedup(CRAWL, scorer=name).handle(found, 1.0))
-    assert verdict.score == score(found) and verdict.links == 1
-    assert verdict.reason == f"the scorer '{name}' failed: {reason}"
-    assert Hazard.SCORER_FAILED in verdict.hazards
-
-
-def test_scorer_that_is_not_installed_is_refused() -> None:
-    expected = "dedup.scorer: the scorer 'missing' cannot be loaded .*; installed scorers: none"
-    with pytest.raises(BadSettings, match=expected):
-        Scores("missing")
 
 
 def test_redelivered_page_has_its_score_again() -> None:

@@ -5,15 +5,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from gossamer.events import DEFAULT_CRAWL, Page, PageArchived, PageParsed, RefetchRequested
-from gossamer.events.topics import DEAD_LETTERS, PAGES, PAGES_ARCHIVED
+from gossamer.events import DEFAULT_CRAWL, Page, PageArchived, RefetchRequested
+from gossamer.events.topics import PAGES, PAGES_ARCHIVED
 from gossamer.log.codec import decode, encode
 from gossamer.services.fetcher.outcome import Reply
 from gossamer.services.frontier.tables.urls import VerdictRow
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import HostKey, Site
 from tests.flow.test_flow import HTML
-from tests.flow.test_hazards import report_counts
 from tests.flow.virtual import VirtualCrawl
 
 HOST = HostKey("http://a.test")
@@ -112,48 +111,3 @@ def test_document_that_is_no_longer_relevant_has_a_tombstone(tmp_path: Path) -> 
     assert crawl.run()
     gone = [one for one in crawl.log.tail([PAGES.name]).poll(0) if not one.value]
     assert [one.key for one in gone] == [f"default/{HOST}/en"]
-
-
-def long_words(page: PageParsed) -> bool:
-    """Return whether the words are long, as an installed classifier."""
-    return "harbour" in page.title or page.language == "en"
-
-
-def failing(page: PageParsed) -> bool:
-    """Fail like an installed classifier."""
-    raise RuntimeError("no model")
-
-
-@pytest.fixture
-def classifiers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Install the two classifiers as entry points of a package."""
-    info = tmp_path / "somebodys-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: somebodys\nVersion: 1.0\n")
-    names = "".join(f"{name} = {__name__}:{name}\n" for name in ("long_words", "failing"))
-    (info / "entry_points.txt").write_text(f"[gossamer.relevance]\n{names}")
-    monkeypatch.syspath_prepend(str(tmp_path))
-
-
-@pytest.mark.usefixtures("classifiers")
-def test_installed_classifier_decides(tmp_path: Path) -> None:
-    crawl = run_crawl(tmp_path / "crawl", 'classifier("long_words") or pattern("txt$")')
-    assert published_paths(crawl) == {"/en", "/notes.txt"}
-    assert archived_paths(crawl) == set(SITE), "pages are archived before they are parsed"
-
-
-@pytest.mark.usefixtures("classifiers")
-@pytest.mark.parametrize("name", ["failing", "missing"])
-def test_page_is_kept_if_its_classifier_fails_or_is_not_installed(
-    tmp_path: Path, name: str
-) -> None:
-    crawl = run_crawl(tmp_path / "crawl", f'classifier("{name}")')
-    assert published_paths(crawl) == set(SITE)
-    why = {
-        "failing": "RuntimeError: no model",
-        "missing": "LookupError: gossamer.relevance has no entry point of this name",
-    }
-    expected = f"treated as relevant, because the classifier '{name}' failed: {why[name]}"
-    assert verdict_row(crawl, "/").reason == expected
-    assert report_counts(crawl)["classifier_failed"] == len(SITE)
-    assert crawl.log.tail([DEAD_LETTERS.name]).poll(0) == []

@@ -39,8 +39,6 @@ PAGE = PageParsed(
         ('not language("en")', True, None),
         ('not (language("en") and type("image/png"))', True, True),
         ('domain("test") and prefix("http://a") and any()', True, True),
-        ('classifier("nobodys")', None, None),
-        ('classifier("nobodys") and type("image/png")', False, False),
     ],
 )
 def test_unknown_facts_decide_nothing(text: str, read: bool | None, before: bool | None) -> None:
@@ -108,7 +106,7 @@ def test_deciding_rule_is_named() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["language()", 'language("PT")', "type(1)", 'type("html")', "classifier(x)", "classifier()",
+    ["language()", 'language("PT")', "type(1)", 'type("html")', 
      "image()", 'language("pt") if any() else any()', "1 +"],
 )  # fmt: skip
 def test_invalid_expression_is_refused_with_its_setting(text: str) -> None:
@@ -117,4 +115,4 @@ def test_invalid_expression_is_refused_with_its_setting(text: str) -> None:
 
 
 def test_all_rules_of_scopes_exist() -> None:
-    assert set(RULES) == {"language", "type", "classifier", *SCOPE_RULES}
+    assert set(RULES) == {"language", "type", *SCOPE_RULES}

@@ -41,7 +41,6 @@ from gossamer.inspection.progress.rule_failures import read_rule_failure
 from gossamer.inspection.progress.status import Failure, read_failures, read_parked, read_replicas
 from gossamer.inspection.progress.workload import Waiting, read_delayed, read_waiting
 from gossamer.inspection.urls.visits import NOT_VISITED, SeedFailure, failed_seeds
-from gossamer.relevance import check_classifiers
 from gossamer.rules import locate
 from gossamer.services.fetcher.access import request_headers
 from gossamer.services.frontier.tables.conditions import Condition
@@ -64,8 +63,6 @@ def run_command(options: argparse.Namespace) -> int:
     settings = load_settings(options.config, overrides_of_run(options), profile)
     request_headers(settings.fetcher)  # Raises BadSettings without a contact.
     configure_logs(settings.logs.json_lines, settings.logs.level)
-    if settings.crawl.relevant:
-        check_classifiers(settings.crawl.relevant)
     if options.until_stdin_closes and options.seeds_file == "-":
         raise BadSettings("--until-stdin-closes and --seeds - need standard input: name a file")
     if isinstance(options.console, str):

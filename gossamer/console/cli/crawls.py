@@ -28,7 +28,6 @@ from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined
 from gossamer.inspection.crawls.crawl import OpenCrawl
 from gossamer.policies import DEFAULT_FLEET_POLICY, NEVER
-from gossamer.relevance import check_classifiers
 from gossamer.terminal import escape_controls
 
 STANDARD_INPUT = Path("-")
@@ -129,8 +128,6 @@ def _display_path(path: Path) -> Path:
 def _parse(place: OpenCrawl, text: str, path: Path, options: argparse.Namespace) -> CrawlFile:
     default = DEFAULT_FLEET_POLICY if place.fleet else NEVER
     file = parse_crawl_file(text, _display_path(path), default)
-    if file.definition.relevant:
-        check_classifiers(file.definition.relevant)
     if file.definition.rules:
         check_rules(settings_of(options), [file.definition.rules])
     return file

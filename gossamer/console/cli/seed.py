@@ -34,7 +34,6 @@ from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined
 from gossamer.inspection.basics.figures import number, percent, plural
 from gossamer.policies import DEFAULT_FLEET_POLICY, NEVER
-from gossamer.relevance import check_classifiers
 
 REVISIT_FIELDS = ("revisit", "budget", "discovery_share")
 
@@ -72,8 +71,6 @@ def run(options: argparse.Namespace) -> int:
     if not seeds and (options.scope or not (changes or party_limits)):
         raise BadSettings("name at least one seed: a URL, or --file FILE")
     settings = settings_of(options, {"crawl": changes})
-    if settings.crawl.relevant:
-        check_classifiers(settings.crawl.relevant)
     now = clock.now()
     if options.crawl:
         check_id(options.crawl)

@@ -15,7 +15,7 @@ from gossamer.services.archive.index import INDEXED_TYPES
 from gossamer.services.archive.reading import RecordHead, parse_fields
 from gossamer.web.scope import Found, parse_expression
 
-WHERE_RULES = {name: rule for name, rule in RULES.items() if name not in ("language", "classifier")}
+WHERE_RULES = {name: rule for name, rule in RULES.items() if name != "language"}
 """The rules of relevance that captures without their text can be tested by."""
 TABLES = """
 CREATE TABLE places (id TEXT, file TEXT, target TEXT, is_new INT, matches INT);

@@ -141,8 +141,6 @@ HAZARD_LABELS: dict[Hazard, HazardLabel] = {
     Hazard.IRRELEVANT: HazardLabel("not relevant (--relevant)", F),
     Hazard.NOT_FOLLOWED: HazardLabel("not followed (--rules)", F),
     Hazard.RULE_FAILED: HazardLabel("a rule failed (--rules)", F),
-    Hazard.CLASSIFIER_FAILED: HazardLabel("classifier failed", F),
-    Hazard.SCORER_FAILED: HazardLabel("scorer failed", F),
 }
 """Hazard → its label, and the part of a report that shows it."""
 # fmt: on

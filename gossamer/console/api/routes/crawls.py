@@ -40,7 +40,6 @@ from gossamer.inspection.progress.freshness import DayFreshness, read_freshness
 from gossamer.inspection.progress.report import Report, read_report
 from gossamer.inspection.progress.status import CrawlReport, read_status
 from gossamer.policies import DEFAULT_FLEET_POLICY, NEVER
-from gossamer.relevance import check_classifiers
 
 Weeks = Annotated[int, QueryParameter(ge=1, le=520, description="Only the last weeks.")]
 OfActor = Annotated[str, QueryParameter(description="The whole actor, or the part before @.")]
@@ -197,8 +196,6 @@ def _read_file(place: OpenCrawl, crawl: str, text: str) -> CrawlFile:
     file = parse_crawl_file(text, Path(f"{crawl}.toml"), policy, reads_files=False)
     if file.definition.crawl != crawl:
         raise BadSettings(f"the definition has the id {file.definition.crawl}, and not {crawl}")
-    if file.definition.relevant:
-        check_classifiers(file.definition.relevant)
     return file
 
 
