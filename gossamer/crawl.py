@@ -29,7 +29,7 @@ from gossamer.log import Log
 from gossamer.log.control import newest_events
 from gossamer.policies import parse_policy, parse_strategy
 from gossamer.relevance import parse_relevance
-from gossamer.rules import identify_rules
+from gossamer.rules import identify_rules, is_file
 from gossamer.web.http import decode_urls
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import BadUrl, Site, canonicalize, host_name, site_of
@@ -148,8 +148,8 @@ def complete_url(text: str) -> str:
 def define(
     request: CrawlRequest, before: CrawlDefined | None, pages: int, now: float
 ) -> CrawlDefined:
-    """Return the definition that *request* asks for. *before* is the active one. Rules are read
-    again.
+    """Return the definition that *request* asks for. *before* is the active one. A rules
+    file is read again.
 
     *pages* is the number of pages that the crawl already has. Raise BadSettings if a seed is out of
     scope, if a new crawl has no seed, if an immutable setting would change, if the purposes are
@@ -174,7 +174,9 @@ def define(
     if (limit := request.max_pages) is not None:
         crawl = replace(crawl, max_pages=limit, pages_before=pages if limit else 0)
     policy_of(crawl)
-    return identify_rules(crawl)
+    # A module may be installed with the parsers alone, and seeds may be added from elsewhere.
+    is_here = "rules" in asked or is_file(crawl.rules)
+    return identify_rules(crawl) if is_here else crawl
 
 
 def _check_url_steps(asked: Sequence[str], before: CrawlDefined) -> None:

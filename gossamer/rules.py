@@ -436,6 +436,15 @@ def _schema_validator(schema: Any, name: str) -> Callable[[Any], Any]:
     return validate
 
 
+def check_place(name: str, is_fleet: bool) -> None:
+    """Raise BadSettings if the rules *name* are a file and the crawl is one of a fleet."""
+    if is_fleet and is_file(name):
+        raise BadSettings(
+            f"rules: {name} is a file of this machine: name a module that is installed with each "
+            "parser of the fleet"
+        )
+
+
 def locate(name: str, base: Path = Path()) -> str:
     """Return the absolute path of the rules file *name*, relative to *base*; a module's name
     stays."""

@@ -40,11 +40,6 @@ def load_all(names: Iterable[str]) -> None:
             _loaded[name] = str(error)
 
 
-def forget_all() -> None:
-    """Forget all rules files."""
-    _loaded.clear()
-
-
 def apply_rules(
     parsed: PageParsed,
     page: PageFetched,

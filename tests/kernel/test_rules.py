@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from gossamer.crawl import CrawlRequest, define
 from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined, PageParsed, Visit
-from gossamer.rules import Page, Rules, identify_rules, load_rules
+from gossamer.rules import Page, Rules, check_place, identify_rules, load_rules
 from gossamer.web.url import HostKey, Site
 
 KEEP = "def keep(page): return True\n"
@@ -137,3 +139,21 @@ def test_rules_of_two_folders_have_modules_of_their_own(tmp_path: Path) -> None:
         (folder / "helpers.py").write_text(f"NAME = {name!r}\n")
         text = "from helpers import NAME\ndef extract(page): return {'name': NAME}"
         assert extract(folder, text) == [f'{{"name":"{name}"}}']
+
+
+def test_seed_is_added_where_the_module_of_the_rules_is_not_installed() -> None:
+    before = CrawlDefined(
+        at=1.0, scope="any()", max_depth=1, rules="shop_rules", rules_digest="0123456789abcdef"
+    )
+    request = CrawlRequest(seeds=("http://a.test/",))
+    assert define(request, before, 0, 2.0) == replace(before, at=2.0)
+    assert define(CrawlRequest(seeds=(), settings={"rules": ""}), before, 0, 2.0).rules_digest == ""
+    with pytest.raises(BadSettings, match="there is no module shop_rules"):
+        define(CrawlRequest(seeds=(), settings={"rules": "shop_rules"}), before, 0, 2.0)
+
+
+def test_file_is_refused_as_the_rules_of_a_fleet() -> None:
+    with pytest.raises(BadSettings, match=r"^rules: rules\.py is a file of this machine"):
+        check_place("rules.py", is_fleet=True)
+    check_place("shop_rules", is_fleet=True)
+    check_place("rules.py", is_fleet=False)

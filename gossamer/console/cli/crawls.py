@@ -28,6 +28,7 @@ from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined
 from gossamer.inspection.crawls.crawl import OpenCrawl
 from gossamer.policies import DEFAULT_FLEET_POLICY, NEVER
+from gossamer.rules import check_place
 from gossamer.terminal import escape_controls
 
 STANDARD_INPUT = Path("-")
@@ -129,6 +130,7 @@ def _parse(place: OpenCrawl, text: str, path: Path, options: argparse.Namespace)
     default = DEFAULT_FLEET_POLICY if place.fleet else NEVER
     file = parse_crawl_file(text, _display_path(path), default)
     if file.definition.rules:
+        check_place(file.definition.rules, place.fleet)
         check_rules(settings_of(options), [file.definition.rules])
     return file
 

@@ -34,6 +34,7 @@ from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined
 from gossamer.inspection.basics.figures import number, percent, plural
 from gossamer.policies import DEFAULT_FLEET_POLICY, NEVER
+from gossamer.rules import check_place
 
 REVISIT_FIELDS = ("revisit", "budget", "discovery_share")
 
@@ -83,7 +84,9 @@ def run(options: argparse.Namespace) -> int:
             check_scope(seeds, before.scope, "; --scope SCOPE sets another scope")
         given = changes if before else settings.crawl.model_fields_set
         crawl = define(request_of(options, settings.crawl, given, seeds, name), before, 0, now)
-        check_rules(settings, [crawl.rules])
+        if before is None or crawl.rules_digest != before.rules_digest:
+            check_place(crawl.rules, opened.fleet)
+            check_rules(settings, [crawl.rules])
         if before is None and opened.fleet and not settings.crawl.revisit:
             crawl = replace(crawl, revisit=DEFAULT_FLEET_POLICY)
         if party_limits or options.party in crawl.parties:
