@@ -1,6 +1,7 @@
 """Requests to visit hosts and URLs now: urgent visits, retries after failures, and refetches."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby, islice
 from math import inf
 from typing import NamedTuple
@@ -133,7 +134,7 @@ def plan_refetch(crawl: OpenCrawl, urls: Sequence[str], now: float) -> Plan:
         action="refetch",
         subject=first_few(names),
         crawl=crawl.id,
-        requests=tuple(_batch_requests(crawl, RefetchRequested, visited, now)),
+        requests=tuple(_batch_requests(crawl, _refetch_of(crawl), visited, now)),
         effect=Effect(
             text=f"{plural(len(visited), 'URL')} to be fetched again, {describe_fetch(crawl)}.",
             refused=tuple(
@@ -162,7 +163,7 @@ def plan_refetch_of(
         action="refetch",
         subject=", ".join(by),
         crawl=crawl.id,
-        requests=_batch_requests(crawl, RefetchRequested, visited, now),
+        requests=_batch_requests(crawl, _refetch_of(crawl), visited, now),
         effect=Effect(
             text=f"URLs ({', '.join(by) or 'all'}) are fetched again, {describe_fetch(crawl)}."
         ),
@@ -229,6 +230,13 @@ def _batch_requests(
     for key, found in groupby(chosen, key=lambda last: last.host):
         for urls in _groups(last.url for last in found):
             yield _request(crawl, kind, key, urls, now)
+
+
+def _refetch_of(crawl: OpenCrawl) -> Request:
+    """Return the request for visits again. Rules of the crawl may have changed and need whole
+    pages, which a 304 has not."""
+    definition = crawl.definition()
+    return partial(RefetchRequested, whole=bool(definition and definition.rules))
 
 
 def _groups(urls: Iterator[str]) -> Iterator[tuple[str, ...]]:

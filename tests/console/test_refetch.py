@@ -4,7 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from gossamer import clock
-from gossamer.events import DEFAULT_CRAWL, Outcome
+from gossamer.crawl import definitions_of
+from gossamer.events import DEFAULT_CRAWL, Outcome, RefetchRequested
 from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.web.url import HostKey
 from tests.console.gossamer import Gossamer
@@ -80,3 +81,13 @@ def test_invalid_arguments_are_refused(refetch: Gossamer) -> None:
     for words in ([], [f"{A}/", "--older-than", "1d"], ["http://"]):
         refetch(*words, status=2)
     assert refetch.requests() == []
+
+
+def test_pages_of_a_crawl_with_rules_are_requested_as_a_whole(refetch: Gossamer) -> None:
+    log = refetch.open().log
+    refetch.store_rows(url_row(f"{A}/page"))
+    for rules in ("", "shop_rules"):
+        refetch.append(replace(definitions_of(log)[DEFAULT_CRAWL], rules=rules))
+        refetch(f"{A}/page")
+    found = [one for one in refetch.events("urls.admitted") if isinstance(one, RefetchRequested)]
+    assert [one.whole for one in found] == [False, True]
