@@ -6,6 +6,7 @@ process by an alarm of its own. The pool then has the page read again without it
 """
 
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import Any
 
 from msgspec.structs import replace
@@ -33,6 +34,8 @@ _loaded: dict[str, Rules | str] = {}
 
 def load_all(names: Iterable[str]) -> None:
     """Import the rules files *names*, before the sandbox closes."""
+    # It imports a module on first use, which nobody expects of a method.
+    datetime.strptime("2026", "%Y")
     for name in names:
         try:
             _loaded[name] = load_rules(name)

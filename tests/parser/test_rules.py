@@ -18,6 +18,7 @@ BODY = (
 )
 RULES = """
 import json
+from datetime import datetime
 from pathlib import Path
 
 WORDS = json.loads(Path(__file__).with_name("words.json").read_text())
@@ -30,12 +31,12 @@ def extract(page):
     return [{{"name": page.css_first("h1::text"), "sku": one["sku"]}} for one in page.jsonld]
 
 def follow(link, page):
-    return link.url.endswith("/a")
+    return link.url.endswith("/a") and datetime.strptime("2026-02", "%Y-%m").month == 2
 """
 FAILURES = {
     "while True: pass": "extract takes longer than parser.rules_limit",
-    "raise ValueError('no price')": "ValueError: no price < rules.py:11 in extract: raise",
-    "raise SystemExit(3)": "SystemExit: 3 < rules.py:11 in extract",
+    "raise ValueError('no price')": "ValueError: no price < rules.py:12 in extract: raise",
+    "raise SystemExit(3)": "SystemExit: 3 < rules.py:12 in extract",
     "return bytearray(1 << 40)": "MemoryError:",
     "import os; os._exit(3)": "extract the parser process ended 2 times: exit status 3",
     "open(Path(__file__))": "PermissionError: [Errno 1] Operation not permitted",
@@ -58,7 +59,7 @@ async def test_failing_rule_costs_its_own_answer(tmp_path: Path) -> None:
         whole = await read(pool, files["pass"])
         assert whole.extracted == ('{"name":"A blue lamp","sku":7}',)
         assert (whole.rule_failures, whole.dropped_by) == ({}, "")
-        assert [link.refused_by for link in whole.links] == ["", "rules0.py:14"]
+        assert [link.refused_by for link in whole.links] == ["", "rules0.py:15"]
         for failure, reported in FAILURES.items():
             parsed = await read(pool, files[failure])
             found = re.sub(r"rules\d+", "rules", parsed.rule_failures["extract"])
