@@ -250,12 +250,18 @@ def test_partitions_are_folders_that_pyarrow_reads(data: Path, tmp_path: Path) -
 def test_partition_with_more_values_than_open_files_has_all_rows(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pq = pytest.importorskip("pyarrow.parquet")
     monkeypatch.setattr("gossamer.console.exports.tables.MAX_OPEN_FILES", 2)
+    monkeypatch.setattr("gossamer.console.exports.tables.MAX_BUFFERED_BYTES", 100)
+    monkeypatch.setattr("gossamer.console.exports.tables.CHECK_ROWS", 1)
     urls = [f"http://{number}.example/" for number in range(12)]
     append(data, *(page(url, depth=number % 4) for number, url in enumerate(urls)))
     export(data, tmp_path / "out", "--format", "jsonl", "--partition-by", "depth")
     found = [row["url"] for path in tmp_path.glob("out/*/*.jsonl") for row in lines_of(path)]
     assert sorted(found) == sorted(urls)
+    export(data, tmp_path / "out", "--format", "parquet", "--partition-by", "depth")
+    tables = [pq.read_table(path) for path in tmp_path.glob("out/*/*.parquet")]
+    assert sorted(url for table in tables for url in table["url"].to_pylist()) == sorted(urls)
 
 
 def test_target_may_be_a_file_system_of_fsspec(data: Path) -> None:

@@ -17,6 +17,8 @@ from gossamer.log.codec import decode
 
 ROW_GROUP_SIZE = 500
 """Rows in a Parquet row group."""
+VALUE_BYTES = 60
+"""Bytes of a value without its content."""
 
 _PLAIN = {
     inspect.StrType: pa.string(),
@@ -65,6 +67,7 @@ class ParquetRows:
         self._schema = schema_of(types, instants)
         self._writer = pq.ParquetWriter(out, self._schema, compression="zstd")
         self._rows = list[Row]()
+        self.buffered = 0
 
     def write(self, row: Row) -> None:
         """Write a row. Missing columns are null."""
@@ -76,17 +79,19 @@ class ParquetRows:
                 for name, kind in self._types.items()
             }
         )
+        self.buffered += _size(self._rows[-1])
         if len(self._rows) == ROW_GROUP_SIZE:
-            self._flush()
+            self.flush()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write the rows that are in memory as a row group."""
         self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._schema))
-        self._rows = []
+        self._rows, self.buffered = [], 0
 
     def close(self) -> None:
         """Complete the file, which stays open."""
         if self._rows:
-            self._flush()
+            self.flush()
         self._writer.close()
 
 
@@ -106,6 +111,18 @@ def _value(kind: inspect.Type, value: Any) -> Any:
         case inspect.DictType(value_type=inner):
             return [(key, _value(inner, one)) for key, one in value.items()]
     return value if type(kind) in _PLAIN else json.encode(value).decode()
+
+
+def _size(value: Any) -> int:
+    """Return the estimated bytes of *value* in memory."""
+    match value:
+        case str():
+            return VALUE_BYTES + len(value)
+        case dict():
+            return sum(map(_size, value.values()), VALUE_BYTES)
+        case list() | tuple():
+            return sum(map(_size, value), VALUE_BYTES)
+    return VALUE_BYTES
 
 
 def write_pages(records: Iterator[Record], out: BinaryIO) -> None:

@@ -29,9 +29,13 @@ from gossamer.terminal import json_line
 
 SUFFIXES = {"jsonl": ".jsonl", "csv": ".csv", "parquet": ".parquet"}
 """Format of a table → the suffix of its files."""
-MAX_OPEN_FILES = 50
+MAX_OPEN_FILES = 500
 """Files of a partitioned table that are written at once. Another value of the column closes the one
 that was written longest ago."""
+MAX_BUFFERED_BYTES = 32 << 20
+"""Estimated bytes of rows that all files of a table hold in memory."""
+CHECK_ROWS = 32
+"""Rows after which the bytes in memory are added up."""
 MAX_VALUE_CHARACTERS = 120
 NULL_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """The name that Hive, DuckDB, Spark and pyarrow read as null."""
@@ -71,8 +75,15 @@ class Columns(NamedTuple):
 class Writer(Protocol):
     """Writes rows to a file."""
 
+    @property
+    def buffered(self) -> int:
+        """Estimated bytes of the rows that are in memory."""
+
     def write(self, row: Row) -> None:
         """Write a row. Missing columns are null."""
+
+    def flush(self) -> None:
+        """Write the rows that are in memory."""
 
     def close(self) -> None:
         """Complete the file, which stays open."""
@@ -80,6 +91,8 @@ class Writer(Protocol):
 
 class JsonLines:
     """Writes a JSON object a line."""
+
+    buffered = 0
 
     def __init__(self, out: BinaryIO, columns: Columns) -> None:
         self._out, self._names = out, tuple(columns.types)
@@ -89,12 +102,17 @@ class JsonLines:
         line = json.encode({name: row.get(name) for name in self._names})
         self._out.write(json_line(line).encode() + b"\n")
 
+    def flush(self) -> None:
+        """See `Writer`."""
+
     def close(self) -> None:
         """See `Writer`."""
 
 
 class Csv:
     """Writes CSV (RFC 4180) in UTF-8, with a line of names."""
+
+    buffered = 0
 
     def __init__(self, out: BinaryIO, columns: Columns) -> None:
         self._out, self._columns = out, columns
@@ -112,6 +130,9 @@ class Csv:
         self._out.write(self._text.getvalue().encode("utf-8", "replace"))
         self._text.seek(0)
         self._text.truncate()
+
+    def flush(self) -> None:
+        """See `Writer`."""
 
     def close(self) -> None:
         """See `Writer`."""
@@ -177,6 +198,7 @@ class Table:
             )
         self._open: OrderedDict[str, _OpenFile] = OrderedDict()
         self._written = set[str]()
+        self._rows = 0
         self._in_file = self.columns.without(self.partition_by)
         if not self.partition_by:
             self._file("")
@@ -184,6 +206,11 @@ class Table:
     def write(self, row: Row) -> None:
         """Write a row."""
         self._file(self._folder_of(row)).write(row)
+        self._rows += 1
+        if self._rows % CHECK_ROWS == 0:
+            writers = [found.writer for found in self._open.values()]
+            while sum(writer.buffered for writer in writers) > MAX_BUFFERED_BYTES:
+                max(writers, key=lambda writer: writer.buffered).flush()
 
     def _folder_of(self, row: Row) -> str:
         if not self.partition_by:
