@@ -1,5 +1,6 @@
 """Pages as Python objects, and tables of them."""
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -74,7 +75,7 @@ class Page:
     @property
     def extracted(self) -> tuple[dict[str, Any], ...]:
         """The rows that `extract` of the crawl's rules has returned."""
-        return self._document.extracted
+        return tuple(map(json.loads, self._document.extracted))
 
     @property
     def status(self) -> int:
