@@ -58,7 +58,7 @@ def crawl_briefly(
         show(progress)
 
     defined = {"max_depth": 0, "revisit": NEVER, "purposes": settings.crawl.purposes}
-    for name in ("usage_disallowed", "usage_unknown", "relevant", "url_steps"):
+    for name in ("usage_disallowed", "usage_unknown", "relevant", "url_steps", "rules"):
         defined[name] = getattr(settings.crawl, name)
     request = CrawlRequest(urls, "any", defined, max_pages)
     with TemporaryDirectory(prefix="gossamer-") as path:

@@ -66,7 +66,7 @@ def test_tried_page_shows_what_a_crawl_would_do(tmp_path: Path) -> None:
     page = json.loads(done.out)
     assert (page["title"], page["language"], page["canonical"]) == ("Lamps", "en", f"{host}/")
     assert WORDS.strip() in page["text"] and page["markdown"]
-    assert [one["value"]["name"] for one in page["extracted"]] == ["Lamp"]
+    assert [one["value"]["name"] for one in page["linked_data"]] == ["Lamp"]
     assert page["requisites"] == [f"{host}/style.css"]
     assert page["robots"][0]["allowed"]
     assert (page["verdicts"]["verdict"], page["verdicts"]["is_published"]) == ("first", True)
@@ -179,3 +179,18 @@ def test_nothing_is_requested_without_a_contact(name: str) -> None:
         done = run([GOSSAMER, name, *LOOPBACK, f"{host}/"])
     assert done.code == 2 and "contact" in done.err
     assert requested == []
+
+
+def test_rules_are_tried_on_one_page(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.py"
+    rules.write_text(
+        "def follow(link, page):\n    return not link.url.endswith('/one')\n\n"
+        "def extract(page):\n    return {'name': page.css('h1::text')[0]}\n\n"
+        "def keep(page):\n    raise ValueError('no lamp')\n"
+    )
+    with museum() as (host, _):
+        page = json.loads(command("try", "--json", "--rules", str(rules), f"{host}/").out)
+        assert page["extracted"] == [{"name": "Lamps"}]
+        [one] = [link for link in page["links"] if link["url"] == f"{host}/one"]
+        assert one["reason"] == "refused by follow in rules.py:2"
+        assert "ValueError: no lamp" in page["rule_failures"]["keep"]

@@ -2,6 +2,7 @@
 
 import argparse
 import code
+import json
 from collections import defaultdict
 from collections.abc import Iterator
 from importlib import import_module
@@ -57,7 +58,7 @@ def open_shell(page: TriedPage) -> None:
     names: dict[str, Any] = {"page": page}
     banner = (
         f"{page.answer}\npage is {page.url}: page.status, page.headers, page.title, page.text, "
-        "page.markdown,\npage.links, page.extracted, page.verdicts, page.html() …"
+        "page.markdown,\npage.links, page.linked_data, page.extracted, page.verdicts, page.html() …"
     )
     if find_spec("IPython"):
         print(banner)
@@ -142,9 +143,13 @@ def _contents(page: TriedPage) -> Iterator[Line]:
         yield Line(
             "listing", f"{page.listing} of {plural(len(page.entries), 'URL')}, visited in a crawl"
         )
-    for number, found in enumerate(page.extracted):
+    for number, found in enumerate(page.linked_data):
         text = ", ".join(_types(found.value)) if not found.fault else found.fault
         yield Line("" if number else "JSON-LD", text or "without a type")
+    for number, row in enumerate(page.extracted):
+        yield Line("" if number else "extracted", json.dumps(row, ensure_ascii=False))
+    for function, failure in page.rule_failures.items():
+        yield Line("rules", f"{function} failed: {failure}", RED)
 
 
 def _types(value: Any) -> Iterator[str]:

@@ -110,7 +110,8 @@ def _value(kind: inspect.Type, value: Any) -> Any:
             return [_value(item, one) for one in value]
         case inspect.DictType(value_type=inner):
             return [(key, _value(inner, one)) for key, one in value.items()]
-    return value if type(kind) in _PLAIN else json.encode(value).decode()
+    is_plain = type(kind) in _PLAIN and not isinstance(value, dict)
+    return value if is_plain else json.encode(value).decode()
 
 
 def _size(value: Any) -> int:

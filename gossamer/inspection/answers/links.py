@@ -85,4 +85,7 @@ def _exclusion(
 
 
 def _with_url(link: Link, url: str) -> Link:
-    return Link(url, link.text, redirect=link.redirect, kind=link.kind, position=link.position)
+    return Link(
+        url, link.text, redirect=link.redirect, kind=link.kind, position=link.position,
+        refused_by=link.refused_by, priority=link.priority,
+    )  # fmt: skip

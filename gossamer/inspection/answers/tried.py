@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace as replace_facts
 from typing import Any, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, json
 from msgspec.structs import asdict, replace
 
 from gossamer import clock
@@ -148,8 +148,12 @@ class TriedPage(Struct, frozen=True, kw_only=True):
     text_kind: str
     markdown: str | None
     headings: tuple[Heading, ...]
-    extracted: tuple[LinkedData, ...]
+    linked_data: tuple[LinkedData, ...]
     """The JSON-LD of the page."""
+    extracted: tuple[dict[str, Any], ...]
+    """The rows that `extract` of the crawl's rules returns."""
+    rule_failures: dict[str, str]
+    """Function of the crawl's rules → the traceback of its failure."""
     links: tuple[LinkFact, ...]
     listing: Listing | None
     """Null if it is not a list of URLs, such as a sitemap."""
@@ -210,7 +214,8 @@ def read_tried(
         reason=response.reason if response else "",
         http_version=response.http_version if response else "",
         headers=response.headers if response else (),
-        extracted=tuple(map(_read_linked_data, page.linked_data)),
+        linked_data=tuple(map(_read_linked_data, page.linked_data)),
+        extracted=tuple(map(json.decode, page.extracted)),
         links=tuple(explain_links(page, definition, rules, url_limit)),
         hazards={name: LABELS.get(name, name) for name in page.hazards},
         verdicts=_verdicts(explanation, page, exclusion.reason if exclusion else "", is_probed),

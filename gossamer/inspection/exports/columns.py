@@ -21,6 +21,8 @@ EXCLUDED = frozenset({"at", "version"})
 """Fields about the record, not about the page."""
 STATE, GONE = "state", "gone"
 """What became of a document since the cursor of an export, and why it is gone."""
+EXTRACTED = "extracted"
+"""The column whose values are JSON objects, written as texts in the events."""
 Row = dict[str, Any]
 MIN_INSTANT = -62_135_596_800.0
 """The first instant that a calendar of Python has: the beginning of the year 1."""
@@ -49,7 +51,10 @@ def check_columns(names: Sequence[str], known: Collection[str]) -> tuple[str, ..
 
 def row_of(page: Struct) -> Row:
     """Return the values of the fields of *page*, by name; null for what is not known."""
-    return {name: _value(getattr(page, name), *_kind(type(page), name)) for name in _names(page)}
+    row = {name: _value(getattr(page, name), *_kind(type(page), name)) for name in _names(page)}
+    if texts := row.get(EXTRACTED):
+        row[EXTRACTED] = [json.decode(text) for text in texts]
+    return row
 
 
 def _names(struct: Struct) -> Iterator[str]:
