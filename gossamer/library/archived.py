@@ -69,8 +69,7 @@ class CrawlArchive:
         while True:
             # Asked first: what is written after the answer is found by the search.
             is_complete = not self._crawl.log.lag(ARCHIVE, PAGES_FETCHED.name)
-            row = next(iterate_captures(self._crawl.store(), self._crawl.id, url, at), None)
-            if row and row.fetched_at == at:
+            if row := self._crawl.store().table(CaptureRow).get((self._crawl.id, url), at):
                 return row
             if is_complete or time.monotonic() >= until or self._crawl.is_stopped:
                 raise GossamerError(

@@ -16,7 +16,7 @@ from nbclient import NotebookClient
 from tests.support.waiting import HANG_TIMEOUT
 
 RECIPE = Path(__file__).resolve().parents[2] / "docs" / "recipes" / "notebook.md"
-CELLS = re.findall(r"```python\n(.*?)```", RECIPE.read_text(), re.DOTALL)
+CELLS = re.findall(r"```i?python\n(.*?)```", RECIPE.read_text(), re.DOTALL)
 SETTINGS = {
     "GOSSAMER_FETCHER__ALLOW_NETWORKS": '["127.0.0.0/8"]',
     "GOSSAMER_FETCHER__USUAL_SITEMAPS": "never",
@@ -109,10 +109,10 @@ def test_notebook_of_the_recipe_crawls_shops_into_a_table(
     table = pandas.read_parquet(tmp_path / "goods.parquet")
     assert {*table.url} == expected
     assert {*table.price} == {f"{number}.50 EUR" for number in range(GOODS)}
-    progress = [one for one in cells[0].outputs if one.output_type == "display_data"]
+    progress = [one for one in cells[1].outputs if one.output_type == "display_data"]
     assert len(progress) == 1 and "Ended after" in progress[0].data["text/plain"]
-    assert f"{shops * (GOODS + 1)} pages of" in printed(cells[3])
-    assert printed(cells[4]).startswith("Fetched ")
+    assert f"{shops * (GOODS + 1)} pages of" in printed(cells[4])
+    assert printed(cells[5]).startswith("Fetched ")
 
 
 @pytest.mark.slow
@@ -123,9 +123,9 @@ def test_restarted_kernel_continues_and_sees_all_pages(
     with serving_shops() as port:
         homes = [f"http://{address(shop)}:{port}/" for shop in range(2)]
         (tmp_path / "shops.txt").write_text("\n".join(homes))
-        begin = CELLS[0].partition("for page")[0]
+        rules, crawl = CELLS[0], CELLS[1].partition("for page")[0]
         with pytest.raises(Exception, match=r"(?i)kernel died"):
-            execute([begin, killed])
-        execute(CELLS[:2])
+            execute([rules, crawl, killed])
+        execute(CELLS[1:3])
     table = pandas.read_parquet(tmp_path / "goods.parquet")
     assert len(table) == 2 * GOODS
