@@ -18,6 +18,7 @@ from tests.flow.virtual import VirtualCrawl
 
 HTML = (("Content-Type", "text/html"),)
 WEB = {
+    "http://d.test/": Reply(status=200, headers=HTML, body=b"<a href=/next>next</a>"),
     "http://a.test/": Reply(status=200, headers=HTML, body=b"<a href=/moved></a><a href=/no></a>"),
     "http://a.test/moved": Reply(status=301, headers=(("Location", "/"),)),
     "http://c.test/robots.txt": Reply(
@@ -79,6 +80,11 @@ def test_each_service_appends_only_to_topics_that_list_it_as_a_producer(tmp_path
     assert crawl.run()
     crawl.define("http://c.test/")  # Its robots.txt redirects to a.test, whose rules are stored.
     assert crawl.run()
+    rules = tmp_path / "rules.py"
+    rules.write_text("def follow(link, page): return False")
+    for digest in ("one", "other"):  # Pages with refused links are requested again.
+        crawl.define("http://d.test/", rules=str(rules), rules_digest=digest)
+        assert crawl.run()
     crawl.log.append([encode(ErasureRequested(at=crawl.now, site=Site("c.test")))])
     crawl.log.append(map(encode, _block_for_a_minute("b.test", crawl.now)))
     assert crawl.run()
