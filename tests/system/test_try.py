@@ -192,5 +192,5 @@ def test_rules_are_tried_on_one_page(tmp_path: Path) -> None:
         page = json.loads(command("try", "--json", "--rules", str(rules), f"{host}/").out)
         assert page["extracted"] == [{"name": "Lamps"}]
         [one] = [link for link in page["links"] if link["url"] == f"{host}/one"]
-        assert one["reason"] == "refused by follow in rules.py:2"
+        assert one["reason"] == "refused by follow in rules.py:1"
         assert "ValueError: no lamp" in page["rule_failures"]["keep"]
