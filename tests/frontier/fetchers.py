@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from gossamer.events import Discovery, HostCheckedOut, UrlsAdmitted, VisitEnded
+from gossamer.events import Discovery, HostCheckedOut, OrderBegun, UrlsAdmitted, VisitEnded
 from gossamer.log import partition_of
 from gossamer.services.fetcher.outcome import Reply, accept_types
 from gossamer.services.fetcher.rate_limits import SiteRateLimit
@@ -123,8 +123,14 @@ class Fleet:
         return frontier, store
 
     def take_over(self, number: int) -> None:
-        """Replace the process that owns the partitions of a frontier."""
+        """Replace the process that owns the partitions of a frontier. Fetchers refuse its orders
+        that have not begun."""
         self.frontiers[number] = self._frontier(self._shares[number])
+        for fetcher in self.fetchers:
+            for order in [*fetcher.orders]:
+                if self.partition(order.site) in self._shares[number]:
+                    fetcher.orders.remove(order)
+                    self.ended[order.order, order.host] = self.now
 
     def partition(self, site: str) -> int:
         """Return the partition of *site*."""
@@ -171,7 +177,7 @@ class Fleet:
         for (frontier, _), share in zip(self.frontiers, self._shares, strict=True):
             if frontier.must_catch_up(self.now):
                 frontier.finish_catching_up(share, self.now)
-            for event in frontier.wake(self.now):
+            for event in [*frontier.wake(self.now)]:
                 assert isinstance(event, HostCheckedOut)
                 self._send(event)
         self._settle()
@@ -192,7 +198,19 @@ class Fleet:
         while fetcher.orders and fetcher.begun < fetcher.hosts:
             fetcher.begun += 1
             order = fetcher.orders.popleft()
+            self._report_begun(order, number)
             self._go_on(Run(order, converse(order, VISIT_LIMITS, self.now), number))
+
+    def _report_begun(self, order: HostCheckedOut, number: int) -> None:
+        event = OrderBegun(
+            at=self.now,
+            site=order.site,
+            host=order.host,
+            order=order.order,
+            fetcher=f"fetcher-{number}",
+            offset=0,
+        )
+        self.owner(order.site).handle(event, self.now)
 
     def _later(self, seconds: float, run: Run, what: str) -> None:
         self._count += 1

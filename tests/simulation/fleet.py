@@ -35,6 +35,7 @@ from gossamer.runtime.process import Process as ServiceProcess
 from gossamer.services.frontier.partition.workbench import Workbench
 from gossamer.services.parser.page import parse
 from gossamer.services.parser.pool.messages import Request as ParserRequest
+from gossamer.services.parser.pool.pool import Rules
 from gossamer.settings import Settings
 from gossamer.store.cassandra.cql import SELECT_REPLICATION
 from tests.simulation.broker import Broker
@@ -108,6 +109,9 @@ class SimPool:
 
     async def __aexit__(self, *error: object) -> None:
         pass
+
+    def use_rules(self, rules: Rules) -> None:
+        assert not rules, "no simulated crawl has rules"
 
     async def parse(self, request: ParserRequest) -> PageParsed:
         await asyncio.sleep(self._sim.between(0.005, 0.3))
