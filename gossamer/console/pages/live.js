@@ -11,8 +11,12 @@ export function poll(update, signal) {
   signal.addEventListener("abort", () => clearInterval(timer), { once: true });
 }
 
-/** Return whether something in *place* has the focus or is selected: to replace it would take that away. */
+/**
+ * Return whether something in *place* has the focus or is selected, or a dialog will return the focus to it: to replace it would take
+ * that away.
+ */
 export function isInUse(place) {
+  if (document.querySelector("dialog[open]")) return true;
   const selection = getSelection();
   const isSelected = !selection.isCollapsed && place.contains(selection.anchorNode);
   return isSelected || (document.activeElement !== place && place.contains(document.activeElement));
