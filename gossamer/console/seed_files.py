@@ -1,12 +1,14 @@
 """The files that seeds are read from: lists of URLs, and what other programs or crawls have.
 
 The bytes of a file say what it is: JSON Lines with a field `url`, such as `gossamer export` writes;
-CSV with a column `url`; a sitemap or a feed; a WACZ file, for its list of pages; or otherwise a URL
-a line. A folder of a crawl has the URLs of its documents.
+CSV with a column `url`; a sitemap or a feed; a WACZ file, for its list of pages; a zone of the DNS,
+for the home pages of its names; or otherwise a URL a line. A folder of a crawl has the URLs of its
+documents.
 """
 
 import asyncio
 import csv
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,6 +36,16 @@ PAGE_SECONDS, MEMORY_BYTES = 60.0, 1 << 30
 """CPU seconds and bytes that reading a sitemap may take."""
 NO_PLACE = "https://sitemap.invalid"
 """Where a local sitemap is said to be from: relative URLs in it are of no host that exists."""
+
+
+ZONE_START = re.compile(r"\$(?:ORIGIN|TTL)\s|\S+(?:\s+\d+[smhdw]?)?\s+IN\s+[A-Z0-9]+\s", re.I)
+"""The first line of a zone: a directive, or a record with its class."""
+ZONE_LINE = re.compile(
+    r"(?P<owner>\S*)(?:\s+(?:\d+[smhdw]?|IN))*\s+(?P<type>SOA|NS|A|AAAA|CNAME|MX|TXT|DS)\s", re.I
+)
+"""A record of a zone (RFC 1035, 5.1): owner, time to live and class in any order, and type."""
+HOST_TYPES = frozenset({"NS", "A", "AAAA", "CNAME"})
+"""The types of records whose owner is, or has, a host: a delegation, an address or an alias."""
 
 
 class _Line(Struct):
@@ -69,7 +81,34 @@ def split_seed_lines(octets: bytes) -> list[str]:
     header = next(csv.reader(lines[:1]), [])
     if "url" in header:
         return ["", *_lines_of_csv(lines[1:], header.index("url"))]
-    return lines
+    return [*_lines_of_zone(lines)] if _is_zone(lines) else lines
+
+
+def _is_zone(lines: list[str]) -> bool:
+    written = (line for line in lines if line.partition(";")[0].strip())
+    return ZONE_START.match(next(written, "")) is not None
+
+
+def _lines_of_zone(lines: list[str]) -> Iterator[str]:
+    """Yield each name of a zone where it first has a host, as a seed that is typed; "" for other
+    lines. Wildcards and names with an underscore name no host."""
+    origin = owner = ""
+    found, depth = set[str](), 0
+    for line in lines:
+        text = line.partition(";")[0]
+        home, is_continued = "", depth > 0
+        depth += text.count("(") - text.count(")")
+        if text.upper().startswith("$ORIGIN") and len(words := text.split()) > 1:
+            origin = words[1].strip(".").lower()
+        elif not is_continued and (record := ZONE_LINE.match(text)):
+            # A record without an owner has that of the record before.
+            owner = record["owner"].lower() or owner
+            name = owner.strip(".") if owner.endswith(".") else f"{owner}.{origin}".strip(".")
+            name = origin if owner == "@" else name
+            if record["type"].upper() in HOST_TYPES and not {"*", "_"} & {*name} and "." in name:
+                home = name
+        yield "" if home in found else home
+        found.add(home)
 
 
 def _url_in(line: str) -> str:

@@ -66,6 +66,52 @@ def test_seeds_of_a_file_have_the_priority(seed: Gossamer, tmp_path: Path) -> No
     assert seeds(seed) == [(f"http://a.example/{n}", -5) for n in range(3)]
 
 
+ISI = """\
+$ORIGIN ISI.EDU.
+@   IN  SOA     VENERA      Action\\.domains (
+                                 20     ; SERIAL
+                                 7200   ; REFRESH
+                                 600    ; RETRY
+                                 3600000; EXPIRE
+                                 60)    ; MINIMUM
+
+        NS      A.ISI.EDU.
+        NS      VENERA
+        NS      VAXA
+        MX      10      VENERA
+        MX      20      VAXA
+
+A       A       26.3.0.103
+
+VENERA  A       10.1.0.52
+        A       128.9.0.32
+
+VAXA    A       10.2.0.27
+        A       128.9.0.33
+
+$INCLUDE <SUBSYS>ISI-MAILBOXES.TXT
+"""
+"""The example of RFC 1035, 5.3, with the origin that its text names."""
+TLD = """\
+example.\t86400\tin\tsoa\tns.nic.example. host.nic.example. 1 2 3 4 5
+b.example.\t172800\tin\tns\tns1.host.example.
+b.example.\t172800\tin\tns\tns2.host.example.
+b.example.\t86400\tin\tds\t1 8 2 AB
+c.example.\t172800\tin\tns\tns1.host.example.
+*.example.\t172800\tin\ta\t192.0.2.1
+"""
+"""The form in which registries publish zones of top-level domains (CZDS)."""
+
+
+def test_names_of_a_zone_are_seeds(seed: Gossamer, tmp_path: Path) -> None:
+    (tmp_path / "isi.zone").write_text(ISI)
+    (tmp_path / "example.zone").write_text(TLD)
+    seed("--scope", "any", "--file", str(tmp_path / "isi.zone"))
+    seed("--file", str(tmp_path / "example.zone"))
+    names = "a.isi.edu", "b.example", "c.example", "isi.edu", "vaxa.isi.edu", "venera.isi.edu"
+    assert [url for url, _ in seeds(seed)] == [f"https://{name}/" for name in names]
+
+
 def test_invalid_lines_are_reported_and_the_other_seeds_are_added(
     seed: Gossamer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

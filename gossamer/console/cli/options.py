@@ -375,7 +375,7 @@ def add_strict_seeds(command: argparse.ArgumentParser) -> None:
 
 def seeds_of(options: argparse.Namespace, file: str | None, option: str) -> tuple[str, ...]:
     """Return the seeds of the arguments and of *file*, which *option* names: a list, a sitemap, a
-    WACZ file or the folder of a crawl (`gossamer.console.seed_files`).
+    WACZ file, a zone of the DNS or the folder of a crawl (`gossamer.console.seed_files`).
 
     Invalid lines of the file are reported and skipped. Raise BadSettings for an invalid argument,
     and for a file with invalid lines if `--strict-seeds` is given or no seed is left.
