@@ -137,7 +137,9 @@ function askChange(change) {
   return new Promise((resolve) => {
     dialog.addEventListener("close", () => {
       dialog.remove();
-      opener?.focus?.();
+      // The page may have been drawn again meanwhile.
+      const again = [...document.querySelectorAll("main button")].find((one) => one.textContent === opener?.textContent);
+      (opener?.isConnected ? opener : again)?.focus?.();
       if (answer) announce(answer.effect?.text ?? answer.text ?? `${change.title}: done.`);
       resolve(answer);
     });
