@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.servers import free_ports
 from tests.support.waiting import HANG_TIMEOUT, until
 from tests.synthweb import SynthWeb, World, measure
+from tests.synthweb.record import Request
 
 from .assertions import CLOCKS, page_answers
 from .crawl import Crawl
@@ -47,6 +48,8 @@ class Watched:
     def __init__(self, web: SynthWeb, port: int) -> None:
         self._web, self._port = web, port
         self._samples: Samples = {}
+        self.requests: list[Request] = []
+        """The requests that the server had received at that time."""
 
     def value(self, name: str, **labels: str) -> float:
         """Return the value at that time; -1 if there was none."""
@@ -58,7 +61,7 @@ class Watched:
 
         Values that services tally once a second are up to date: URLs wait, and there is no lag.
         """
-        before = self._server_counts()
+        before, self.requests = self._server_counts(), self._web.requests()
         self._samples = scrape(self._port)
         counted = (
             self.value("fetch_seconds_count", process="fetcher"),
@@ -83,7 +86,7 @@ def test_metrics_of_a_running_crawl_agree_with_the_servers(tmp_path: Path) -> No
         with crawl.start("--metrics-port", str(port)) as under_way:
             watched = Watched(web, port)
             until(watched.agrees, "the figures of the servers")
-            gaps = measure.shortest_gaps(web.requests()).values()
+            gaps = measure.shortest_gaps(watched.requests).values()
             shortest = min(gap.start_to_start for gap in gaps)
             ratio = watched.value("smallest_gap_ratio", process="fetcher")
             assert 1.0 <= ratio <= (shortest + CLOCKS) / DELAY
