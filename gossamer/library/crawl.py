@@ -142,7 +142,7 @@ class Crawl(Place):
 
         Raise ValueError or CrawlError with the message of the program if it fails.
         """
-        with self._started() as running, translate_errors():
+        with self._start_process() as running, translate_errors():
             progress = progress_for(self._quiet)
             while True:
                 # Asked first: a page that is published before the end is read after it.
@@ -177,7 +177,7 @@ class Crawl(Place):
             while running.is_alive():
                 time.sleep(POLL)
             return self.status()
-        with self._started() as running:
+        with self._start_process() as running:
             progress, has_ended = progress_for(self._quiet), False
             while not has_ended:
                 time.sleep(POLL)
@@ -187,7 +187,7 @@ class Crawl(Place):
         return self.status()
 
     @contextmanager
-    def _started(self) -> Iterator[RunningCrawl]:
+    def _start_process(self) -> Iterator[RunningCrawl]:
         """Start the process, and stop it at the end of the block."""
         if not self._lock.acquire(blocking=False):
             raise CrawlError(f"a run of {self!r} is under way: leave its loop, or wait() for it")

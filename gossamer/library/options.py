@@ -162,7 +162,7 @@ def variables_of(settings: Mapping[str, Any]) -> dict[str, str]:
     mapping of its settings."""
     return {
         f"GOSSAMER_{section}__{name}".upper(): value if isinstance(value, str) else _json(value)
-        for section, values in _nested(settings).items()
+        for section, values in _group_by_section(settings).items()
         for name, value in values.items()
     }
 
@@ -171,7 +171,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, default=lambda one: [*one] if isinstance(one, set) else str(one))
 
 
-def _nested(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _group_by_section(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for name, value in _of("settings", settings, Mapping, "a mapping").items():
         section, dot, setting = _of("settings", name, str, "a mapping with names").partition(".")
@@ -186,7 +186,7 @@ def checked_settings(arguments: Mapping[str, Any], settings: Mapping[str, Any]) 
     from gossamer.settings import load_settings
     from gossamer.web.scope import parse_scope
 
-    merged = _nested(settings)
+    merged = _group_by_section(settings)
     for name, setting in SETTINGS.items():
         if (value := arguments.get(name)) is not None:
             section, _, field = setting.partition(".")

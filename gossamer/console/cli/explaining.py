@@ -31,7 +31,7 @@ def explain_settings(options: argparse.Namespace) -> int:
     folder = Folder(options.data)
     profile = profile_of(options, folder)
     settings = load_settings(options.config, overrides_of_run(options), profile)
-    sources, kept = sources_of_run(options, profile), _kept(options, folder, profile)
+    sources, kept = sources_of_run(options, profile), _read_kept_parts(options, folder, profile)
     output = output_for(sys.stdout)
     if profile:
         print(output.style(f"# Profile {profile}: {PROFILES[profile].text}", DIM))
@@ -47,7 +47,7 @@ def explain_settings(options: argparse.Namespace) -> int:
     return 0
 
 
-def _kept(options: argparse.Namespace, folder: Folder, profile: str) -> dict[str, Any]:
+def _read_kept_parts(options: argparse.Namespace, folder: Folder, profile: str) -> dict[str, Any]:
     """Return the parts of the crawl's definition that the run does not change."""
     definition = _definition(options, folder)
     if definition is None:

@@ -39,7 +39,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Fetch the page, and show it; return 1 if there is no page."""
+    """Fetch the page, and show it; return 1 without a page."""
     # It imports all services, which takes longer than the help.
     from gossamer.console.cli.trying import run_command
 

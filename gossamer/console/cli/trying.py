@@ -32,7 +32,7 @@ SHOWN_HEADERS = ("content-type", "last-modified", "etag", "cache-control", "x-ro
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Fetch the page, and show it; return 1 if there is no page, and 130 after Ctrl-C."""
+    """Fetch the page, and show it; return 1 without a page, and 130 after Ctrl-C."""
     is_probed = int(options.probe)
     settings, brief = settings_for(
         options, parser={"markdown": True}, frontier={"probe_after": is_probed}

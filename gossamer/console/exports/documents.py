@@ -62,7 +62,7 @@ class ChunkRow(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """What an export asks for."""
+    """The options of an export."""
 
     target: Target
     form: str
@@ -109,11 +109,12 @@ def export_documents(crawl: OpenCrawl, options: ExportOptions) -> Iterator[str]:
             f"{before} as {options.since}, written to {options.target.shown}."
         )
     else:
-        yield f"{_found(counts['all'], counts['rows'], options)} written to {options.target.shown}."
+        result = _describe_result(counts["all"], counts["rows"], options)
+        yield f"{result} written to {options.target.shown}."
     yield from _sentences(selection, unstructured)
 
 
-def _found(pages: int, rows: int, options: ExportOptions) -> str:
+def _describe_result(pages: int, rows: int, options: ExportOptions) -> str:
     chunks = f"{plural(rows, 'chunk')} of " if options.chunk_tokens else ""
     return f"{chunks}{plural(pages, 'page')}"
 

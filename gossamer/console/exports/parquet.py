@@ -67,7 +67,7 @@ class ParquetRows:
         self._schema = schema_of(types, instants)
         self._writer = pq.ParquetWriter(out, self._schema, compression="zstd")
         self._rows = list[Row]()
-        self.buffered = 0
+        self.buffer_size = 0
 
     def write(self, row: Row) -> None:
         """Write a row. Missing columns are null."""
@@ -79,14 +79,14 @@ class ParquetRows:
                 for name, kind in self._types.items()
             }
         )
-        self.buffered += _size(self._rows[-1])
+        self.buffer_size += _size(self._rows[-1])
         if len(self._rows) == ROW_GROUP_SIZE:
             self.flush()
 
     def flush(self) -> None:
         """Write the rows that are in memory as a row group."""
         self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._schema))
-        self._rows, self.buffered = [], 0
+        self._rows, self.buffer_size = [], 0
 
     def close(self) -> None:
         """Complete the file, which stays open."""

@@ -76,7 +76,7 @@ class Writer(Protocol):
     """Writes rows to a file."""
 
     @property
-    def buffered(self) -> int:
+    def buffer_size(self) -> int:
         """Estimated bytes of the rows that are in memory."""
 
     def write(self, row: Row) -> None:
@@ -92,7 +92,7 @@ class Writer(Protocol):
 class JsonLines:
     """Writes a JSON object a line."""
 
-    buffered = 0
+    buffer_size = 0
 
     def __init__(self, out: BinaryIO, columns: Columns) -> None:
         self._out, self._names = out, tuple(columns.types)
@@ -112,7 +112,7 @@ class JsonLines:
 class Csv:
     """Writes CSV (RFC 4180) in UTF-8, with a line of names."""
 
-    buffered = 0
+    buffer_size = 0
 
     def __init__(self, out: BinaryIO, columns: Columns) -> None:
         self._out, self._columns = out, columns
@@ -209,8 +209,8 @@ class Table:
         self._rows += 1
         if self._rows % CHECK_ROWS == 0:
             writers = [found.writer for found in self._open.values()]
-            while sum(writer.buffered for writer in writers) > MAX_BUFFERED_BYTES:
-                max(writers, key=lambda writer: writer.buffered).flush()
+            while sum(writer.buffer_size for writer in writers) > MAX_BUFFERED_BYTES:
+                max(writers, key=lambda writer: writer.buffer_size).flush()
 
     def _folder_of(self, row: Row) -> str:
         if not self.partition_by:

@@ -64,7 +64,7 @@ def search_pages(crawl: OpenCrawl, folder: Folder, words: str, limit: int) -> li
 
 
 def read_page(crawl: OpenCrawl, folder: Folder, text: str) -> Page:
-    """Return the newest version of the page at the URL *text*. Raise NotFound if there is none."""
+    """Return the newest version of the page at the URL *text*. Raise NotFound without one."""
     url = crawl_form(crawl, text).url
     with _open_index(crawl, folder) as index:
         at = index.execute(

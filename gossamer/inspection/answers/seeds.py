@@ -95,7 +95,7 @@ class SeedFact(Struct, frozen=True, kw_only=True):
     status: int
     """The status of the last response; 0 without one."""
     text: str
-    """What was found, as a phrase."""
+    """The finding, as a phrase."""
 
 
 class Sorted(Struct, frozen=True):
@@ -192,7 +192,7 @@ def _outcome(opened: Opened, url: str, row: UrlRow | None) -> tuple[SeedState, s
 
 
 def _digest(opened: Opened, url: str) -> str:
-    """Return the digest of the text of the page at *url*, or its URL if there is no verdict."""
+    """Return the digest of the text of the page at *url*, or its URL without a verdict."""
     row = opened.store.table(VerdictRow).get((DEFAULT_CRAWL, host_key(url)), url)
     return (row.digest if row else "") or url
 

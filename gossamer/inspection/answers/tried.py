@@ -49,7 +49,7 @@ MAX_BODY_BYTES = 64 << 20
 
 
 class Exchange(Struct, frozen=True, kw_only=True):
-    """A visit: a request with its response, or why there is none."""
+    """A visit: a request with its response, or the reason why it has none."""
 
     url: str
     purpose: Purpose
@@ -92,7 +92,7 @@ class LinkedData(Struct, frozen=True):
 
 
 class Verdicts(Struct, frozen=True, kw_only=True):
-    """What a crawl does with the page."""
+    """The verdicts of a crawl on the page."""
 
     verdict: str
     """The verdict of dedup; "" without one."""
@@ -114,7 +114,8 @@ class Verdicts(Struct, frozen=True, kw_only=True):
 
 
 class TriedPage(Struct, frozen=True, kw_only=True):
-    """A page that was fetched without a crawl. Fields of the page are empty if there is none."""
+    """A page that was fetched without a crawl. Without a page, its fields are
+    empty."""
 
     url: str
     """The URL that was visited last, after all redirects."""
@@ -122,7 +123,7 @@ class TriedPage(Struct, frozen=True, kw_only=True):
     """The URL that was requested first."""
     at: float
     answer: str
-    """What a crawl says about the URL, in a sentence."""
+    """The answer of a crawl about the URL, in a sentence."""
     is_page: bool
     """Whether the last visit ended with a page."""
     exchanges: tuple[Exchange, ...]
@@ -254,7 +255,7 @@ def _explain(crawl: OpenCrawl, url: str) -> UrlExplanation:
 
 
 def _answer(explanation: UrlExplanation, visits: Sequence[VisitEnded]) -> str:
-    """Return how the last of the *visits* to pages has ended, or why there is none."""
+    """Return how the last of the *visits* to pages has ended, or the reason why it has none."""
     last, queued = visits[-1] if visits else None, explanation.queued
     if last is None and queued and queued.closed_gates:
         return f"Not fetched: {queued.closed_gates[0].reason}."
