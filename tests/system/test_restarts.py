@@ -27,6 +27,8 @@ DELAY, BATCH = 1.0, 10
 """The defaults of `frontier.delay` and `frontier.batch`."""
 SLACK = 15.0
 """Seconds by which the silence of a host may exceed the absence of a process."""
+LOADED_SLACK = 75.0
+"""The same beside other tests, where a verdict may be awaited for a minute; a lease takes six."""
 
 
 def owners(live_fleet: Fleet, service: str) -> dict[str, frozenset[int]]:
@@ -78,11 +80,16 @@ class Restarts:
 
 
 @pytest.mark.parametrize(
-    ("services", "absence", "pages"),
+    ("services", "absence", "pages", "slack"),
     [
-        pytest.param(("fetcher",), 2.0, 60, id="small", marks=pytest.mark.slow),
+        pytest.param(("fetcher",), 2.0, 60, LOADED_SLACK, id="small", marks=pytest.mark.slow),
         pytest.param(
-            SERVICES, 15.0, 300, id="whole", marks=[pytest.mark.long, pytest.mark.timeout(1800)]
+            SERVICES,
+            15.0,
+            300,
+            SLACK,
+            id="whole",
+            marks=[pytest.mark.long, pytest.mark.timeout(1800)],
         ),
     ],
 )
@@ -93,6 +100,7 @@ def test_rolling_restart_and_kills_keep_partitions_hosts_and_urls(
     services: tuple[str, ...],
     absence: float,
     pages: int,
+    slack: float,
 ) -> None:
     world = World.plain(seed=5, hosts=16, pages=pages, seeds=16, jitter=0.02)
     settings = {**of_servers(kafka, cassandra), **DEFAULTS}
@@ -111,7 +119,7 @@ def test_rolling_restart_and_kills_keep_partitions_hosts_and_urls(
         assert assert_whole(live_fleet, DELAY) <= len(services) * BATCH * world.hosts
         silence = max(restarts.silences())
         print(f"longest silence of a host: {silence:.1f} s")
-        assert silence < restarts.longest_absence + SLACK
+        assert silence < restarts.longest_absence + slack
 
 
 @pytest.mark.long
