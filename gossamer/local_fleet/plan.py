@@ -54,7 +54,7 @@ def command_of(member: Member, folder: FleetFolder) -> list[str]:
         serve = SCRIPTS / member.service / "serve"
         return [str(serve), str(folder.path / member.service), str(member.port)]
     # -P: import no module from the current folder.
-    return [sys.executable, "-P", "-m", f"services.{member.service}"]
+    return [sys.executable, "-P", "-m", f"gossamer.services.{member.service}"]
 
 
 def clients_environment(record: Record, servers: list[str], folder: FleetFolder) -> dict[str, str]:

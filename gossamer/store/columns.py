@@ -90,6 +90,13 @@ def is_word(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, StrEnum)
 
 
+@cache
+def _is_positional(row: type[Row]) -> bool:
+    """Return whether all fields of *row* may be positional arguments."""
+    parameters = signature(row).parameters.values()
+    return all(one.kind is not one.KEYWORD_ONLY for one in parameters)
+
+
 class Group(NamedTuple):
     """A column group in a row."""
 
@@ -120,8 +127,7 @@ class Codec(Generic[R]):
             for at, column in enumerate(columns)
         }
         self._fields = row.__struct_fields__
-        parameters = signature(row).parameters.values()
-        self._is_positional = all(one.kind is not one.KEYWORD_ONLY for one in parameters)
+        self._is_positional = _is_positional(row)
         self._json = in_json
         self._readers = [(at, read) for at, read in readers.items() if read]
         required = [at for at, column in enumerate(columns) if not column.is_optional]

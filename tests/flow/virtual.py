@@ -28,6 +28,7 @@ from gossamer.events.topics import TOPICS, VISITS_ORDERED, Retention
 from gossamer.log import partition_of
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import PARTITIONS, SqliteLog
+from gossamer.runtime.loop import Loop
 from gossamer.runtime.processor import Processor
 from gossamer.runtime.sequential import sequential_loop
 from gossamer.services.archive.service import Archive
@@ -327,10 +328,25 @@ class VirtualCrawl:
 
         Work that is due after *until* is left.
         """
+        idle = dict[Loop, tuple[object, float | None]]()
+        """The loops whose last step had nothing to do: the log then, and when they are due."""
+
+        def step(runner: Loop) -> bool:
+            log = self.database.newer_version(None)
+            if runner in idle:
+                known, due = idle[runner]
+                if known == log and (due is None or due > self.now):
+                    return False
+            if runner.step():
+                idle.pop(runner, None)
+                return True
+            idle[runner] = log, runner.due()
+            return False
+
         for _ in range(steps):
-            if any([runner.step() for runner in self.runners]):
+            if any([step(runner) for runner in self.runners]):
                 continue
-            dues = [due for runner in self.runners if (due := runner.due()) is not None]
+            dues = [due for _, due in idle.values() if due is not None]
             if not dues:
                 return True
             if min(dues) > until:

@@ -52,7 +52,7 @@ def test_imported_library_counts_as_installed() -> None:
 def test_service_of_a_fleet_names_the_missing_extra(service: str) -> None:
     done = without(
         EXTRAS["fleet"],
-        f"services.{service}",
+        f"gossamer.services.{service}",
         GOSSAMER_KAFKA__SERVERS="localhost:1",
         GOSSAMER_CASSANDRA__HOSTS='["localhost"]',
     )

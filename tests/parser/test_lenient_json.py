@@ -14,7 +14,8 @@ ITEMS = [{"url": "http://h.test/1"}, {"url": "http://h.test/2"}]
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-99, 99) | st.text('ab"\\{}[],:\n\t\U0001f600'),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text("ab{"), inner),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text("ab{", max_size=3), inner),
+    max_leaves=12,
 )
 
 
@@ -43,7 +44,12 @@ def test_valid_json_is_read_as_it_is(value: Any) -> None:
     assert decode_json(json.dumps(value)) == (value, False)
 
 
-@given(st.lists(st.dictionaries(st.text("ab{"), values), min_size=1), st.data())
+@given(
+    st.lists(
+        st.dictionaries(st.text("ab{", max_size=3), values, max_size=4), min_size=1, max_size=5
+    ),
+    st.data(),
+)
 def test_cut_json_has_its_whole_items(items: list[Any], data: st.DataObject) -> None:
     ends = [len(json.dumps(items[: n + 1])) - 1 for n in range(len(items))]
     cut = data.draw(st.integers(ends[0], len(json.dumps(items)) - 1))

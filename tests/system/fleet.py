@@ -52,7 +52,7 @@ class Member:
         }
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", f"services.{self.service}"],
+                [sys.executable, "-m", f"gossamer.services.{self.service}"],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -16,6 +16,16 @@ from .assertions import assert_polite, assert_thorough
 from .crawl import WebCrawl, environment
 
 ROOT = Path(__file__).parents[2]
+FLEET = """
+from importlib.util import find_spec
+from pathlib import Path
+from gossamer.local_fleet.plan import command_of
+from gossamer.local_fleet.record import SERVICES, FleetFolder, Member
+members = [Member(service, "1", 1) for service in SERVICES]
+modules = [command_of(member, FleetFolder(Path("fleet")))[-1] for member in members]
+print([module for module in modules if not find_spec(module)])
+"""
+"""Prints the services that a fleet on one machine cannot start."""
 WORLD = World(seed=3, hosts=4, pages=3, silent=0, stuck=0, retries=0)
 
 
@@ -71,11 +81,12 @@ def test_installed_wheel_crawls_without_a_checkout(wheel: Path, tmp_path: Path) 
     Path(packages, "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     installing = [sys.executable, "-m", "pip", "--python", str(home / "bin" / "python"), "install"]
     subprocess.run([*installing, "--quiet", "--no-index", "--no-deps", str(wheel)], check=True)
-    program = str(home / "bin" / "gossamer")
+    python, program = str(home / "bin" / "python"), str(home / "bin" / "gossamer")
     settings = environment(PYTHONPATH="", PYTHONSAFEPATH="1")
     found = "import gossamer.services.fetcher, gossamer; print(gossamer.__file__)"
-    printed = run_command([str(home / "bin" / "python"), "-c", found], environment=settings).out
+    printed = run_command([python, "-c", found], environment=settings).out
     assert printed.strip().startswith(str(home))
+    assert run_command([python, "-c", FLEET], environment=settings).out == "[]\n"
     assert run_command([program, "--version"], environment=settings).out.startswith("gossamer ")
     with SynthWeb(WORLD) as web:
         crawl = WebCrawl(web, tmp_path / "data", scope="any")
