@@ -171,7 +171,7 @@ def export(folder: Path, target: Path, *options: str) -> dict[str, bytes]:
         return {name: file.read(name) for name in file.namelist()}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_pywb_unpacks_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """webrecorder/browsertrix#2814: "does not contain any indices", though it had one."""
     folder = archived_folder(tmp_path / "data", [page(number) for number in range(1, 9)])
@@ -338,7 +338,7 @@ def test_wacz_has_the_captures_that_match(tmp_path: Path, where: str, expected: 
     assert {line["url"] for line in page_lines(entries)} == urls - {page(10).visit.url}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "numbers"), [((), (1, 10)), (("--where", 'type("image/*")'), (10,))]
 )

@@ -83,6 +83,7 @@ async def assert_audited(opened: Tab, action: str) -> None:
     assert opened.faults == []
 
 
+@pytest.mark.long
 async def test_dialog_is_left_without_a_change(browser: Browser, console: Console) -> None:
     async with tab(browser, console) as opened:
         page = opened.page
@@ -99,6 +100,7 @@ async def test_dialog_is_left_without_a_change(browser: Browser, console: Consol
         assert not is_blocked(console, "left.example")
 
 
+@pytest.mark.long
 async def test_speed_is_set_from_the_grid(browser: Browser, console: Console) -> None:
     async with tab(browser, console) as opened:
         page = opened.page
@@ -169,6 +171,7 @@ async def test_dead_letters_are_discarded(browser: Browser, console: Console) ->
         await assert_audited(opened, "discard")
 
 
+@pytest.mark.long
 async def test_crawl_is_resumed_and_paused(browser: Browser, console: Console) -> None:
     async with tab(browser, console) as opened:
         page = opened.page
@@ -256,6 +259,7 @@ async def test_invalid_change_is_explained_and_cannot_be_made(
         assert await block.is_enabled()
 
 
+@pytest.mark.long
 async def test_setting_that_was_changed_since_stays(browser: Browser, console: Console) -> None:
     async with tab(browser, console) as opened:
         page = opened.page
@@ -269,6 +273,7 @@ async def test_setting_that_was_changed_since_stays(browser: Browser, console: C
         set_speed(console.data, "none")
 
 
+@pytest.mark.long
 async def test_reason_is_required_if_the_settings_say_so(
     browser: Browser, console: Console, tmp_path: Path
 ) -> None:

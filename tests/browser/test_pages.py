@@ -117,6 +117,7 @@ ERRORS = {
 """Address that somebody may type → part of the sentence that explains what is wrong."""
 
 
+@pytest.mark.long
 async def test_wrong_address_is_explained(browser: Browser, console: Console) -> None:
     async with tab(browser, console, bypass_csp=True) as opened:
         for route, text in ERRORS.items():
@@ -139,6 +140,7 @@ async def test_body_of_a_version_is_saved(
         assert Path(await found.path()).read_text().startswith("<!doctype html><html lang=en>")
 
 
+@pytest.mark.long
 async def test_opened_version_fits_the_screen(
     browser: Browser, console: Console, site: HostileSite
 ) -> None:
@@ -172,6 +174,7 @@ async def test_console_asks_for_a_token(browser: Browser, console: Console) -> N
     await page.close()
 
 
+@pytest.mark.long
 async def test_theme_is_remembered(browser: Browser, console: Console) -> None:
     async with tab(browser, console) as opened:
         background = "getComputedStyle(document.body).backgroundColor"

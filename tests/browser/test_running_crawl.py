@@ -173,6 +173,7 @@ async def test_failed_url_is_requested_again(browser: Browser, running: Running)
         await wait_for(lambda: web.count(FAILED, "/broken") > before, "another request")
 
 
+@pytest.mark.long
 async def test_blocked_host_gets_no_requests_until_it_is_released(
     browser: Browser, running: Running
 ) -> None:
@@ -270,6 +271,7 @@ async def test_click_in_an_archived_page_sends_nothing(browser: Browser, running
         assert found.page.url.endswith(quote(url))
 
 
+@pytest.mark.long
 async def test_erased_url_is_not_archived_any_more(browser: Browser, running: Running) -> None:
     web = running.web
     url = f"{web.host(FAILED)}/"

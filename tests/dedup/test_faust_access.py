@@ -22,6 +22,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     broker.server.kill()
 
 
+@pytest.mark.long
 def test_faust_authenticates_with_sasl_and_tls(broker: Broker, tmp_path: Path) -> None:
     brokers = Brokers(broker.open, "access.")
     credentials: dict[str, Any] = {"username": USER, "password": PASSWORD}

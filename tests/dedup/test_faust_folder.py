@@ -62,6 +62,7 @@ def disk(folder: Path) -> Iterator[rocksdict.Rdict]:
         yield table
 
 
+@pytest.mark.long
 def test_seen_urls_survive_the_loss_of_the_folder(brokers: Brokers, tmp_path: Path) -> None:
     assert run(brokers, tmp_path, "one", URL) == [URL]
     assert run(brokers, tmp_path, "two", URL) == []

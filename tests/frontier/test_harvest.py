@@ -5,9 +5,9 @@ from operator import attrgetter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
-from gossamer.events import DEFAULT_CRAWL, Verdict
+from gossamer.events import DEFAULT_CRAWL, Purpose, Verdict
 from gossamer.services.frontier.tables.harvest import (
     MAX_POINTS,
     Harvest,
@@ -21,7 +21,7 @@ from gossamer.services.frontier.tables.totals import merge
 from gossamer.services.frontier.totals.tally import Tally
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from tests.frontier.generated_web import count, verdict
+from tests.frontier.generated_web import PAGE, count, verdict
 
 
 def total(points: tuple[HarvestPoint, ...]) -> HarvestPoint:
@@ -73,6 +73,7 @@ def test_merged_curve_has_the_sums_of_its_parts_in_the_order_of_time(visits: lis
         ({"verdict": Verdict.DUPLICATE}, 0, 0),
         ({"verdict": Verdict.UNCHANGED}, 0, 0),
         ({"verdict": Verdict.GONE}, 0, 0),
+        ({"visit": replace(PAGE, purpose=Purpose.SITEMAP)}, 0, 0),
     ],
 )
 def test_verdict_counts_new_texts_and_good_pages(

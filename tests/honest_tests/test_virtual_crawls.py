@@ -19,7 +19,7 @@ def test_small_honest_site_that_a_page_links_is_requested_completely(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["months", "departments"])
+@pytest.mark.parametrize("kind", [pytest.param("months", marks=pytest.mark.long), "departments"])
 def test_lists_of_a_linked_site_leave_budget_for_the_pages_that_they_lead_to(
     kind: str, tmp_path: Path
 ) -> None:

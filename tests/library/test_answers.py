@@ -59,7 +59,7 @@ def test_page_that_is_not_archived_has_no_body(site: Site, tmp_path: Path) -> No
             page.html()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_paused_crawl_goes_on_after_resume(site: Site, tmp_path: Path) -> None:
     crawl = site.crawl(tmp_path / "data", delay=0.3)
     pages = crawl.run()

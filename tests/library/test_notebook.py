@@ -115,7 +115,7 @@ def test_notebook_of_the_recipe_crawls_shops_into_a_table(
     assert printed(cells[5]).startswith("Fetched ")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_restarted_kernel_continues_and_sees_all_pages(
     tmp_path: Path, execute: Callable[[list[str]], Any]
 ) -> None:

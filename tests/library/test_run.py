@@ -40,7 +40,7 @@ def test_loop_gets_each_page_once_with_its_contents(site: Site, tmp_path: Path) 
     assert {*site.requests.values()} == {1}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_loop_that_is_left_is_continued(site: Site, tmp_path: Path) -> None:
     crawl = site.crawl(tmp_path / "data", delay=0.3)
     for page in crawl.run():

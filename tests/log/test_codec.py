@@ -118,7 +118,7 @@ st.register_type_strategy(Statement, instances(Statement))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("examples", [25, pytest.param(200, marks=pytest.mark.long)])
+@pytest.mark.parametrize("examples", [10, pytest.param(200, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_event_survives_encoding_and_decoding(kind: type[Event], examples: int) -> None:
     @settings(max_examples=examples)

@@ -7,8 +7,8 @@ those that its author excluded, and no other: the rest would be inventions.
 import gzip
 import zlib
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from itertools import count
-from typing import NamedTuple
 
 from backports import zstd
 
@@ -21,13 +21,20 @@ Answers = Mapping[str, Answer | Callable[[Head], Answer]]
 """Request target → the answer."""
 
 
-class Situation(NamedTuple):
+class Situation:
     """The answers of a host."""
 
-    reports: str
-    answers: Answers
-    excluded: frozenset[str]
-    """Targets that a crawl must not request."""
+    def __init__(
+        self, reports: str, answer: Callable[[], Answers], excluded: frozenset[str]
+    ) -> None:
+        """*answer* returns the answers. *excluded*: targets that a crawl must not request."""
+        self.reports, self.excluded = reports, excluded
+        self._answer = answer
+
+    @cached_property
+    def answers(self) -> Answers:
+        """The answers. Their texts are made when they are needed: that takes seconds."""
+        return self._answer()
 
     @property
     def wanted(self) -> set[str]:
@@ -46,7 +53,7 @@ def situation(
 
     def add(answers: Callable[[], Answers]) -> Callable[[], Answers]:
         host = f"{answers.__name__.replace('_', '-')}.test"
-        SITUATIONS[host] = Situation(reports, answers(), frozenset(excluded))
+        SITUATIONS[host] = Situation(reports, answers, frozenset(excluded))
         return answers
 
     return add

@@ -1,15 +1,8 @@
 """The generated files are up to date."""
 
-from pathlib import Path
-
-import pytest
-
 from gossamer.schemas.__main__ import generated_files
 
-ROOT = Path(__file__).resolve().parents[2]
-GENERATED = dict(generated_files())
 
-
-@pytest.mark.parametrize("path", GENERATED, ids=lambda path: str(path.relative_to(ROOT)))
-def test_generated_file_is_up_to_date(path: Path) -> None:
-    assert path.read_text(encoding="utf-8") == GENERATED[path], "run scripts/schemas"
+def test_generated_files_are_up_to_date() -> None:
+    outdated = [path.name for path, text in generated_files() if path.read_text("utf-8") != text]
+    assert outdated == [], "run scripts/schemas"

@@ -75,8 +75,8 @@ def read_numbers(store: CassandraStore) -> set[int]:
     return {int(row.key) for row in rows}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("lives", [1, pytest.param(2, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("lives", [1, 2])
 def test_flushed_rows_survive_a_kill_of_the_node(tmp_path: Path, lives: int) -> None:
     server = Server("cassandra", tmp_path / "node")
     server.start()

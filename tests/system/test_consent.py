@@ -254,7 +254,7 @@ def test_host_that_refuses_signed_requests_gets_no_more_of_them(open_crawl: Foun
     assert open_crawl["conduct"]["signed"].get("signature-vain.test") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_request_is_signed_if_settings_say_so() -> None:
     with crawl_consent(FEW, ALL_PURPOSES, sign="always") as it:
         requests = it.web.requests()

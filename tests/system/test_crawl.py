@@ -73,7 +73,7 @@ def test_crawl_needs_no_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "pyarrow not installed" in pages.err
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_report_has_the_numbers_of_the_crawl(tiny: Finished) -> None:
     pages = len(readable(tiny.web.truth))
     assert re.search(rf"pages +{pages:,} .* {pages:,} ", tiny.done.out)
@@ -113,7 +113,7 @@ def test_crawl_ends_although_servers_are_silent_or_endless(tmp_path: Path) -> No
             assert pages[url]["truncated"] and url in truth.errors
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_page_limit_is_exact(tmp_path: Path) -> None:
     with SynthWeb(SMALL) as web:
         crawl = Crawl(web, tmp_path / "data")

@@ -35,7 +35,7 @@ def problems_named(findings: list[Fields], check: str) -> str:
     return "\n".join(one["found"] for one in findings if one["check"] == check)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_sound_fleet_has_no_problems_and_broken_parts_are_reported(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:

@@ -65,7 +65,7 @@ def test_fleet_of_two_survives_a_kill_of_one_instance_of_each_service(
         assert assert_whole(live_fleet, 0.2) <= BATCH * hosts, "more than the orders under way"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_hosts_of_a_killed_fetcher_go_on_after_its_restart_under_default_leases(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:
@@ -83,7 +83,7 @@ def test_hosts_of_a_killed_fetcher_go_on_after_its_restart_under_default_leases(
         assert_whole(live_fleet, DELAY)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_older_of_two_fetchers_with_one_name_ends_and_says_what_to_do(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:

@@ -43,7 +43,7 @@ def records_about(data: Path, host: str) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("parts", [(1, 2), (3, 3)], ids=str)
+@pytest.mark.parametrize("parts", [(1, 2), pytest.param((3, 3), marks=pytest.mark.long)], ids=str)
 def test_killed_erasure_is_finished_by_the_next_run(tmp_path: Path, parts: tuple[int, ...]) -> None:
     with SynthWeb(WORLD) as web:
         crawl = Crawl(web, tmp_path / "data", 0.02)

@@ -103,7 +103,7 @@ def test_refused_links_are_explained_and_taken_up_by_changed_rules(tmp_path: Pat
     assert read_pages(tmp_path).keys() == SHOP.keys(), "the crawl keeps its rules, as edited"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_rules_that_cannot_work_are_refused_before_the_crawl(tmp_path: Path) -> None:
     refused = {
         "def keep(page):\n    return open('words').read() in page.text": "keep in {rules} cannot "
@@ -123,7 +123,7 @@ def test_rules_that_cannot_work_are_refused_before_the_crawl(tmp_path: Path) -> 
     assert not (tmp_path / "data").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_strict_rules_end_the_crawl_at_the_first_failure(tmp_path: Path) -> None:
     rules = write_rules(tmp_path, "def keep(page):\n    return page.title != 'Shop' or 1 / 0\n")
     with serving(answer) as host:

@@ -16,7 +16,7 @@ DELAY = 1.0
 """Seconds, so that the crawl lasts longer than a snapshot on a busy machine."""
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_killed_crawl_continues_from_an_earlier_snapshot(tmp_path: Path) -> None:
     with SynthWeb(WORLD) as web:
         crawl = Crawl(web, tmp_path / "data", delay=DELAY)

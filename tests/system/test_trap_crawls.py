@@ -23,7 +23,7 @@ HOSTILE = TrapWeb(traps=tuple(KINDS), pages=24, sites=225)
 HOSTILE_SECONDS = 600.0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_honest_sites_that_look_like_traps_are_fetched_completely() -> None:
     crawl = crawl_traps(TrapWeb(traps=tuple(LOOKALIKES), pages=24), LOOKALIKES_SECONDS)
     assert crawl.ended

@@ -81,6 +81,7 @@ def test_tried_page_shows_what_a_crawl_would_do(tmp_path: Path) -> None:
     assert "Disallow: /private/" in links["/private/x"]["reason"]
 
 
+@pytest.mark.long
 def test_tried_page_that_redirects_and_hides_is_shown_and_explained() -> None:
     with museum() as (host, requested):
         statements = "print(page.text, page.html(), page.exchanges, page.verdicts)\n"
@@ -93,6 +94,7 @@ def test_tried_page_that_redirects_and_hides_is_shown_and_explained() -> None:
     assert "not in pages and not archived (" in done.out + done.err, "IPython prints it on stdout"
 
 
+@pytest.mark.long
 def test_circle_of_redirects_is_named() -> None:
     with museum() as (host, requested):
         done = command("try", f"{host}/circle")
@@ -101,6 +103,7 @@ def test_circle_of_redirects_is_named() -> None:
     assert requested == ["/robots.txt", "/circle", "/back"]
 
 
+@pytest.mark.long
 def test_list_of_urls_is_shown_and_not_followed() -> None:
     with museum() as (host, requested):
         done = command("try", f"{host}/list.xml")
@@ -167,6 +170,7 @@ def test_bad_seeds_are_named_with_what_is_bad(tmp_path: Path) -> None:
     assert max(requested.count(path) for path in {*requested} - {"/robots.txt"}) == 1
 
 
+@pytest.mark.long
 def test_good_seeds_are_counted() -> None:
     with museum() as (host, _):
         done = command("check", f"{host}/", f"{host}/one")

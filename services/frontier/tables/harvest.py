@@ -17,7 +17,7 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Struct
 
-from gossamer.events import PageDeduplicated, Verdict
+from gossamer.events import PageDeduplicated, Purpose, Verdict
 from gossamer.events.outcomes import GONE_VERDICTS
 from gossamer.policies import GOOD_SCORE
 from gossamer.services.frontier.tables.totals import MAX, SUM, merge
@@ -32,9 +32,10 @@ NEW_TEXTS = frozenset({Verdict.FIRST, Verdict.CHANGED})
 
 
 def has_new_text(event: PageDeduplicated) -> bool:
-    """Return whether the page of *event* has a text that no page had before. A text that changed
-    only where it changes each time does not count."""
-    return event.verdict in NEW_TEXTS and event.change != 0.0
+    """Return whether *event* is about a page with a text that no page had before. A text that
+    changed only where it changes each time does not count, and neither does a sitemap."""
+    is_page = event.visit.purpose is Purpose.PAGE
+    return is_page and event.verdict in NEW_TEXTS and event.change != 0.0
 
 
 class HarvestPoint(Struct, frozen=True, array_like=True):
