@@ -98,8 +98,8 @@ class Discovery(Struct, frozen=True, gc=False):
     score: float | None = None
     """The score of the page with the link, from 0 to 1. None means that no page links to it."""
     novelty: float | None = None
-    """The share of the words of the page with the link that no earlier page had, from 0 to 1. None
-    means that the page has no text, or that no page links to the URL."""
+    """The share of words that no earlier page had, in the newest passage of the page with the link,
+    from 0 to 1. None means that the page has no text, or that no page links to the URL."""
     position: str = ""
     """The part of the page with the link, as in `gossamer.events.pages.Link`, or `script` for a
     guess."""
@@ -525,8 +525,9 @@ class PageDeduplicated(Event, frozen=True, kw_only=True, tag="page_deduplicated"
     score: float = 0.0
     """The score of the page, from 0 (worthless) to 1."""
     novelty: float | None = None
-    """The share of the text that no earlier page of the site had, from 0 to 1. A few words are a
-    small share however new they are. None means that there is no text."""
+    """The share of words that no earlier page of the site had, in the newest passage of the text,
+    from 0 to 1. A few words are a small share however new they are. None means that there is no
+    text."""
     reason: str = ""
     """Which rule excluded the document or its links, as text for people."""
     fetched_at: float = 0.0

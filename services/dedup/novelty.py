@@ -1,4 +1,4 @@
-"""Novelty: the share of a page's words that no earlier page had.
+"""Novelty: the share of words that no earlier page had, in the newest passage of a page.
 
 A calendar, or a list of goods in another order, has a text of its own on each page, and yet nothing
 new. So a text is compared with all texts of its site, in runs of `RUN_WORDS` words, and not with
@@ -16,6 +16,7 @@ pages then seem new, as on a new site.
 """
 
 from collections.abc import Iterable
+from itertools import accumulate
 from zlib import crc32
 
 from gossamer.cache import ENTRY_BYTES, ByteCache, RecentlyUsed
@@ -28,6 +29,9 @@ MIN_RUNS = 15
 """Runs that a shorter text counts as: a few new words are not a new text."""
 MIN_JUDGED_WORDS = 20
 """Words below which a text is not called known."""
+PASSAGE_RUNS = 100
+"""Runs of a passage. A post of forty words is new, however long the texts around it are that each
+page of its site repeats."""
 MAX_MEAN_WORD, RUN_CHARS = 15, 8
 """Mean length of words above which a text is compared by runs of characters: its script has no
 spaces."""
@@ -57,14 +61,15 @@ class SeenRuns:
         """The bytes of both filters."""
         return len(self._former) + len(self._current)
 
-    def add(self, runs: list[int]) -> int:
-        """Add *runs*; return the number of those that are new."""
-        new = 0
+    def add(self, runs: list[int]) -> list[bool]:
+        """Add *runs*; return of each whether it is new."""
+        found = list[bool]()
         for run in runs:
-            if not self._contains(self._current, run):
-                new += not self._contains(self._former, run)
+            is_current = self._contains(self._current, run)
+            found.append(not (is_current or self._contains(self._former, run)))
+            if not is_current:
                 self._set(run)
-        return new
+        return found
 
     def _contains(self, bits: bytearray, run: int) -> bool:
         first, second = _places(run, len(bits))
@@ -129,7 +134,7 @@ class Novelty:
         """Visit → the novelty of its page, for the last visits."""
 
     def measure(self, page: PageParsed) -> float | None:
-        """Return the share of the words of *page* that are new, from 0 to 1.
+        """Return the share of new words in the newest passage of *page*, from 0 to 1.
 
         None if the page has no text. A second visit finds its own words, but a visit that is
         handled again gets its share again.
@@ -145,6 +150,14 @@ class Novelty:
         runs = runs_of(page.text)
         key, salt = (page.crawl, page.site), crc32(page.crawl.encode())
         seen = self._sites.get(key) or SeenRuns()
-        new = min(seen.add(runs), self._common.add([run ^ salt for run in runs]))
+        in_site, in_common = seen.add(runs), self._common.add([run ^ salt for run in runs])
         self._sites.put(key, seen, page.site)
-        return round(new / max(len(runs), MIN_RUNS), 3)
+        new = min(_most_in_a_passage(in_site), _most_in_a_passage(in_common))
+        return round(new / min(max(len(runs), MIN_RUNS), PASSAGE_RUNS), 3)
+
+
+def _most_in_a_passage(are_new: list[bool]) -> int:
+    """Return the largest number of new runs among `PASSAGE_RUNS` successive ones."""
+    sums = [0, *accumulate(are_new)]
+    starts = range(max(1, len(are_new) - PASSAGE_RUNS + 1))
+    return max(sums[min(at + PASSAGE_RUNS, len(are_new))] - sums[at] for at in starts)

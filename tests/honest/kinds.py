@@ -15,6 +15,8 @@ T = TypeVar("T")
 KINDS: dict[str, Callable[[int], Pages]] = {}
 ON_ONE_ADDRESS = {"hosted", "hosting"}
 """Kinds whose hosts share an address. All other hosts have addresses of their own."""
+BARE = {"taxonomy", "albums"}
+"""Kinds whose pages have no text. Of a site that no seed names, many of them wait for probes."""
 PAGES_OF_A_HOST = 12
 
 
@@ -411,6 +413,62 @@ def departments(size: int) -> Pages:
             pages[url(host, path)] = html(title, links(listed), host)
             entries.append((path, title))
     pages[url(host)] = html("Our departments", links(entries), host)
+    return pages
+
+
+@kind
+def taxonomy(size: int) -> Pages:
+    """A tree of lists with five levels, on which there are names alone; its leaves have a line."""
+    host, pages, levels = "taxonomy.test", Pages(), 5
+    branches = next(n for n in range(2, size) if (n + 1) ** levels > size)
+
+    def add(path: str, title: str, depth: int) -> None:
+        names = [prose.name("taxon", path, n) for n in range(branches if depth < levels else 0)]
+        below = [(f"{path}{name.lower()}-{n}/", name) for n, name in enumerate(names)]
+        content = links(below) if below else p(*prose.sentences(3, "taxon", path))
+        pages[url(host, path)] = html(title, content, host)
+        for to, name in below:
+            add(to, name, depth + 1)
+
+    add("/", "All species", 0)
+    return pages
+
+
+@kind
+def albums(size: int) -> Pages:
+    """Albums of sixteen photos without a text, each of which links to the next one."""
+    host, per = "albums.test", 16
+    listed = [f"/album/{n}/" for n in range(1, size // per + 2)]
+    pages = {
+        url(host): html("Photos", links((path, f"Album {path[7:-1]}") for path in listed), host)
+    }
+    for album in listed:
+        photos = [(f"{album}{n}", f"IMG {n}") for n in range(per)]
+        pages[url(host, album)] = html(f"Album {album[7:-1]}", links(photos), host)
+        for n, (path, title) in enumerate(photos):
+            picture = f'<img src="/full{path}.jpg" alt="">'
+            near = links([photos[(n + 1) % per], (album, "album")])
+            pages[url(host, path)] = html(title, picture + near, host)
+    return pages
+
+
+@kind
+def posts(size: int) -> Pages:
+    """Each page of a thread repeats its first post of 200 words, and has three of a line."""
+    host, per = "posts.test", 8
+    pages, threads = Pages(), [f"/t/{n}" for n in range(1, size // per + 2)]
+    home = links((path, prose.title("thread", path)) for path in threads)
+    pages[url(host)] = html("Posts", home, host)
+    for thread in threads:
+        for n in range(1, per + 1):
+            replies = p(*(prose.text(12, "reply", thread, n, at) for at in range(3)))
+            paths = [thread, *(f"{thread}?page={at}" for at in range(2, per + 1))]
+            near = links((paths[at - 1], str(at)) for at in (n - 1, n + 1) if 1 <= at <= per)
+            path = paths[n - 1]
+            first = prose_of(200, "first post", thread)
+            pages[url(host, path)] = html(
+                prose.title("thread", thread), first + replies + near, host
+            )
     return pages
 
 

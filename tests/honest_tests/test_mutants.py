@@ -9,8 +9,7 @@ from unittest import mock
 
 import pytest
 
-from gossamer.services.dedup import originals
-from gossamer.services.frontier.partition import parts
+from gossamer.services.dedup import novelty, originals
 from gossamer.services.frontier.worth import worth
 from tests.honest.virtual import lost_pages
 
@@ -22,12 +21,15 @@ class Mutant(NamedTuple):
     constants: dict[str, float]
     size: int = 120
     """About the pages of the kind."""
+    linked: bool = True
+    """Whether a page links to the sites, and no seed names them."""
 
 
 MUTANTS = {
     "low worth": Mutant("shops", {"LOW_WORTH": 3 * worth.LOW_WORTH}),
-    "growth": Mutant("contracts", {"MIN_GROWTH": worth.MIN_GROWTH / 3}, size=400),
-    "own texts": Mutant("contracts", {"OWN_TEXT": parts.OWN_TEXT / 3}),
+    "growth": Mutant("franchises", {"MIN_GROWTH": 0.0}),
+    "own texts": Mutant("albums", {"OWN_TEXT": 0.0}, size=560, linked=False),
+    "passages": Mutant("posts", {"PASSAGE_RUNS": 3 * novelty.PASSAGE_RUNS}),
     "mirrors": Mutant("branches", {"MIN_WEIGHT": originals.MIN_WEIGHT // 5}),
 }
 
@@ -57,4 +59,4 @@ def mutated(constants: dict[str, float]) -> Iterator[None]:
 def test_eager_heuristic_loses_honest_pages(name: str, tmp_path: Path) -> None:
     mutant = MUTANTS[name]
     with mutated(mutant.constants):
-        assert lost_pages(mutant.kind, mutant.size, tmp_path, linked=True)
+        assert lost_pages(mutant.kind, mutant.size, tmp_path, mutant.linked)

@@ -4,18 +4,26 @@ from pathlib import Path
 
 import pytest
 
-from tests.honest.kinds import KINDS
+from tests.honest.kinds import BARE, KINDS
 from tests.honest.virtual import lost_pages
 
 SMALL, MEDIUM, LARGE = 60, 400, 1000
 """About the pages of each kind."""
 
 
-@pytest.mark.parametrize("kind", KINDS)
+TOLD = [kind for kind in KINDS if kind not in BARE]
+
+
+@pytest.mark.parametrize("kind", TOLD)
 def test_small_honest_site_that_a_page_links_is_requested_completely(
     kind: str, tmp_path: Path
 ) -> None:
     assert not lost_pages(kind, SMALL, tmp_path, linked=True)
+
+
+@pytest.mark.parametrize("kind", sorted(BARE))
+def test_pages_without_a_text_of_a_named_site_are_requested(kind: str, tmp_path: Path) -> None:
+    assert not lost_pages(kind, MEDIUM, tmp_path)
 
 
 @pytest.mark.slow
@@ -27,7 +35,12 @@ def test_lists_of_a_linked_site_leave_budget_for_the_pages_that_they_lead_to(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("linked", [False, True], ids=["named", "linked"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_large_honest_site_is_requested_completely(kind: str, linked: bool, tmp_path: Path) -> None:
-    assert not lost_pages(kind, LARGE, tmp_path, linked)
+def test_large_named_site_is_requested_completely(kind: str, tmp_path: Path) -> None:
+    assert not lost_pages(kind, LARGE, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", TOLD)
+def test_large_linked_site_is_requested_completely(kind: str, tmp_path: Path) -> None:
+    assert not lost_pages(kind, LARGE, tmp_path, linked=True)

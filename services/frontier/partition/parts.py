@@ -264,21 +264,25 @@ class Parts:
         size: int,
         now: float,
         has_own_text: bool = False,
+        thin_limit: float = 0.0,
     ) -> None:
         """Count the first *visit* to a URL, which brought *new* texts, from 0 to 1, and *size*
         bytes. A part that brings new texts again is released. *has_own_text*: the text equals no
-        other, which earns the URL that it took, however few of its words are new."""
+        other, which earns the URL that it took, however few of its words are new. The first such
+        texts of the site count as new in their parts, up to *thin_limit* of them."""
         worth = self.worth(site)
         before = self.estimate(site, visit.url, visit.duplicates)
         if not worth.totals.visits:
             names = {suffix_of(site), worth.totals.address} - {""}
             self._zones.record_first_visit(self._crawl, names, new)
-        record_visit(worth, visit.url, visit.duplicates, visit.position, visit.depth, new)
+        is_thin = has_own_text and new < 1.0 and worth.totals.thin < thin_limit
+        copies = visit.duplicates
+        record_visit(worth, visit.url, copies, visit.position, visit.depth, new, is_thin)
         worth.totals.new += has_own_text * max(0.0, OWN_TEXT - new)
         if new >= LOW_WORTH:
             worth.totals.new_received += size
-            if before.low_part is not None:
-                self._recover(site, worth, visit, before.low_part, now)
+        if (new >= LOW_WORTH or is_thin) and before.low_part is not None:
+            self._recover(site, worth, visit, before.low_part, now)
         self._store_worth(site, worth)
         self._start_probes(site, worth, now)
 

@@ -6,6 +6,7 @@ A handler of an event gets the claimed `Partition`, which has what all crawls sh
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from gossamer.erasures import Erasures
 from gossamer.events import Discovery, PageDeduplicated
@@ -73,6 +74,14 @@ class CrawlShare:
         return rank_by_parts(
             self.parts, has_seed, site, url, origin, strategy, is_linked, is_next, good_links
         )
+
+    def thin_limit(self, site: Site) -> float:
+        """Return how many texts of *site* count as new in its parts although hardly a word of them
+        is: of a site that a seed names as many as its budget of URLs begins with. Trees of lists
+        and albums look like a trap until they end."""
+        if not self.sites.has_seed(site):
+            return 0.0
+        return self.settings.url_budget * (1.0 + self.settings.seed_sites) or inf
 
     def release_budgets(self, site: Site, now: float) -> None:
         """Release URLs of the budgets of *site* that have room.

@@ -61,7 +61,9 @@ class Verdicts:
         counts = not is_repeated and not _is_other_session(row, event)
         if counts and (new := new_texts_of(event)) is not None:
             has_own_text = event.verdict in (Verdict.FIRST, Verdict.NEAR_DUPLICATE)
-            share.parts.record_visit(site, event.visit, new, event.size, now, has_own_text)
+            share.parts.record_visit(
+                site, event.visit, new, event.size, now, has_own_text, share.thin_limit(site)
+            )
             share.release_budgets(site, now)
         partition.end_wait(share, event.visit.url, now)
         if event.verdict not in GONE_VERDICTS and not is_repeated:

@@ -162,6 +162,9 @@ class SiteTotals(Struct, array_like=True):
     """The IP address that answered last; "" before the first answer."""
     sitemaps: float = 0.0
     """Sitemaps that were queued, and one more for each MiB that was received of them."""
+    thin: int = 0
+    """Texts that counted as new in their parts because no other page has them, although hardly a
+    word of them is new."""
 
     @property
     def earned_share(self) -> float:
@@ -381,15 +384,23 @@ def rank_worth(found: Estimate, worth: SiteWorth, position: str, depth: int) -> 
 
 
 def record_visit(
-    worth: SiteWorth, url: str, duplicates: int, position: str, depth: int, new: float
+    worth: SiteWorth,
+    url: str,
+    duplicates: int,
+    position: str,
+    depth: int,
+    new: float,
+    is_thin: bool = False,
 ) -> None:
-    """Count a first visit to *url* that brought *new* texts, from 0 to 1."""
+    """Count a first visit to *url* that brought *new* texts, from 0 to 1. *is_thin*: it counts as a
+    new text in its parts, and as what it is in the budgets."""
     trie, totals = worth.trie(duplicates), worth.totals
     parts = parts_of(url)
     is_first_of_host = new > 0 and _has_no_text(worth, host_key(url))
+    totals.thin += is_thin
     for part in _counted_parts(trie, parts):
         is_own = part == parts[-1] or part.endswith(OTHERS)
-        trie.setdefault(part, Counts()).add_visit(new, is_own)
+        trie.setdefault(part, Counts()).add_visit(1.0 if is_thin else new, is_own)
     worth.positions.setdefault(position, Counts()).add_visit(new)
     worth.depths.setdefault(str(depth), Counts()).add_visit(new)
     _forget_least_visited(trie)
