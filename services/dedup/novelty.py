@@ -17,6 +17,7 @@ pages then seem new, as on a new site.
 
 from collections.abc import Iterable
 from itertools import accumulate
+from operator import sub
 from zlib import crc32
 
 from gossamer.cache import ENTRY_BYTES, ByteCache, RecentlyUsed
@@ -159,5 +160,4 @@ class Novelty:
 def _most_in_a_passage(are_new: list[bool]) -> int:
     """Return the largest number of new runs among `PASSAGE_RUNS` successive ones."""
     sums = [0, *accumulate(are_new)]
-    starts = range(max(1, len(are_new) - PASSAGE_RUNS + 1))
-    return max(sums[min(at + PASSAGE_RUNS, len(are_new))] - sums[at] for at in starts)
+    return max(map(sub, sums[PASSAGE_RUNS:], sums)) if len(sums) > PASSAGE_RUNS else sums[-1]
