@@ -15,8 +15,9 @@ T = TypeVar("T")
 KINDS: dict[str, Callable[[int], Pages]] = {}
 ON_ONE_ADDRESS = {"hosted", "hosting"}
 """Kinds whose hosts share an address. All other hosts have addresses of their own."""
-BARE = {"taxonomy", "albums"}
-"""Kinds whose pages have no text. Of a site that no seed names, many of them wait for probes."""
+BARE = {"taxonomy", "albums", "exhibitions"}
+"""Kinds whose pages have hardly a text. Of a site that no seed names, many of them wait for probes.
+"""
 PAGES_OF_A_HOST = 12
 
 
@@ -504,6 +505,24 @@ def studios(size: int) -> Pages:
         return own
 
     return network(size, "-studio.test", studio)
+
+
+@kind
+def exhibitions(size: int) -> Pages:
+    """Galleries below one domain, with equal home pages and lists, show pictures of their own."""
+    pages, hosts = Pages(), prose.names(4, "exhibition")
+    for number, label in enumerate(hosts):
+        host = f"{label}.exhibitions.test"
+        works = {
+            f"/work/{n}": (
+                f"Work {n}",
+                f'<img src="/{label}/{n}.jpg" alt="">'
+                + p(f"Oil on canvas, {20 + n * number} x {30 + n} cm"),
+            )
+            for n in range(1, size // len(hosts))
+        }
+        pages |= site(host, works, p("Welcome to our gallery. Open daily."), "The gallery")
+    return pages
 
 
 @kind

@@ -10,7 +10,7 @@ from tests.honest.kinds import KINDS
 from tests.honest.page import Pages
 
 SIZE = 60
-WITH_COPIES = {"branches", "installations", "shops", "studios"}
+WITH_COPIES = {"branches", "exhibitions", "installations", "shops", "studios"}
 """Kinds with equal pages at different hosts: the copies are what makes them look like traps."""
 
 

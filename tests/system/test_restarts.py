@@ -82,7 +82,7 @@ class Restarts:
 @pytest.mark.parametrize(
     ("services", "absence", "pages", "slack"),
     [
-        pytest.param(("fetcher",), 2.0, 60, LOADED_SLACK, id="small", marks=pytest.mark.slow),
+        pytest.param(("fetcher",), 2.0, 60, LOADED_SLACK, id="small", marks=pytest.mark.long),
         pytest.param(
             SERVICES,
             15.0,

@@ -75,12 +75,11 @@ class CrawlShare:
             self.parts, has_seed, site, url, origin, strategy, is_linked, is_next, good_links
         )
 
-    def thin_limit(self, site: Site) -> float:
-        """Return how many texts of *site* count as new in its parts although hardly a word of them
-        is: of a site that a seed names as many as its budget of URLs begins with. Trees of lists
-        and albums look like a trap until they end."""
-        if not self.sites.has_seed(site):
-            return 0.0
+    @property
+    def thin_limit(self) -> float:
+        """How many texts of a site count as new in its parts although hardly a word of them is, if
+        seeds name their hosts: as many as the budget of URLs of a site with a seed begins with.
+        Trees of lists and albums look like a trap until they end."""
         return self.settings.url_budget * (1.0 + self.settings.seed_sites) or inf
 
     def release_budgets(self, site: Site, now: float) -> None:

@@ -60,9 +60,15 @@ class Verdicts:
         is_repeated = self._is_repeated(event)
         counts = not is_repeated and not _is_other_session(row, event)
         if counts and (new := new_texts_of(event)) is not None:
-            has_own_text = event.verdict in (Verdict.FIRST, Verdict.NEAR_DUPLICATE)
+            is_named = row.of(share.crawl).is_seeded
             share.parts.record_visit(
-                site, event.visit, new, event.size, now, has_own_text, share.thin_limit(site)
+                site,
+                event.visit,
+                new,
+                event.size,
+                now,
+                has_own_text=_has_own_text(event, is_named),
+                thin_limit=share.thin_limit if is_named else 0.0,
             )
             share.release_budgets(site, now)
         partition.end_wait(share, event.visit.url, now)
@@ -116,6 +122,14 @@ class Verdicts:
             partition.queue(share, host, row, [make_entry_for_probe(row, event.crawl)], now)
         else:
             partition.update(host, row)
+
+
+def _has_own_text(event: PageDeduplicated, is_named: bool) -> bool:
+    """Return whether no other page has the text of *event*; at a host that a seed names, whether no
+    other page of the host has it."""
+    if event.verdict is Verdict.DUPLICATE:
+        return is_named and not event.duplicate_of.startswith(f"{event.host}/")
+    return event.verdict in (Verdict.FIRST, Verdict.NEAR_DUPLICATE)
 
 
 def _verdict_row(event: PageDeduplicated) -> VerdictRow:
