@@ -14,7 +14,7 @@ with this digest and the record type `response` has the place of the record with
     text = capture.decode_body(LIMIT)
 
 Nothing in a record is trusted. A record that is truncated, damaged or larger than MAX_RECORD_BYTES
-raises BadCapture, and so does one whose digest is wrong.
+raises BadCapture, and in `read_capture` so does one whose digest is wrong.
 
 `parse_record` also reads the records of other writers: WARC 0.17 and later, lines that end with a
 bare line feed, interim responses before the response, revisit records without a head, and resource
@@ -53,24 +53,28 @@ MAX_DICTIONARY_BYTES = 16 << 20
 DIGEST_SIZES = {"md5": 16, "sha1": 20, "sha256": 32, "sha512": 64}
 """Algorithm → bytes of its digests."""
 SWITCHING_PROTOCOLS = 101
+HTTP_START = b"HTTP/"
 RESPONSE, REVISIT, RESOURCE = "response", "revisit", "resource"
 RECORD_TYPES = (RESPONSE, REVISIT, RESOURCE)
 """The types of WARC records that are captures."""
+CHUNKED = "chunked"
 DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18"
 """The first bytes of the skippable frame with the dictionary of a `.warc.zst` file."""
 DICTIONARY_HEAD_BYTES = 8
 """The signature of a skippable frame, and its length in four bytes, the lowest first."""
 WRONG_BLOCK_DIGEST = "the block digest is wrong, and the payload digest is right"
 WRONG_PAYLOAD_DIGEST = "the payload digest is wrong, and the block digest is right"
+WRONG_DIGEST = "every digest of the record is wrong"
 WRONG_LENGTH = "the Content-Length is too small: more bytes are behind the content"
 WRONG_DATE = "the WARC-Date is invalid: the time is that of the Date header"
 VOLUME_CACHE_SIZE = 16
 
-_version = re.compile(rb"WARC/\d+\.\d+")
+_version = re.compile(rb"WARC/\d+\.\d+[ \t]*")
 _head_end = re.compile(rb"\r{0,2}\n\r{0,2}\n")
 _line_end = re.compile(rb"\r{0,2}\n")
 _fold = re.compile(rb"\r{0,2}\n[ \t]+")
-_chunk_size = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r\n")
+_chunk_size = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
+_header_lines = re.compile(rb"(?:[\w!#$%&'*+.^`|~-]+[ \t]*:[^\n]*(?:\n|\Z))*")
 _status_line = re.compile(r"HTTP/(\d(?:\.\d)?) +(\d{3})(?!\d) *(.*)", re.IGNORECASE)
 
 
@@ -147,6 +151,10 @@ class Capture(Struct, frozen=True, kw_only=True):
         return replace(
             self, block=block, body=earlier.body, refers_to=None, content_headers=described
         )
+
+    def has_body(self, digest: str) -> bool:
+        """Return whether *digest*, of a known algorithm, is that of the body."""
+        return _algorithm(digest) is not None and _has_digest(self.body, digest)
 
     def decode_body(self, limit: int = MAX_RECORD_BYTES) -> bytes:
         """Return at most *limit* bytes of the body without its content codings.
@@ -246,10 +254,10 @@ def _check_size(found: bytes, is_whole: bool, most: int) -> bytes:
 
 
 def parse_record(record: bytes) -> Capture:
-    """Return the capture in a WARC *record*. Raise BadCapture if it has none, or a wrong digest.
+    """Return the capture in a WARC *record*. Raise BadCapture if it has none.
 
-    If one of two digests is right, the other one is a doubt and does not raise BadCapture: some
-    tools change the head of a response without its digest, or digest something else as payload.
+    A wrong digest is a doubt and does not raise BadCapture: some tools change the head of a
+    response without its digest, or digest something else.
     """
     head, rest = split_head(record)
     if rest is None or not _version.fullmatch(_line_end.split(head, 1)[0]):
@@ -259,7 +267,7 @@ def parse_record(record: bytes) -> Capture:
     if kind not in RECORD_TYPES:
         raise BadCapture(f"a record of the type {kind[:40]!r} is not a capture")
     reply = _Reply(headers=())
-    if kind == RESOURCE:
+    if kind == RESOURCE or _is_document(fields, block):
         headers = (("Content-Type", fields["content-type"]),) if "content-type" in fields else ()
         reply = _Reply(status=200, headers=headers, block=block, body=block)
     elif block or kind == RESPONSE:
@@ -296,7 +304,7 @@ def parse_record(record: bytes) -> Capture:
 def _wrong_digests(
     kind: str, fields: dict[str, str], block: bytes, payloads: tuple[bytes, ...]
 ) -> list[str]:
-    """Return the doubts about the digests of a record. Raise BadCapture if they prove damage.
+    """Return the doubts about the digests of a record.
 
     The payload of a revisit record is not here, so that its digest proves nothing.
     """
@@ -306,12 +314,17 @@ def _wrong_digests(
         is_proved = _algorithm(of_payload) and any(_has_digest(one, of_payload) for one in payloads)
         if (kind == REVISIT and of_payload) or is_proved:
             return [WRONG_BLOCK_DIGEST]
-        raise BadCapture("the digest of the record is wrong: the file is damaged")
+        return [WRONG_DIGEST]
     if kind == REVISIT or any(_has_digest(one, of_payload) for one in (*payloads, block)):
         return []
-    if _algorithm(of_block):
-        return [WRONG_PAYLOAD_DIGEST]
-    raise BadCapture("the digest of the body is wrong: the file is damaged")
+    return [WRONG_PAYLOAD_DIGEST if _algorithm(of_block) else WRONG_DIGEST]
+
+
+def _is_document(fields: dict[str, str], block: bytes) -> bool:
+    """Return whether a response record says that its *block* is a document without a head."""
+    content_type = fields.get("content-type", "").lower()
+    is_http = content_type.startswith("application/http") or block[:5].upper() == HTTP_START
+    return fields.get("warc-type", "").lower() == RESPONSE and bool(content_type) and not is_http
 
 
 class _Reply(Struct, frozen=True, kw_only=True):
@@ -332,12 +345,16 @@ def _parse_response(block: bytes) -> _Reply:
     """Return the response in *block*, behind its interim responses (RFC 9110, 15.2)."""
     behind_first = None
     while True:
+        if block.lstrip(b"\r\n").startswith(HTTP_START):
+            block = block.lstrip(b"\r\n")
         head, body = split_head(block)
+        if body is None and _header_lines.fullmatch(block.partition(b"\n")[2]):
+            body = b""  # Some writers omit the blank line behind a head without a body.
         status = _status_line.fullmatch(_line_end.split(head, 1)[0].decode("latin-1"))
         if status is None or body is None:
             raise BadCapture("the record has no HTTP response")
         behind_first = body if behind_first is None else behind_first
-        if not (is_interim(int(status[2])) and body.startswith(b"HTTP/")):
+        if not (is_interim(int(status[2])) and body.lstrip(b"\r\n").startswith(HTTP_START)):
             return _Reply(
                 status=int(status[2]),
                 reason=status[3],
@@ -364,6 +381,12 @@ def split_head(message: bytes) -> tuple[bytes, bytes | None]:
     return (message[: end.start()], message[end.end() :]) if end else (message, None)
 
 
+def unfold(head: bytes) -> bytes:
+    """Return *head* with each field in one line: a line that begins with white space continues the
+    one before (RFC 9112, 5.2)."""
+    return _fold.sub(b" ", head)
+
+
 def _fields(head: bytes) -> dict[str, str]:
     """Return the fields of a WARC head by name in lower case; the first of several counts."""
     found = dict[str, str]()
@@ -373,8 +396,7 @@ def _fields(head: bytes) -> dict[str, str]:
 
 
 def _lines(head: bytes) -> Iterator[tuple[str, str]]:
-    # A line that begins with white space continues the one before (RFC 9112, 5.2).
-    for line in _line_end.split(_fold.sub(b" ", head))[1:]:
+    for line in _line_end.split(unfold(head))[1:]:
         name, colon, value = line.decode("latin-1").partition(":")
         if colon:
             yield name.strip(), value.strip()
@@ -390,25 +412,34 @@ def _block(fields: dict[str, str], rest: bytes) -> bytes:
 
 
 def _without_transfer_coding(body: bytes, headers: Headers) -> bytes:
-    """Return *body* without its chunks (RFC 9112, 7.1).
+    """Return *body* without its transfer codings (RFC 9112, 7).
 
-    A body that does not begin with a chunk is returned as it is: its writer has removed the chunks,
-    but not the header. Raise BadCapture if it has another transfer coding.
+    A body that does not have a coding is returned as it is: its writer has removed the coding, but
+    not the header, or the header has a word that is not a coding. Raise BadCapture if the decoded
+    body is too long.
     """
-    codings = joined_values(headers, "transfer-encoding").replace(" ", "").lower()
-    if codings in ("", "identity"):
-        return body
-    if codings != "chunked":
-        raise BadCapture(f"the body has the transfer coding {codings[:40]!r}, which is not read")
-    chunks, at = list[bytes](), 0
+    codings = joined_values(headers, "transfer-encoding").replace(" ", "").lower().split(",")
+    if CHUNKED in codings:
+        body = _without_chunks(body)
+    others = ",".join(one for one in codings if one != CHUNKED)
+    decoded = decode(body, others, MAX_RECORD_BYTES)
+    if decoded.bomb or len(decoded.data) >= MAX_RECORD_BYTES:
+        raise BadCapture("the body is too long without its transfer coding")
+    return decoded.data
+
+
+def _without_chunks(body: bytes) -> bytes:
+    chunks, at, has_crlf = list[bytes](), 0, True
     while line := _chunk_size.match(body, at):
         size, begins = int(line[1], 16), line.end()
+        has_crlf = has_crlf and line[0].endswith(b"\r\n")
         if size == 0:
-            return b"".join(chunks)
+            return b"".join(chunks) if has_crlf or chunks else body
         chunks.append(body[begins : begins + size])
-        at = begins + size + 2
-    # A body that was cut off has no last chunk.
-    return b"".join(chunks) if chunks and at >= len(body) else body
+        at = begins + size
+        at += 2 if body[at : at + 1] == b"\r" else 1
+    # A body that was cut off has no last chunk. A text may begin with a line of a number.
+    return b"".join(chunks) if chunks and has_crlf and at >= len(body) else body
 
 
 def _has_digest(data: bytes, digest: str) -> bool:
@@ -459,14 +490,15 @@ def _url(fields: dict[str, str], name: str) -> str:
 def parse_time(date: str) -> float | None:
     """Return a WARC-Date in epoch seconds; None if it is invalid.
 
-    It may be a year, a month or a day (WARC 1.1), and the 14 digits of an ARC file.
+    It may be a year, a month or a day (WARC 1.1), and the 14 digits of an ARC file, also without
+    seconds or with milliseconds.
     """
-    if len(date) == 14 and date.isdecimal():
-        date = f"{date[:8]}T{date[8:]}"
+    if len(date) in (12, 14, 17) and date.isdecimal():
+        date = f"{date[:8]}T{date[8:14]}.{date[14:]}".rstrip(".")
     elif len(date) in (4, 7):
         date += "-01-01"[: 10 - len(date)]
     try:
-        found = datetime.fromisoformat(date)
+        found = datetime.fromisoformat(date.upper())
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None

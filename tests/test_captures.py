@@ -153,11 +153,12 @@ def test_bad_record_is_refused_with_file_offset_and_reason(
         read(tmp_path, change(record))
 
 
-def test_record_without_http_or_with_a_transfer_coding_is_refused(tmp_path: Path) -> None:
+def test_record_without_http_or_with_a_bomb_is_refused(tmp_path: Path) -> None:
     head = b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Date: 2026-01-02T03:04:05Z\r\n"
+    bomb = gzip.compress(bytes(10 << 20))
     for block, reason in (
         (b"hello", "no HTTP response"),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n0\r\n\r\n", "transfer coding"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n" + bomb, "transfer coding"),
     ):
         record = head + b"Content-Length: %d\r\n\r\n" % len(block) + block + b"\r\n\r\n"
         with pytest.raises(BadCapture, match=reason):

@@ -56,6 +56,7 @@ DAMAGED = (*DAMAGED_ZIP, gzip.BadGzipFile, zstd.ZstdError)
 """Errors of a file that cannot be unpacked."""
 WARC_START = b"WARC/"
 ZIP_MAGIC = b"PK\x03\x04"
+WACZ_SUFFIX = ".wacz"
 LOCAL_HEADER = struct.Struct("<4s22xHH")
 """Signature, and the lengths of the name and of the extra field (APPNOTE, 4.3.7)."""
 ENCRYPTED = 1
@@ -105,7 +106,8 @@ class Source:
 
 
 def sources_of(path: Path) -> list[Source]:
-    """Return the WARC and ARC files at *path*: the file itself, or those in a WACZ file.
+    """Return the WARC and ARC files at *path*: the file itself, or those in a WACZ file, also in
+    one of several WACZ files (Multi-WACZ).
 
     Raise BadSettings if there is no such file.
     """
@@ -122,16 +124,25 @@ def sources_of(path: Path) -> list[Source]:
         return [alone]
     if not start.startswith(ZIP_MAGIC):
         return [_with_problem(alone, NOT_A_WARC)]
+    return _members_of(alone, is_outer=True)
+
+
+def _members_of(source: Source, *, is_outer: bool) -> list[Source]:
+    """Return the WARC and ARC files in the WACZ file *source*, and if it *is_outer*, those in WACZ
+    files in it."""
+    found = list[Source]()
     try:
-        with ZipFile(path) as packed:
-            members = [one for one in packed.infolist() if _is_archive_member(packed, one.filename)]
-            found = [
-                Source(f"{path.name}/{one.filename}", written_at, _opener_of(path, one))
-                for one in sorted(members, key=lambda one: one.filename)
-            ]
-    except (OSError, ValueError, struct.error, *DAMAGED_ZIP) as error:
-        return [_with_problem(alone, f"it cannot be read: {error}")]
-    return found or [_with_problem(alone, "it has no WARC file")]
+        with source.open() as file, ZipFile(file) as packed:
+            for one in sorted(packed.infolist(), key=lambda one: one.filename):
+                is_inner = is_outer and one.filename.lower().endswith(WACZ_SUFFIX)
+                if not is_inner and not _is_archive_member(packed, one.filename):
+                    continue
+                name, opener = f"{source.name}/{one.filename}", _opener_of(source, one)
+                member = Source(name, source.written_at, opener)
+                found += _members_of(member, is_outer=False) if is_inner else [member]
+    except (OSError, ValueError, struct.error, *DAMAGED) as error:
+        return [_with_problem(source, f"it cannot be read: {error}")]
+    return found or [_with_problem(source, "it has no WARC file")]
 
 
 def _with_problem(source: Source, problem: str) -> Source:
@@ -164,25 +175,27 @@ def _unpack(start: bytes) -> bytes:
         return b""
 
 
-def _opener_of(path: Path, member: ZipInfo) -> Callable[[], AbstractContextManager[BinaryIO]]:
+def _opener_of(source: Source, member: ZipInfo) -> Callable[[], AbstractContextManager[BinaryIO]]:
     """Return the function that opens *member*. Each capture is read by its position, to which the
     reader of `zipfile` would read all bytes before it."""
     if member.compress_type != ZIP_STORED or member.flag_bits & ENCRYPTED:
-        return _Unpacked(partial(_open_member, path, member)).open
-    with path.open("rb") as file:
+        return _Unpacked(partial(_open_member, source, member)).open
+    with source.open() as file:
         file.seek(member.header_offset)
         header = file.read(LOCAL_HEADER.size)
     magic, name_length, extra_length = LOCAL_HEADER.unpack(header)
     if magic != ZIP_MAGIC:
         raise BadZipFile("a local header is damaged")
     start = member.header_offset + LOCAL_HEADER.size + name_length + extra_length
-    return partial(_open_part, path, start, member.file_size)
+    return partial(_open_part, source, start, member.file_size)
 
 
 @contextmanager
-def _open_part(path: Path, start: int, size: int) -> Iterator[BinaryIO]:
-    with path.open("rb") as file:
-        yield cast(BinaryIO, BufferedReader(_Part(file, start, size)))
+def _open_part(source: Source, start: int, size: int) -> Iterator[BinaryIO]:
+    with source.open() as file:
+        raw = getattr(file, "raw", None)
+        part = raw.part(start, size) if isinstance(raw, _Part) else _Part(file, start, size)
+        yield cast(BinaryIO, BufferedReader(part))
 
 
 class _Part(RawIOBase):
@@ -190,6 +203,10 @@ class _Part(RawIOBase):
 
     def __init__(self, file: BinaryIO, start: int, size: int) -> None:
         self._file, self._start, self._size, self._at = file, start, size, 0
+
+    def part(self, start: int, size: int) -> "_Part":
+        """Return a part of this part."""
+        return _Part(self._file, self._start + start, size)
 
     def readable(self) -> bool:
         return True
@@ -210,8 +227,8 @@ class _Part(RawIOBase):
 
 
 @contextmanager
-def _open_member(path: Path, member: ZipInfo) -> Iterator[BufferedReader]:
-    with ZipFile(path) as packed, packed.open(member) as opened:
+def _open_member(source: Source, member: ZipInfo) -> Iterator[BufferedReader]:
+    with source.open() as file, ZipFile(file) as packed, packed.open(member) as opened:
         yield cast(BufferedReader, opened)
 
 

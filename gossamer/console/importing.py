@@ -36,6 +36,7 @@ from gossamer.captures import (
     is_interim,
     parse_time,
     split_head,
+    unfold,
 )
 from gossamer.console.import_sources import (
     DAMAGED,
@@ -73,7 +74,8 @@ OK, PARTIAL_CONTENT, SWITCHING_PROTOCOLS = 200, 206, 101
 REQUEST, GET = "request", "GET"
 REQUEST_BYTES = 4 << 10
 """Bytes of a record that are searched for its type."""
-UNCOUNTED_TYPES = ("warcinfo", REQUEST, "metadata")
+WARCINFO = "warcinfo"
+UNCOUNTED_TYPES = (WARCINFO, REQUEST, "metadata")
 """Types of records about captures. They are neither imported nor counted as left out."""
 SERVER_NOT_MODIFIED = "server-not-modified"
 """The end of the WARC-Profile of a 304."""
@@ -82,6 +84,7 @@ EMPTY_DIGESTS = {f"{name}:{hashlib.new(name).hexdigest()}" for name in DIGEST_SI
 REFERRED_WITHIN = 1.0
 """Seconds by which WARC-Refers-To-Date may differ: some writers omit the fraction."""
 
+NO_BODY = "the body of the revisit record is in none of the files"
 ANOTHER_METHOD = "response to a request that is not a GET"
 PART_OF_DOCUMENT = "part of a document (206)"
 NOT_FINAL = "response without a final status (1xx)"
@@ -89,6 +92,7 @@ ANOTHER_SCHEME = "record of a URL that is not http or https"
 SEGMENT = "segment of a record"
 CONVERSION = "conversion record"
 OTHER_TYPE = "record of an unknown type"
+NO_CAPTURE = "file with records about captures only"
 ABOUT_CRAWL = "record about a crawl"
 CRAWLERS_SCHEMES = frozenset(
     (
@@ -101,8 +105,8 @@ CRAWLERS_SCHEMES = frozenset(
 
 _protocol = re.compile(rb"(?im)^warc-protocol: *([^\r\n]+)")
 _concurrent = re.compile(rb"(?im)^warc-concurrent-to:[ \t]*([^\r\n]+)")
-_is_request = re.compile(rb"(?im)^warc-type:[ \t]*request\b")
-_method = re.compile(r"[A-Z]{3,30}")
+_is_request = re.compile(rb"(?im)^warc-type:\s*request\b")
+_method = re.compile(r"[A-Z][A-Z_-]{2,29}")
 _status = re.compile(rb"(?i)HTTP/\S+ +(\d{3})")
 _content_range = re.compile(
     rb"(?im)^content-range:[ \t]*bytes[ \t]+0-(\d{1,15})/(\d{1,15})[ \t]*\r*$"
@@ -154,11 +158,21 @@ class Requests:
 
 
 def _id_of(head: RecordHead) -> str:
-    return head.fields.get("warc-record-id", "")
+    return _compared_id(head.fields.get("warc-record-id", ""))
+
+
+def _compared_id(text: str) -> str:
+    """Return the id of a record as it is compared: some writers omit the angle brackets."""
+    return text.strip("<> \t").lower()
 
 
 def _concurrent_ids(head: RecordHead) -> list[str]:
-    found = _concurrent.findall(split_head(head.head)[0])
+    return [_compared_id(one) for one in _values(_concurrent, head.head)]
+
+
+def _values(field: re.Pattern[bytes], message: bytes) -> list[str]:
+    """Return the values of each *field* in the head of *message*."""
+    found = field.findall(unfold(split_head(message)[0]))
     return [one.decode("latin-1").strip() for one in found]
 
 
@@ -189,7 +203,7 @@ class Importer:
     examples: dict[str, str] = field(default_factory=dict)
     """Kind or wrong statement → the URL of the first record, or the first file."""
     _places: dict[str, Place] = field(default_factory=dict)
-    """Key of a payload digest → the first response with it."""
+    """Key of a payload digest, or id of a record → the first response with it."""
     _versions: dict[str, dict[float, Place]] = field(default_factory=dict)
     """Canonical URL → time of a response → its place."""
     _waiting: list[tuple[Source, RecordHead]] | None = field(default_factory=list)
@@ -210,12 +224,16 @@ class Importer:
                 self._count(self.doubts, PACKED_TOGETHER, source.name)
                 source = unpack(source)
                 requests = _requests_of(source)
+            kinds = set[str]()
             with source.open() as file:
                 for head in records_of(file):
                     if isinstance(head, Damage):
                         self._add_problem(f"{source.name} {head}")
                         continue
+                    kinds.add(head.kind.lower())
                     yield from self._events_of_record(source, head, requests, now)
+            if kinds - {WARCINFO} and kinds.issubset(UNCOUNTED_TYPES):
+                self._count(self.left_out, NO_CAPTURE, source.name)
         except BadCapture as error:
             self._add_problem(f"{source.name}: {error}")
         except DAMAGED as error:
@@ -242,6 +260,8 @@ class Importer:
             self._count(self.skipped, ABOUT_CRAWL, head.url)
             return
         if reason := _reason_to_leave_out(kind, head, requests):
+            if reason == ANOTHER_METHOD and kind != REVISIT:
+                self._remember_body(source, head)
             self._count(self.left_out, reason, head.url)
             return
         yield from self._events_of_capture(source, head, now)
@@ -250,7 +270,7 @@ class Importer:
         try:
             url = canonicalize(head.url)
             if head.kind.lower() != REVISIT:
-                self._remember(source, head, url)
+                self._remember(self._remember_body(source, head), head, url)
             page = self._page_of(source, head, url, now)
         except DAMAGED as error:
             self._add_problem(f"{source.name} at byte {head.offset}: {error}")
@@ -274,16 +294,22 @@ class Importer:
             urls = (Discovery(visit.url, trace=visit.trace, visited=True),)
             yield UrlsDiscovered(crawl=self.crawl, at=now, site=page.site, via=visit.id, urls=urls)
 
-    def _remember(self, source: Source, head: RecordHead, url: str) -> None:
-        """Remember the place of a response, whose body revisit records may need."""
+    def _remember_body(self, source: Source, head: RecordHead) -> Place | None:
+        """Remember the place of a response, whose body revisit records may need. None if it has no
+        whole body."""
         status = _status.match(head.block)
         if status and (int(status[1]) == NOT_MODIFIED or _is_part(int(status[1]), head.block)):
-            return
+            return None
         place = Place(source, head.offset, head.length)
-        if head.digest:
-            self._places.setdefault(digest_key(head.digest), place)
+        for key in (digest_key(head.digest), _id_of(head)):
+            if key:
+                self._places.setdefault(key, place)
+        return place
+
+    def _remember(self, place: Place | None, head: RecordHead, url: str) -> None:
+        """Remember a version of the page at *url*."""
         at = parse_time(head.date)
-        if at is not None:
+        if place is not None and at is not None:
             self._versions.setdefault(url, {}).setdefault(at, place)
 
     def _page_of(
@@ -327,21 +353,26 @@ class Importer:
 
     def _read_earlier(self, capture: Capture, head: RecordHead, url: str) -> Capture:
         """Return the response that has the body of a revisit record: the one with its digest, or
-        with the URL and the date that it refers to. After a 304, it may be the version before."""
+        with the id, or the URL and the date, that it refers to. After a 304, or if its body has the
+        digest, it may be the version before."""
         place = None
         if capture.digest and (capture.has_head or not _has_empty_digest(capture)):
             place = self._places.get(digest_key(capture.digest))
         reference = capture.refers_to
+        if place is None and reference is not None and reference.record_id:
+            place = self._places.get(_compared_id(reference.record_id))
+        versions = self._versions.get(url, {})
         if place is None and reference is not None and reference.url:
             versions = self._versions.get(canonicalize(reference.url), {})
             place = _place_at(versions, reference.fetched_at)
-        if place is None and _is_304(capture, head) and not (reference and reference.url):
-            versions = self._versions.get(url, {})
-            before = max((at for at in versions if at <= capture.fetched_at), default=None)
-            place = versions[before] if before is not None else None
-        if place is None:
-            raise MissingBody("the body of the revisit record is in none of the files")
-        return read_capture_at(*place)
+        is_same = _is_304(capture, head) and not (reference and reference.url)
+        if place is not None or (not is_same and _has_empty_digest(capture)):
+            return _read_place(place)
+        before = max((at for at in versions if at <= capture.fetched_at), default=None)
+        earlier = _read_place(versions[before] if before is not None else None)
+        if is_same or earlier.has_body(capture.digest):
+            return earlier
+        raise MissingBody(NO_BODY)
 
     def _make_page(
         self,
@@ -368,9 +399,7 @@ class Importer:
             conditional=validators != NO_VALIDATORS,
         )
         is_wrong_date = at != capture.fetched_at or WRONG_DATE in capture.doubts
-        protocols = [
-            one.decode("latin-1").strip() for one in _protocol.findall(split_head(head.head)[0])
-        ]
+        protocols = _values(_protocol, head.head)
         return PageFetched(
             crawl=self.crawl,
             at=now,
@@ -427,6 +456,12 @@ def _reason_to_leave_out(kind: str, head: RecordHead, requests: Requests) -> str
     return "" if requests.is_get(head) else ANOTHER_METHOD
 
 
+def _read_place(place: Place | None) -> Capture:
+    if place is None:
+        raise MissingBody(NO_BODY)
+    return read_capture_at(*place)
+
+
 def _place_at(versions: dict[float, Place], at: float | None) -> Place | None:
     if at is None:
         return None
@@ -460,7 +495,7 @@ def _is_part(status: int, block: bytes) -> bool:
 def _whole_length(block: bytes) -> int | None:
     """Return the length of the document, if *block* has a response with all bytes of it in its
     Content-Range (RFC 9110, 14.4); else None."""
-    ranges = _content_range.findall(split_head(block)[0])
+    ranges = _content_range.findall(unfold(split_head(block)[0]))
     if len(ranges) != 1:
         return None
     last, length = map(int, ranges[0])

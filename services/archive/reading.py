@@ -16,7 +16,7 @@ import structlog
 from backports import zstd
 from isal import igzip_lib
 
-from gossamer.captures import split_head
+from gossamer.captures import split_head, unfold
 from gossamer.web.coding import GZIP_MAGIC
 
 CHUNK_BYTES = 1 << 20
@@ -25,7 +25,7 @@ INPUT_BYTES = 64 << 10
 """Bytes that are decompressed at a time. At the end of each record, the rest of them is copied."""
 MAX_HEAD_BYTES = 64 << 10
 """Bytes of a record that are searched for its headers."""
-RECORD_START = re.compile(rb"WARC/\d\.\d{1,2}\r{0,2}\n(?=WARC-|Content-)")
+RECORD_START = re.compile(rb"WARC/\d\.\d{1,2}[ \t]*\r{0,2}\n(?=(?i:WARC-|Content-|X-))")
 """The beginning of a plain record, also behind a record whose end is missing."""
 LINE_ENDS = b"\r\n"
 """The bytes behind the content of a record: two lines, also as line feeds or carriage returns."""
@@ -37,7 +37,7 @@ DAMAGE = (igzip_lib.IsalError, zstd.ZstdError, EOFError)
 ERASED_FIELD = "X-Crawler-Erased"
 """Field of a filler, which takes the place of an erased record (`fillers`)."""
 
-_first_line = re.compile(rb"WARC/\d+\.\d+\r{0,2}\n")
+_first_line = re.compile(rb"WARC/\d+\.\d+[ \t]*\r{0,2}\n")
 
 Fields = dict[str, str]
 """Headers by name in lower case; of several headers with one name, the first."""
@@ -104,7 +104,7 @@ def parse_fields(data: bytes, errors: str = "replace") -> tuple[str, Fields]:
     *errors*: how octets that are not UTF-8 are decoded. In a URL they are percent-encoded
     (`gossamer.web.http.decode_urls`), else it would be another URL.
     """
-    first, *lines = data.decode("utf-8", errors).split("\n")
+    first, *lines = unfold(data).decode("utf-8", errors).split("\n")
     found = Fields()
     for line in lines:
         name, colon, value = line.partition(":")
