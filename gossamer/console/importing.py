@@ -4,7 +4,9 @@ Each response to a GET becomes the `PageFetched` of a visit at its own time, so 
 and archive handle it like a page that this crawl has fetched. A resource record, which has no HTTP
 response, becomes one with status 200. A revisit record gets the body of the earlier response, which
 must be in one of the files. The archive has at most one capture of a URL at one time, so
-what is imported twice is archived once.
+what is imported twice is archived once. Dates of other writers are often in seconds, and a page may
+redirect to itself within one: of several captures of a URL at one time, each is a microsecond
+later than the one before in the file.
 
 A capture whose date is in the future has the time at which its file was written, so it holds back
 no later visit; one from before the Web has the time at which the Web began. Both get the hazard
@@ -81,6 +83,8 @@ SERVER_NOT_MODIFIED = "server-not-modified"
 """The end of the WARC-Profile of a 304."""
 EMPTY_DIGESTS = {f"{name}:{hashlib.new(name).hexdigest()}" for name in DIGEST_SIZES}
 """Keys of the digests of an empty body, which many redirects have."""
+TICK = 1e-6
+"""Seconds between two captures of a URL that have one date."""
 REFERRED_WITHIN = 1.0
 """Seconds by which WARC-Refers-To-Date may differ: some writers omit the fraction."""
 
@@ -206,6 +210,8 @@ class Importer:
     """Key of a payload digest, or id of a record → the first response with it."""
     _versions: dict[str, dict[float, Place]] = field(default_factory=dict)
     """Canonical URL → time of a response → its place."""
+    _added: dict[int, int] = field(default_factory=dict)
+    """Hash of URL and time → hash of the capture that was imported there."""
     _waiting: list[tuple[Source, RecordHead]] | None = field(default_factory=list)
     """Revisit records whose body was not found yet; None after the last file."""
 
@@ -325,9 +331,18 @@ class Importer:
         if is_interim(capture.status) or capture.status == SWITCHING_PROTOCOLS:
             self._count(self.left_out, NOT_FINAL, head.url)
             return None
-        at = _possible_time(capture.fetched_at, source, now)
+        content = hash((capture.block, capture.digest, capture.refers_to))
+        stated = _possible_time(capture.fetched_at, source, now)
+        at = self._free_time(url, stated, content)
+        if at is None:
+            self.counts["archived"] += 1
+            return None
+        if at != stated and capture.refers_to is None and capture.status != NOT_MODIFIED:
+            place = Place(source, head.offset, head.length)
+            self._versions.setdefault(url, {})[at] = place
         if self.is_archived(url, at):
             self.counts["archived"] += 1
+            self._added[hash((url, at))] = content
             return None
         validators = NO_VALIDATORS
         if _is_304(capture, head):
@@ -349,7 +364,17 @@ class Importer:
             capture = _as_whole(capture)
         for doubt in capture.doubts:
             self._count(self.doubts, doubt, head.url)
+        self._added[hash((url, at))] = content
         return self._make_page(source, head, capture, validators, url, at, now)
+
+    def _free_time(self, url: str, at: float, content: int) -> float | None:
+        """Return *at*, or the time after it at which no other capture of *url* was imported; None
+        if this one was."""
+        while (other := self._added.get(hash((url, at)))) is not None:
+            if other == content:
+                return None
+            at += TICK
+        return at
 
     def _read_earlier(self, capture: Capture, head: RecordHead, url: str) -> Capture:
         """Return the response that has the body of a revisit record: the one with its digest, or
@@ -398,7 +423,8 @@ class Importer:
             validators=validators,
             conditional=validators != NO_VALIDATORS,
         )
-        is_wrong_date = at != capture.fetched_at or WRONG_DATE in capture.doubts
+        stated = capture.fetched_at
+        is_wrong_date = _possible_time(stated, source, now) != stated
         protocols = _values(_protocol, head.head)
         return PageFetched(
             crawl=self.crawl,
@@ -418,7 +444,7 @@ class Importer:
             body=capture.body,
             truncated=capture.truncated,
             usage_statements=read_headers(capture.headers, self.product),
-            hazards=(Hazard.WRONG_DATE,) if is_wrong_date else (),
+            hazards=(Hazard.WRONG_DATE,) if is_wrong_date or WRONG_DATE in capture.doubts else (),
         )
 
     def _purpose_of(self, capture: Capture, url: str) -> Purpose:

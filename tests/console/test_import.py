@@ -44,7 +44,6 @@ from tests.support.transcripts import Transcript
 HOME, OLD, IMAGE = "http://a.test/", "http://a.test/old", "http://a.test/logo.png"
 TEXT = b"<title>Old</title><p>A text about harbours, ships and the sea."
 DAY = 86400.0
-NO_BLOCK_DIGEST = ("WARC-Block-Digest", "unknown:")
 DATES = [f"2023-11-0{day}T00:00:00.5Z" for day in range(1, 10)]
 FIRST_DAY = 1698796800.5
 
@@ -469,11 +468,10 @@ def test_capture_with_an_impossible_date_does_not_freeze_its_page(
 
 
 def test_import_of_an_impossible_date_that_is_repeated_changes_nothing(tmp_path: Path) -> None:
-    imports = Imports(tmp_path, Imported.HISTORY)
     file = tmp_path / "old.warc.gz"
     file.write_bytes(write(Record(OLD, warc=FUTURE), Record(HOME, warc=BEFORE_THE_WEB)))
     os.utime(file, (START - DAY, START - DAY))
-    first, again = (read(imports.importer, file) for _ in range(2))
+    first, again = (read(make_importer(), file) for _ in range(2))
     assert [page.started_at for page in first] == [START - DAY, WEB_BEGAN_AT]
     assert [page.started_at for page in again] == [page.started_at for page in first]
 

@@ -1045,3 +1045,32 @@ def test_command_succeeds_if_only_records_about_a_crawl_are_skipped(
     gossamer("import", file)
     with open_crawl(None, gossamer.data) as crawl:
         assert crawl.definition() is not None
+
+
+def test_each_capture_of_one_second_is_imported(tmp_path: Path) -> None:
+    """wget and Heritrix write dates in seconds, and many pages redirect to themselves for a
+    cookie: the archive had the redirect alone."""
+    moved = http(b"", "302 Found", f"Location: {OLD}")
+    records = (
+        record("response", moved),
+        record("response", http(), DIGEST),
+        record("revisit", http(b""), IDENTICAL, DIGEST),
+        record("response", moved),
+    )
+    again = record("revisit", http(b"", "304 Not Modified"), NOT_MODIFIED, date=LATER)
+    result = Result(tmp_path, *records, again)
+    found = [(page.status, page.started_at - AT, page.hazards) for page in result.pages[:3]]
+    assert [(status, round(after, 6)) for status, after, _ in found] == [
+        (302, 0.0),
+        (200, 0.000001),
+        (200, 0.000002),
+    ]
+    assert result.bodies[3:] == [TEXT]
+    assert not any(page.hazards for page in result.pages)
+    at = {(page.visit.url, page.started_at) for page in result.pages}
+    importer = make_importer(is_archived=lambda *one: one in at)
+    assert read(importer, tmp_path / "others.warc.gz") == []
+    assert importer.counts["archived"] == 5
+    # What is imported twice at once is archived once.
+    twice = make_importer()
+    assert len(read(twice, *[tmp_path / "others.warc.gz"] * 2)) == len(result.pages)
