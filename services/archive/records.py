@@ -51,6 +51,9 @@ PROTOCOLS = frozenset(
     {"http/0.9", "http/1.0", "http/1.1", "tls/1.0", "tls/1.1", "tls/1.2", "tls/1.3"}
 )
 """Words of WARC-Protocol. The version that a server states may be any."""
+VERSIONS = frozenset({"1.0", "1.1"})
+"""Versions of a status line in text. pywb does not show a record with another one, and HTTP/2 has
+no such line, so that other crawlers write the last one."""
 BODILESS_STATUSES = frozenset({204, 304})
 """Statuses with a Content-Length that describes a body that is not sent (RFC 9110, 8.6)."""
 
@@ -217,7 +220,8 @@ def _reference(page: PageFetched, body: Body) -> Fields:
 def _response(page: PageFetched, kind: str, about: Fields, file: str) -> bytes:
     if page.truncated:
         about = [*about, ("WARC-Truncated", page.truncated)]
-    head = _head(f"HTTP/{page.http_version} {page.status} {page.reason}", _stored_headers(page))
+    version = page.http_version if page.http_version in VERSIONS else max(VERSIONS)
+    head = _head(f"HTTP/{version} {page.status} {page.reason}", _stored_headers(page))
     is_revisit = kind == "revisit"
     return _record(page, kind, head if is_revisit else head + page.body, about, RESPONSE, file)
 

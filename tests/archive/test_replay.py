@@ -317,6 +317,8 @@ def test_pages_with_odd_headers_are_replayed(tmp_path: Path) -> None:
         headers = (("Content-Type", "text/html"),) if name != "Content-Type" else ()
         body = gzip.compress(b"<p>shown") if is_coded else b"<p>shown"
         fetched.append(page(len(fetched), body, headers=(*headers, (name, value))))
+    for version in ("0.9", "1.0", "1.2", "2", "2.0", "3"):
+        fetched.append(page(len(fetched), b"<p>shown", http_version=version))
     folder = archived_folder(tmp_path / "data", fetched)
     with replayed(folder) as address:
         for one in fetched:
