@@ -32,8 +32,8 @@ from gossamer.captures import (
     unpack_record,
 )
 from gossamer.errors import BadSettings
+from gossamer.services.archive.arc import MAX_LINE_BYTES, RECORD_LINE, arc_length, as_warc
 from gossamer.services.archive.arc import START as ARC_START
-from gossamer.services.archive.arc import arc_length, as_warc
 from gossamer.services.archive.reading import (
     CHUNK_BYTES,
     LINE_ENDS,
@@ -120,6 +120,10 @@ def sources_of(path: Path) -> list[Source]:
     except OSError as error:
         raise BadSettings(f"{path} cannot be read: {error}") from error
     alone = Source(path.name, written_at, lambda: path.open("rb"))
+    if _unpack(start).startswith(GZIP_MAGIC):
+        # It was compressed again, as a server does while it sends a file.
+        alone = unpack(alone)
+        start = _unpack(start)
     if is_archive(start):
         return [alone]
     if not start.startswith(ZIP_MAGIC):
@@ -163,16 +167,25 @@ def is_archive(start: bytes) -> bool:
     """Return whether a file that begins with *start* is a WARC or ARC file."""
     if start.startswith((ZSTD_MAGIC, DICTIONARY_MAGIC)):
         return True
-    return _unpack(start).lstrip().startswith((WARC_START, ARC_START))
+    found = _unpack(start).lstrip()
+    return found.startswith(WARC_START) or _begins_arc(found)
+
+
+def _begins_arc(data: bytes) -> bool:
+    """Return whether an ARC file, or the rest of one, begins with *data*."""
+    return data.lstrip().startswith(ARC_START) or arc_length(data) is not None
 
 
 def _unpack(start: bytes) -> bytes:
-    if not start.startswith(GZIP_MAGIC):
-        return start
+    """Return the beginning of the first gzip member that is not empty; *start* without one."""
+    found, rest = b"", start
     try:
-        return zlib.decompressobj(GZIP).decompress(start, len(ARC_START) + 64)
+        while not found and rest.startswith(GZIP_MAGIC):
+            member = zlib.decompressobj(GZIP)
+            found, rest = member.decompress(rest, START_BYTES), member.unused_data
     except zlib.error:
         return b""
+    return found if start.startswith(GZIP_MAGIC) else start
 
 
 def _opener_of(source: Source, member: ZipInfo) -> Callable[[], AbstractContextManager[BinaryIO]]:
@@ -240,9 +253,13 @@ def unpack(source: Source) -> Source:
 @contextmanager
 def _open_packed(source: Source) -> Iterator[BufferedReader]:
     with source.open() as file:
-        is_gzip = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+        start = file.read(len(DICTIONARY_MAGIC))
+        dictionary = None
+        if _has_dictionary(start):
+            dictionary = zstd.ZstdDict(read_dictionary(partial(read_range, file)))
+        is_gzip = start.startswith(GZIP_MAGIC)
         file.seek(0)
-        with gzip.open(file) if is_gzip else zstd.open(file) as opened:
+        with gzip.open(file) if is_gzip else zstd.open(file, zstd_dict=dictionary) as opened:
             yield cast(BufferedReader, opened)
 
 
@@ -295,7 +312,8 @@ def records_of(file: BinaryIO) -> Iterator[RecordHead | Damage]:
         is_cut = False
         for head in reader:
             if damaged_at >= 0:
-                yield Damage(min(damaged_at, at), at)
+                if not _is_blank(file, damaged_at, at):
+                    yield Damage(min(damaged_at, at), at)
                 damaged_at = -1
             offset = base + head.offset
             if head.unpacked_length:
@@ -324,7 +342,17 @@ def records_of(file: BinaryIO) -> Iterator[RecordHead | Damage]:
         if next_at is None:
             break
         at = next_at
-    yield Damage(damaged_at, None)
+    if not _is_blank(file, damaged_at, None):
+        yield Damage(damaged_at, None)
+
+
+def _is_blank(file: BinaryIO, start: int, end: int | None) -> bool:
+    """Return whether no more than empty lines are from *start* to *end* of *file*."""
+    most, position = start + MAX_LINE_END_BYTES, file.tell()
+    end = most + 1 if end is None else min(end, most + 1)
+    found = read_range(file, start, max(start, end))
+    file.seek(position)  # A reader goes on there.
+    return 0 < len(found) <= MAX_LINE_END_BYTES and not found.strip(LINE_ENDS)
 
 
 def _has_dictionary(start: bytes) -> bool:
@@ -338,9 +366,10 @@ def _mark_of(start: bytes) -> bytes:
     for mark in (GZIP_MEMBER, GZIP_MAGIC, ZSTD_MAGIC):
         if start.startswith(mark):
             return mark
-    for mark in (WARC_START, ARC_START):
-        if start.lstrip().startswith(mark):
-            return mark
+    if start.lstrip().startswith(WARC_START):
+        return WARC_START
+    if _begins_arc(start):
+        return ARC_START
     raise BadCapture(NOT_A_WARC)
 
 
@@ -400,10 +429,13 @@ def _reader_at(
 
 
 def _find(file: BinaryIO, mark: bytes, at: int) -> int | None:
-    """Return the position of the next record from *at* on, by its *mark*. ARC files have none."""
+    """Return the position of the next record from *at* on, by its *mark*, or in an ARC file by its
+    first line."""
+    others = {WARC_START: RECORD_START, ARC_START: RECORD_LINE}
+    sought = others.get(mark) or re.compile(re.escape(mark))
     if mark == ARC_START:
-        return None
-    sought = RECORD_START if mark == WARC_START else re.compile(re.escape(mark))
+        at -= 1  # The line before it ends there.
+    overlap = MAX_LINE_BYTES if mark == ARC_START else MARK_BYTES
     while True:
         file.seek(at)
         chunk = file.read(CHUNK_BYTES)
@@ -411,7 +443,7 @@ def _find(file: BinaryIO, mark: bytes, at: int) -> int | None:
             return at + found.start()
         if len(chunk) < CHUNK_BYTES:
             return None
-        at += len(chunk) - MARK_BYTES
+        at += len(chunk) - overlap
 
 
 def read_capture_at(source: Source, offset: int, length: int) -> Capture:

@@ -15,7 +15,14 @@ MAX_LINE_BYTES = 8 << 10
 HTTP_START = b"HTTP/"
 NO_TYPE = b"no-type"
 
-_line = re.compile(rb"\s*([A-Za-z][\w+.-]*:\S[^\r\n]*?) (\S+) (\d{14}) ([^\r\n]*?)(\d{1,15})\r?\n")
+RECORD_LINE = re.compile(
+    rb"(?<=\n)[A-Za-z][\w+.-]*:\S[^\r\n]{0,4000}? \S{1,60} \d{8,17} [^\r\n]{0,500}?\d{1,15}\r?\n"
+)
+"""The first line of a record, behind other lines."""
+
+_line = re.compile(
+    rb"\s*([A-Za-z][\w+.-]*:\S[^\r\n]*?) (\S+) (\d{8,17}) ([^\r\n]*?)(\d{1,15})\r?\n"
+)
 
 
 def arc_length(data: bytes) -> int | None:

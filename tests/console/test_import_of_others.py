@@ -761,6 +761,35 @@ def test_signature_behind_the_records_is_not_damage(tmp_path: Path) -> None:
     assert result.doubts == {}
 
 
+@pytest.mark.parametrize("ends", [b"\r\n", b"\n", b"\r\n\r\n"])
+def test_empty_lines_between_compressed_records_are_no_damage(tmp_path: Path, ends: bytes) -> None:
+    """Files that were joined or uploaded as text."""
+    packed = [gzip.compress(record("response", http(), url=url)) for url in (OLD, HOME)]
+    result = Result(tmp_path, *(one + ends for one in packed), packed=False)
+    assert (result.urls, result.problems) == ([OLD, HOME], [])
+    garbage = Result(tmp_path, packed[0], b"\r\ngarbage", packed[1], b"garbage", packed=False)
+    assert (garbage.urls, len(garbage.problems)) == ([OLD, HOME], 2)
+
+
+@pytest.mark.parametrize("more", [b"", gzip.compress(b"")])
+def test_file_that_was_compressed_again_is_read(tmp_path: Path, more: bytes) -> None:
+    """A server compressed the file while it sent it. An empty member may be the first one."""
+    once = more + gzip.compress(record("response", http()))
+    for data in (once, gzip.compress(once)):
+        result = Result(tmp_path, data, packed=False)
+        assert (result.bodies, result.problems) == ([TEXT], [])
+
+
+def test_zstd_file_with_a_dictionary_may_be_compressed_as_a_whole(tmp_path: Path) -> None:
+    made = [record("response", http(), url=f"{HOME}{number}") for number in range(300)]
+    dictionary = zstd.train_dict(made, 2000)
+    content = dictionary.dict_content
+    head = b"\x5d\x2a\x4d\x18" + len(content).to_bytes(4, "little") + content
+    data = head + zstd.compress(b"".join(made[:3]), zstd_dict=dictionary)
+    result = Result(tmp_path, data, packed=False)
+    assert (result.bodies, result.problems) == ([TEXT] * 3, [])
+
+
 def test_byte_behind_a_compressed_record_is_counted(tmp_path: Path) -> None:
     """apache/stormcrawler#652: the file could be read up to the first record."""
     first = gzip.compress(record("response", http()) + b"\0")
@@ -976,6 +1005,35 @@ def test_arc_files_are_read(tmp_path: Path, version: int, packed: bool) -> None:
         ("http://a.test/a%20b", OTHER_TEXT),
     ]
     assert (found[0].started_at, found[0].address) == (AT, "192.0.2.7")
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_part_of_an_arc_file_is_read(tmp_path: Path, packed: bool) -> None:
+    """A part of a file that was cut in two has no `filedesc:` record. Older dates have no
+    seconds."""
+    data = arc(1, (OLD, http()), (HOME, http(OTHER_TEXT)), packed=False)
+    data = data[data.index(OLD.encode()) :].replace(b"20190506070809", b"201905060708")
+    result = Result(tmp_path, data, packed=packed)
+    assert (result.bodies, result.problems) == ([TEXT, OTHER_TEXT], [])
+    assert result.pages[0].started_at == AT - 9
+
+
+@pytest.mark.parametrize("length", [-30, 0, 9, 30])
+@pytest.mark.parametrize("garbage", [b"", b"garbage\n", b"<a href='http://a.test/'>\n" * 60_000])
+def test_arc_records_behind_damage_are_read(tmp_path: Path, length: int, garbage: bytes) -> None:
+    """The kind of iipc/jwarc#26: a wrong length or other bytes hid the rest of the file."""
+    urls = [f"{HOME}{number}" for number in range(4)]
+    data = arc(1, *((url, http()) for url in urls), packed=False)
+    line = f"{urls[1]} 192.0.2.7 20190506070809 text/html ".encode()
+    start = data.index(line) + len(line)
+    wrong = b"%d" % (len(http()) + length) + data[start:].partition(b"\n")[0].lstrip(b"0123456789")
+    end = data.index(b"\n", start)
+    after = data.index(urls[2].encode())
+    result = Result(
+        tmp_path, data[:start], wrong, data[end:after], garbage, data[after:], packed=False
+    )
+    assert {urls[0], urls[3]} <= {*result.urls}
+    assert result.problems or result.urls == urls
 
 
 @pytest.mark.parametrize("packed", [True, False])
