@@ -76,8 +76,8 @@ OK, PARTIAL_CONTENT, SWITCHING_PROTOCOLS = 200, 206, 101
 REQUEST, GET = "request", "GET"
 REQUEST_BYTES = 4 << 10
 """Bytes of a record that are searched for its type."""
-WARCINFO = "warcinfo"
-UNCOUNTED_TYPES = (WARCINFO, REQUEST, "metadata")
+WARCINFO, METADATA = "warcinfo", "metadata"
+UNCOUNTED_TYPES = (WARCINFO, REQUEST, METADATA)
 """Types of records about captures. They are neither imported nor counted as left out."""
 SERVER_NOT_MODIFIED = "server-not-modified"
 """The end of the WARC-Profile of a 304."""
@@ -96,7 +96,7 @@ ANOTHER_SCHEME = "record of a URL that is not http or https"
 SEGMENT = "segment of a record"
 CONVERSION = "conversion record"
 OTHER_TYPE = "record of an unknown type"
-NO_CAPTURE = "file with records about captures only"
+NO_CAPTURE = "file with metadata records only"
 ABOUT_CRAWL = "record about a crawl"
 CRAWLERS_SCHEMES = frozenset(
     (
@@ -130,17 +130,22 @@ class Place(NamedTuple):
 
 
 class Requests:
-    """The methods of the requests in one file. A request and its response name each other by
-    WARC-Concurrent-To; in files without this field, URL and date are equal."""
+    """The methods of the requests that were read. A request and its response name each other by
+    WARC-Concurrent-To; in files without this field, URL and date are equal. A writer may begin the
+    next file between both."""
 
-    def __init__(self, heads: Iterator[RecordHead]) -> None:
+    def __init__(self) -> None:
         """Memory has requests that are not a GET, and those that name no response."""
         self._others = set[str]()
         """Ids of requests that are not a GET, and of their responses."""
         self._by_place = dict[tuple[str, str], set[str]]()
-        for head in heads:
-            if _is_request.search(head.head, 0, REQUEST_BYTES):
-                self._add(head)
+
+    def read(self, source: Source) -> None:
+        """Add the requests in *source*."""
+        with source.open() as file:
+            for head in records_of(file):
+                if isinstance(head, RecordHead) and _is_request.search(head.head, 0, REQUEST_BYTES):
+                    self._add(head)
 
     def _add(self, head: RecordHead) -> None:
         method = head.block.lstrip().split(b" ", 1)[0].decode("latin-1").upper()
@@ -206,6 +211,7 @@ class Importer:
     """Wrong statement of records or files that were imported → their number."""
     examples: dict[str, str] = field(default_factory=dict)
     """Kind or wrong statement → the URL of the first record, or the first file."""
+    _requests: Requests = field(default_factory=Requests)
     _places: dict[str, Place] = field(default_factory=dict)
     """Key of a payload digest, or id of a record → the first response with it."""
     _versions: dict[str, dict[float, Place]] = field(default_factory=dict)
@@ -225,11 +231,11 @@ class Importer:
             return
         try:
             try:
-                requests = _requests_of(source)
+                self._requests.read(source)
             except PackedTogether:
                 self._count(self.doubts, PACKED_TOGETHER, source.name)
                 source = unpack(source)
-                requests = _requests_of(source)
+                self._requests.read(source)
             kinds = set[str]()
             with source.open() as file:
                 for head in records_of(file):
@@ -237,8 +243,8 @@ class Importer:
                         self._add_problem(f"{source.name} {head}")
                         continue
                     kinds.add(head.kind.lower())
-                    yield from self._events_of_record(source, head, requests, now)
-            if kinds - {WARCINFO} and kinds.issubset(UNCOUNTED_TYPES):
+                    yield from self._events_of_record(source, head, now)
+            if kinds - {WARCINFO} == {METADATA}:
                 self._count(self.left_out, NO_CAPTURE, source.name)
         except BadCapture as error:
             self._add_problem(f"{source.name}: {error}")
@@ -256,16 +262,14 @@ class Importer:
         for source, head in waiting or ():
             yield from self._events_of_capture(source, head, now)
 
-    def _events_of_record(
-        self, source: Source, head: RecordHead, requests: Requests, now: float
-    ) -> Iterator[Event]:
+    def _events_of_record(self, source: Source, head: RecordHead, now: float) -> Iterator[Event]:
         kind = head.kind.lower()
         if head.is_filler or kind in UNCOUNTED_TYPES:
             return
         if head.url.partition(":")[0].lower() in CRAWLERS_SCHEMES:
             self._count(self.skipped, ABOUT_CRAWL, head.url)
             return
-        if reason := _reason_to_leave_out(kind, head, requests):
+        if reason := _reason_to_leave_out(kind, head, self._requests):
             if reason == ANOTHER_METHOD and kind != REVISIT:
                 self._remember_body(source, head)
             self._count(self.left_out, reason, head.url)
@@ -461,11 +465,6 @@ class Importer:
         self.counts["problem"] += 1
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(problem)
-
-
-def _requests_of(source: Source) -> Requests:
-    with source.open() as file:
-        return Requests(head for head in records_of(file) if isinstance(head, RecordHead))
 
 
 def _reason_to_leave_out(kind: str, head: RecordHead, requests: Requests) -> str:

@@ -913,14 +913,24 @@ def test_records_that_are_not_documents_are_counted_by_kind(tmp_path: Path) -> N
     assert result.examples["record of a URL that is not http or https"].startswith("ftp:")
 
 
-@pytest.mark.parametrize("kind", ["metadata", "request"])
-def test_file_with_records_about_captures_only_is_counted(tmp_path: Path, kind: str) -> None:
+def test_file_with_metadata_only_is_counted(tmp_path: Path) -> None:
     """Common Crawl (WAT): nothing was said."""
     info = record("warcinfo", b"software: another\r\n")
-    assert Result(tmp_path, info).left_out == {}
-    result = Result(tmp_path, info, record(kind, b"{}", "Content-Type: application/json"))
-    assert (result.pages, result.left_out) == ([], {"file with records about captures only": 1})
-    assert result.examples == {"file with records about captures only": "others.warc.gz"}
+    for other in (b"", request("GET")):
+        assert Result(tmp_path, info, other).left_out == {}
+    result = Result(tmp_path, info, record("metadata", b"{}", "Content-Type: application/json"))
+    assert (result.pages, result.left_out) == ([], {"file with metadata records only": 1})
+    assert result.examples == {"file with metadata records only": "others.warc.gz"}
+
+
+def test_request_may_be_in_the_file_before_its_response(tmp_path: Path) -> None:
+    """wget --warc-max-size: the answer to a form became a page."""
+    paths = [tmp_path / f"{number}.warc" for number in range(2)]
+    paths[0].write_bytes(request("POST", "WARC-Record-ID: <urn:b>"))
+    paths[1].write_bytes(response_id("WARC-Concurrent-To: <urn:b>"))
+    importer = make_importer()
+    assert read(importer, *paths) == []
+    assert importer.left_out == {"response to a request that is not a GET": 1}
 
 
 def test_records_about_a_crawl_are_counted_apart(tmp_path: Path) -> None:
