@@ -242,7 +242,7 @@ class Importer:
                     if isinstance(head, Damage):
                         self._add_problem(f"{source.name} {head}")
                         continue
-                    kinds.add(head.kind.lower())
+                    kinds.add(ABOUT_CRAWL if _is_about_crawl(head) else head.kind.lower())
                     yield from self._events_of_record(source, head, now)
             if kinds - {WARCINFO} == {METADATA}:
                 self._count(self.left_out, NO_CAPTURE, source.name)
@@ -266,7 +266,7 @@ class Importer:
         kind = head.kind.lower()
         if head.is_filler or kind in UNCOUNTED_TYPES:
             return
-        if head.url.partition(":")[0].lower() in CRAWLERS_SCHEMES:
+        if _is_about_crawl(head):
             self._count(self.skipped, ABOUT_CRAWL, head.url)
             return
         if reason := _reason_to_leave_out(kind, head, self._requests):
@@ -465,6 +465,10 @@ class Importer:
         self.counts["problem"] += 1
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(problem)
+
+
+def _is_about_crawl(head: RecordHead) -> bool:
+    return head.url.partition(":")[0].lower() in CRAWLERS_SCHEMES
 
 
 def _reason_to_leave_out(kind: str, head: RecordHead, requests: Requests) -> str:

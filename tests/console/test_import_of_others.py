@@ -916,7 +916,8 @@ def test_records_that_are_not_documents_are_counted_by_kind(tmp_path: Path) -> N
 def test_file_with_metadata_only_is_counted(tmp_path: Path) -> None:
     """Common Crawl (WAT): nothing was said."""
     info = record("warcinfo", b"software: another\r\n")
-    for other in (b"", request("GET")):
+    manifest = "metadata://gnu.org/software/wget/warc/MANIFEST.txt"
+    for other in (b"", request("GET"), record("metadata", TEXT, url=manifest)):
         assert Result(tmp_path, info, other).left_out == {}
     result = Result(tmp_path, info, record("metadata", b"{}", "Content-Type: application/json"))
     assert (result.pages, result.left_out) == ([], {"file with metadata records only": 1})
