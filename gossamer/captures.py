@@ -74,7 +74,9 @@ _head_end = re.compile(rb"\r{0,2}\n\r{0,2}\n")
 _line_end = re.compile(rb"\r{0,2}\n")
 _fold = re.compile(rb"\r{0,2}\n[ \t]+")
 _chunk_size = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
-_header_lines = re.compile(rb"(?:[\w!#$%&'*+.^`|~-]+[ \t]*:[^\n]*(?:\n|\Z))*")
+_bare_head = re.compile(
+    rb"[^\r\n]*(?:\r{0,2}\n|\Z)(?:[\w!#$%&'*+.^`|~-]+[ \t]*:[^\r\n]*(?:\r{0,2}\n|\Z))*"
+)
 _status_line = re.compile(r"HTTP/(\d(?:\.\d)?) +(\d{3})(?!\d) *(.*)", re.IGNORECASE)
 
 
@@ -208,7 +210,13 @@ def read_dictionary(read: Callable[[int, int], bytes]) -> bytes:
     if not head.startswith(DICTIONARY_MAGIC) or not 0 < size <= MAX_DICTIONARY_BYTES:
         raise BadCapture("the record needs a dictionary, and its file has none")
     found = read(DICTIONARY_HEAD_BYTES, DICTIONARY_HEAD_BYTES + size)
-    return _inflate(found, MAX_DICTIONARY_BYTES) if found.startswith(ZSTD_MAGIC) else found
+    if found.startswith(ZSTD_MAGIC):
+        found = _inflate(found, MAX_DICTIONARY_BYTES)
+    try:
+        zstd.ZstdDict(found)
+    except ValueError as error:
+        raise BadCapture("the dictionary of the file is damaged") from error
+    return found
 
 
 def unpack_record(packed: bytes, dictionary: Callable[[], bytes]) -> bytes:
@@ -267,7 +275,7 @@ def parse_record(record: bytes) -> Capture:
     if kind not in RECORD_TYPES:
         raise BadCapture(f"a record of the type {kind[:40]!r} is not a capture")
     reply = _Reply(headers=())
-    if kind == RESOURCE or _is_document(fields, block):
+    if _is_document(kind, fields, block):
         headers = (("Content-Type", fields["content-type"]),) if "content-type" in fields else ()
         reply = _Reply(status=200, headers=headers, block=block, body=block)
     elif block or kind == RESPONSE:
@@ -320,11 +328,14 @@ def _wrong_digests(
     return [WRONG_PAYLOAD_DIGEST if _algorithm(of_block) else WRONG_DIGEST]
 
 
-def _is_document(fields: dict[str, str], block: bytes) -> bool:
-    """Return whether a response record says that its *block* is a document without a head."""
+def _is_document(kind: str, fields: dict[str, str], block: bytes) -> bool:
+    """Return whether a record of *kind* says that its *block* is a document without a head."""
     content_type = fields.get("content-type", "").lower()
-    is_http = content_type.startswith("application/http") or block[:5].upper() == HTTP_START
-    return fields.get("warc-type", "").lower() == RESPONSE and bool(content_type) and not is_http
+    is_message = content_type.startswith(("application/http", "message/http"))
+    has_head = block[:5].upper() == HTTP_START
+    if kind == RESOURCE:
+        return not (is_message and has_head)
+    return kind == RESPONSE and bool(content_type) and not (is_message or has_head)
 
 
 class _Reply(Struct, frozen=True, kw_only=True):
@@ -348,7 +359,7 @@ def _parse_response(block: bytes) -> _Reply:
         if block.lstrip(b"\r\n").startswith(HTTP_START):
             block = block.lstrip(b"\r\n")
         head, body = split_head(block)
-        if body is None and _header_lines.fullmatch(block.partition(b"\n")[2]):
+        if body is None and _bare_head.fullmatch(block):
             body = b""  # Some writers omit the blank line behind a head without a body.
         status = _status_line.fullmatch(_line_end.split(head, 1)[0].decode("latin-1"))
         if status is None or body is None:
@@ -484,15 +495,17 @@ def _reference(fields: dict[str, str]) -> Reference:
 
 
 def _url(fields: dict[str, str], name: str) -> str:
-    return decode_urls(fields.get(name, "").strip("<>").encode("latin-1"))
+    return decode_urls(fields.get(name, "").strip("<> \t").encode("latin-1"))
 
 
 def parse_time(date: str) -> float | None:
     """Return a WARC-Date in epoch seconds; None if it is invalid.
 
-    It may be a year, a month or a day (WARC 1.1), and the 14 digits of an ARC file, also without
-    seconds or with milliseconds.
+    It may be a year, a month or a day (WARC 1.1), the 14 digits of an ARC file, also without
+    seconds or with milliseconds, and a date of HTTP.
     """
+    if "," in date and date.endswith("GMT"):
+        return _http_date(date)
     if len(date) in (12, 14, 17) and date.isdecimal():
         date = f"{date[:8]}T{date[8:14]}.{date[14:]}".rstrip(".")
     elif len(date) in (4, 7):
@@ -504,8 +517,15 @@ def parse_time(date: str) -> float | None:
         return None
 
 
-def _date_header(headers: Headers) -> float:
+def _http_date(date: str) -> float | None:
     try:
-        return parsedate_to_datetime(first_value(headers, "date")).timestamp()
-    except (ValueError, OverflowError, TypeError) as error:
-        raise BadCapture("the record has no valid date") from error
+        return parsedate_to_datetime(date).timestamp()
+    except (ValueError, OverflowError, TypeError):
+        return None
+
+
+def _date_header(headers: Headers) -> float:
+    found = _http_date(first_value(headers, "date"))
+    if found is None:
+        raise BadCapture("the record has no valid date")
+    return found

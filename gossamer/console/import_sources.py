@@ -323,6 +323,8 @@ def records_of(file: BinaryIO) -> Iterator[RecordHead | Damage]:
                 is_cut = head.unpacked_length < length if length else begins
                 has_whole_head = head.unpacked_length < MAX_HEAD_BYTES or not begins
                 if length is None and has_whole_head:
+                    if not head.head.strip(LINE_ENDS):
+                        continue  # Some writers compress the lines behind a record alone.
                     yield Damage(offset, offset + head.length)
                     continue
             yield RecordHead(offset, head.length, as_warc(head.head) or head.head)

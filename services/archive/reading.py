@@ -75,7 +75,7 @@ class RecordHead:
     @property
     def url(self) -> str:
         """WARC-Target-URI, or ""."""
-        return self.fields.get("warc-target-uri", "").strip("<>")
+        return self.fields.get("warc-target-uri", "").strip("<> \t")
 
     @property
     def date(self) -> str:

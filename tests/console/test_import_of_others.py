@@ -322,8 +322,9 @@ def test_head_without_a_blank_line_is_a_response_without_a_body(
     assert (page.status, page.body) == (302, b"")
     again = record("revisit", http().partition(b"\r\n\r\n")[0], IDENTICAL, DIGEST, date=LATER)
     assert Result(tmp_path, record("response", http(), DIGEST), again).bodies == [TEXT, TEXT]
-    problems = Result(tmp_path, record("response", block.rstrip() + b"\r\n<p>Text")).problems
-    assert "no HTTP response" in problems[0]
+    for wrong in (block.rstrip() + b"\r\n<p>Text", b"HTTP/1.1 200 OK\rA: b\r\r" + TEXT):
+        problems = Result(tmp_path, record("response", wrong)).problems
+        assert "no HTTP response" in problems[0]
 
 
 def test_response_record_of_a_document_alone_is_the_document(tmp_path: Path) -> None:
@@ -335,6 +336,8 @@ def test_response_record_of_a_document_alone_is_the_document(tmp_path: Path) -> 
         TEXT,
         (("Content-Type", "text/html; charset=utf-8"),),
     )
+    message = http(), "Content-Type: application/http; msgtype=response"
+    assert Result(tmp_path, record("resource", *message)).bodies == [TEXT]
     for more in ((), ("Content-Type: application/http; msgtype=response",)):
         assert "no HTTP response" in Result(tmp_path, record("response", TEXT, *more)).problems[0]
 
@@ -767,6 +770,9 @@ def test_empty_lines_between_compressed_records_are_no_damage(tmp_path: Path, en
     packed = [gzip.compress(record("response", http(), url=url)) for url in (OLD, HOME)]
     result = Result(tmp_path, *(one + ends for one in packed), packed=False)
     assert (result.urls, result.problems) == ([OLD, HOME], [])
+    lines = gzip.compress(ends)
+    result = Result(tmp_path, packed[0], lines, packed[1], lines, packed=False)
+    assert (result.urls, result.problems) == ([OLD, HOME], [])
     garbage = Result(tmp_path, packed[0], b"\r\ngarbage", packed[1], b"garbage", packed=False)
     assert (garbage.urls, len(garbage.problems)) == ([OLD, HOME], 2)
 
@@ -778,6 +784,14 @@ def test_file_that_was_compressed_again_is_read(tmp_path: Path, more: bytes) -> 
     for data in (once, gzip.compress(once)):
         result = Result(tmp_path, data, packed=False)
         assert (result.bodies, result.problems) == ([TEXT], [])
+
+
+def test_damaged_dictionary_is_a_problem_of_its_file(tmp_path: Path) -> None:
+    """The import ended with a traceback, so that the files behind it were lost."""
+    content = b"\x37\xa4\x30\xec" + bytes(60)
+    head = b"\x5d\x2a\x4d\x18" + len(content).to_bytes(4, "little") + content
+    result = Result(tmp_path, head + zstd.compress(record("response", http())), packed=False)
+    assert result.problems == ["others.warc.gz: the dictionary of the file is damaged"]
 
 
 def test_zstd_file_with_a_dictionary_may_be_compressed_as_a_whole(tmp_path: Path) -> None:
@@ -965,6 +979,7 @@ def test_records_about_a_crawl_are_counted_apart(tmp_path: Path) -> None:
         ("201905060708", AT - 9),
         ("20190506070809123", AT + 0.123),
         ("2019-05-06t07:08:09z", AT),
+        ("Mon, 06 May 2019 07:08:09 GMT", AT),
         ("2019-05-06T07:08:09.123456789Z", AT + 0.123456),
         ("2019-05-06", 1557100800.0),
         ("2019-05", 1556668800.0),
