@@ -193,6 +193,8 @@ def _opener_of(source: Source, member: ZipInfo) -> Callable[[], AbstractContextM
     reader of `zipfile` would read all bytes before it."""
     if member.compress_type != ZIP_STORED or member.flag_bits & ENCRYPTED:
         return _Unpacked(partial(_open_member, source, member)).open
+    if member.header_offset < 0:
+        raise BadZipFile("the position of a member is negative")
     with source.open() as file:
         file.seek(member.header_offset)
         header = file.read(LOCAL_HEADER.size)

@@ -221,7 +221,7 @@ def _response(page: PageFetched, kind: str, about: Fields, file: str) -> bytes:
     if page.truncated:
         about = [*about, ("WARC-Truncated", page.truncated)]
     version = page.http_version if page.http_version in VERSIONS else max(VERSIONS)
-    head = _head(f"HTTP/{version} {page.status} {page.reason}", _stored_headers(page))
+    head = _head(f"HTTP/{version} {page.status:03} {page.reason}", _stored_headers(page))
     is_revisit = kind == "revisit"
     return _record(page, kind, head if is_revisit else head + page.body, about, RESPONSE, file)
 

@@ -156,6 +156,13 @@ def test_records_have_protocols_and_cipher_suite(
     assert len(found) == 3
 
 
+def test_status_line_is_read_again(tmp_path: Path) -> None:
+    """Servers state any status of three digits, and any version."""
+    archive_pages(tmp_path, page(1, status=0, http_version="2"))
+    _, (_, block), *_ = records(only_file(tmp_path / "warc"))
+    assert block.startswith(b"HTTP/1.1 000 OK\r\n")
+
+
 def test_dns_record_of_each_host_and_address_of_a_file(tmp_path: Path) -> None:
     host = "http://site1.example"
     pages = (

@@ -292,6 +292,29 @@ def test_wacz_files_in_a_wacz_file_are_read(tmp_path: Path, packing: int, inner:
     assert problem.startswith("all.wacz/d.wacz: it cannot be read")
 
 
+def test_damaged_wacz_file_in_another_does_not_stop_the_others(tmp_path: Path) -> None:
+    """A member began before its file: the import ended with an error."""
+    with ZipFile(tmp_path / "a.wacz", "w") as packed:
+        packed.writestr("a.warc.gz", write(Record(OLD)))
+    whole = (tmp_path / "a.wacz").read_bytes()
+    end = whole.rindex(b"PK\5\6")
+    size = int.from_bytes(whole[end + 12 : end + 16], "little")
+    start = int.from_bytes(whole[end + 16 : end + 20], "little")
+    for moved in range(1, 200, 33):
+        damaged = (
+            whole[: end + 12]
+            + size.to_bytes(4, "little")
+            + (start + moved).to_bytes(4, "little")
+            + whole[end + 20 :]
+        )
+        with ZipFile(tmp_path / "all.wacz", "w") as packed:
+            packed.writestr("b.wacz", damaged)
+            packed.writestr("c.warc.gz", write(Record(HOME)))
+        importer = make_importer()
+        assert HOME in [page.visit.url for page in read(importer, tmp_path / "all.wacz")]
+        assert importer.problems
+
+
 @pytest.mark.parametrize("compression", [ZIP_STORED, ZIP_DEFLATED])
 def test_member_is_not_read_again_for_each_capture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compression: int
