@@ -270,8 +270,6 @@ class Importer:
             self._count(self.skipped, ABOUT_CRAWL, head.url)
             return
         if reason := _reason_to_leave_out(kind, head, self._requests):
-            if reason == ANOTHER_METHOD and kind != REVISIT:
-                self._remember_body(source, head)
             self._count(self.left_out, reason, head.url)
             return
         yield from self._events_of_capture(source, head, now)
@@ -280,7 +278,7 @@ class Importer:
         try:
             url = canonicalize(head.url)
             if head.kind.lower() != REVISIT:
-                self._remember(self._remember_body(source, head), head, url)
+                self._remember(source, head, url)
             page = self._page_of(source, head, url, now)
         except DAMAGED as error:
             self._add_problem(f"{source.name} at byte {head.offset}: {error}")
@@ -304,22 +302,17 @@ class Importer:
             urls = (Discovery(visit.url, trace=visit.trace, visited=True),)
             yield UrlsDiscovered(crawl=self.crawl, at=now, site=page.site, via=visit.id, urls=urls)
 
-    def _remember_body(self, source: Source, head: RecordHead) -> Place | None:
-        """Remember the place of a response, whose body revisit records may need. None if it has no
-        whole body."""
+    def _remember(self, source: Source, head: RecordHead, url: str) -> None:
+        """Remember the place of a response, whose body revisit records may need."""
         status = _status.match(head.block)
         if status and (int(status[1]) == NOT_MODIFIED or _is_part(int(status[1]), head.block)):
-            return None
+            return
         place = Place(source, head.offset, head.length)
         for key in (digest_key(head.digest), _id_of(head)):
             if key:
                 self._places.setdefault(key, place)
-        return place
-
-    def _remember(self, place: Place | None, head: RecordHead, url: str) -> None:
-        """Remember a version of the page at *url*."""
         at = parse_time(head.date)
-        if place is not None and at is not None:
+        if at is not None:
             self._versions.setdefault(url, {}).setdefault(at, place)
 
     def _page_of(

@@ -43,6 +43,9 @@ NOW = 2_000_000_000.0
 """A time behind that of each capture."""
 ELSEWHERE = "revisit records whose responses are in another file"
 FORMS = "answers to forms and reports (POST), which are not the document at their URL"
+SAME_SECOND = (
+    "captures in one second, which are moved by a microsecond, or skipped if they are equal"
+)
 CUT = "the only record is cut, so that its end is unknown"
 DIFFERENCES = {
     "BL-20140325122341434-00000-32090~opera~8443.warc.gz": Difference(55, 0, 0, ELSEWHERE),
@@ -51,8 +54,8 @@ DIFFERENCES = {
     "example-extra.warc": Difference(4, 0, 0, f"two {ELSEWHERE}, and two {FORMS}"),
     "post-test.warc.gz": Difference(3, 0, 0, FORMS),
     "post-test-more.warc": Difference(3, 0, 0, FORMS),
-    "embed-test.warc": Difference(5, 0, 0, FORMS),
-    "netpreserve-twitter.warc": Difference(2, 0, 0, FORMS),
+    "embed-test.warc": Difference(7, 1, 0, f"five {FORMS}, and two {SAME_SECOND}"),
+    "netpreserve-twitter.warc": Difference(6, 4, 0, f"two {FORMS}, and four {SAME_SECOND}"),
     "clipped.warc.gz": Difference(1, 0, 0, CUT),
     "example-space-in-url.arc": Difference(1, 0, 0, CUT),
     "example-wrong-chunks.warc.gz": Difference(
@@ -60,10 +63,10 @@ DIFFERENCES = {
     ),
     "transfer_compression_none_truncated.warc.gz": Difference(1, 0, 0, CUT),
     "Evil-Warc-Headers.warc": Difference(1, 0, 0, f"{CUT}: its Content-Length is too large"),
-    "missing-status-text.warc": Difference(1, 0, 0, "the HTTP head has no end"),
     "missing-http.warc.gz": Difference(1, 0, 0, "an empty record without an HTTP head"),
-    "example-trunc.warc": Difference(1, 0, 0, "both digests are wrong"),
-    "bad.arc": Difference(3, 0, 0, "lengths that are -1 or no number, and an invalid date"),
+    "bad.arc": Difference(
+        2, 0, 1, "lengths that are -1 or no number, an invalid date, and a line feed as document"
+    ),
     "example-bad-non-chunked.warc.gz": Difference(0, 2, 0, "warcio refuses a whole gzip file"),
     "example-bad.warc.gz.bad": Difference(0, 3, 0, "warcio refuses a whole gzip file"),
     "IAH-20080430204825-00000-blackbook-truncated.arc": Difference(

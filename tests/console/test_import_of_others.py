@@ -408,14 +408,6 @@ def test_revisit_record_without_a_reference_is_the_version_before_with_its_diges
         assert (len(result.pages), len(result.problems)) == (number, 2 - number)
 
 
-def test_revisit_record_may_have_the_body_of_an_answer_to_a_form(tmp_path: Path) -> None:
-    """internetarchive/warcprox compares the digests of all responses."""
-    first = response_id(f"WARC-Payload-Digest: {sha1(OTHER_TEXT)}")
-    again = record("revisit", http(b""), f"WARC-Payload-Digest: {sha1(OTHER_TEXT)}", date=LATER)
-    result = Result(tmp_path, first, request("POST", "WARC-Concurrent-To: <urn:a>"), again)
-    assert ([page.started_at for page in result.pages], result.problems) == ([LATER_AT], [])
-
-
 def test_revisit_record_never_gets_another_body(tmp_path: Path) -> None:
     """The kind of webrecorder/pywb#88: the version that it refers to has another digest."""
     first = record("response", http(OTHER_TEXT))
