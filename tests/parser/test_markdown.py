@@ -155,6 +155,40 @@ LISTINGS = {
     "lines as elements": '<pre class="sourceCode python">'
     + "".join(f"<div>{line or '<br>'}</div>" for line in ESCAPED.rstrip().split("\n"))
     + "</pre>",
+    "Pygments, table with the name of a file": (
+        '<div class="language-python highlight"><table class="highlighttable"><tr><th colspan="2" '
+        'class="filename"><span class="filename">ferry.py</span></th></tr><tr><td class="linenos">'
+        f'<div class="linenodiv"><pre>{NUMBERS}</pre></div></td><td class="code"><div><pre><code>'
+        f"{ESCAPED}</code></pre></div></td></tr></table></div>"
+    ),
+    "Chroma, styles": '<div class="highlight"><pre tabindex="0"><code class="language-python">'
+    + "".join(
+        '<span style="display:flex;"><span style="white-space:pre;-webkit-user-select:none;'
+        f'user-select:none;margin-right:0.4em">{number}</span><span>{line}\n</span></span>'
+        for number, line in enumerate(ESCAPED.rstrip().split("\n"), 1)
+    )
+    + "</code></pre></div>",
+    "rustdoc, column": '<div class="example-wrap"><div data-nosnippet><pre class="src-line-numbers">'
+    + "\n".join(f'<a href="#{number}" id="{number}">{number}</a>' for number in range(1, 5))
+    + f'</pre></div><pre class="language-python"><code>{ESCAPED}</code></pre></div>',
+    "Prism": '<div class="code-toolbar"><pre class="language-python line-numbers"><code '
+    f'class="language-python">{ESCAPED}<span aria-hidden="true" class="line-numbers-rows">'
+    '<span></span><span></span></span></code></pre><div class="toolbar"><div class="toolbar-item">'
+    "<button>Copy</button></div></div></div>",
+    "Doxygen": '<div class="highlight-python"><div class="fragment">'
+    + "".join(
+        f'<div class="line"><a id="l{number}"></a><span class="lineno">    {number}</span>{line or " "}</div>'
+        for number, line in enumerate(ESCAPED.rstrip().split("\n"), 1)
+    )
+    + '<div class="ttc"><div class="ttname">main</div></div></div></div>',
+    "highlight.js, language first": f'<pre><code class="python hljs">{ESCAPED}</code></pre>',
+    "DokuWiki": f'<pre class="code python">{ESCAPED}</pre>',
+    "MediaWiki": f'<div class="mw-highlight mw-highlight-lang-python"><pre>{ESCAPED}</pre></div>',
+    "Hexo": '<figure class="highlight python"><table><tr><td class="gutter"><pre>'
+    + "".join(f'<span class="line">{number}</span><br>' for number in range(1, 5))
+    + '</pre></td><td class="code"><pre>'
+    + "".join(f'<span class="line">{line}</span><br>' for line in ESCAPED.rstrip().split("\n"))
+    + "</pre></td></tr></table></figure>",
     "data-lang": f'<pre data-lang="Python"><code>{ESCAPED}</code></pre>',
 }
 
@@ -187,10 +221,56 @@ def test_listing_keeps_its_lines_and_language(listing: str) -> None:
         ("<h2><a class=anchor aria-hidden=true href='#a'><svg></svg></a>A title</h2><p>Words of it.", "## A title\n\nWords of it."),
         ("<h2 id=a>A title<a class=hash-link aria-label='Direct link' href='#a'>Direct link</a></h2><p>Words of it.", "## A title\n\nWords of it."),
         ("<div class='admonition note'><p class=admonition-title>Note</p><p>Words of it.</div>", "> **Note**\n>\n> Words of it."),
+        ("<h2><a class=anchor href='#a'></a><a class=link href='#a'>A title</a></h2><p>Words of it.", "## A title\n\nWords of it."),
+        ("<h2>A title<span class=mw-editsection>[<a href='/w?action=edit'>edit</a>]</span></h2><p>Words of it.", "## A title\n\nWords of it."),
+        ("<h2>A title <a class=header-anchor href='#a' aria-label='Permalink'>&#8203;</a></h2><p>Words of it.", "## A title\n\nWords of it."),
+        ("<div class='tip custom-block'><p class=custom-block-title>TIP</p><p>Words of it.</div>", "> **TIP**\n>\n> Words of it."),
+        ("<div class='theme-admonition theme-admonition-note'><div class=admonitionHeading_Gvgb><span><svg></svg></span>note</div><div class=admonitionContent_BuS1><p>Words of it.</div></div>", "> **note**\n>\n> Words of it."),
+        ("<div class='admonitionblock note'><table><tr><td class=icon><i class='fa icon-note' title=Note></i><td class=content>Words of it.</table></div>", "> **Note**\n>\n> Words of it."),
+        ("<div class='callout callout-note'><div class=callout-header><div class='callout-title-container flex-fill'>Note</div></div><div class=callout-body><p>Words of it.</div></div>", "> **Note**\n>\n> Words of it."),
+        ("<div class=codeBlockTitle_Ktv7>ferry.js</div><pre><code class=language-js>row()</code></pre>", "**ferry.js**\n\n```js\nrow()\n```"),
+        ("<div class='highlight'><span class=filename>ferry.js</span><pre><code class=language-js>row()</code></pre></div>", "**ferry.js**\n\n```js\nrow()\n```"),
+        ("<div class=listingblock><div class=title>ferry.js</div><div class=content><pre><code data-lang=js>row()</code></pre></div></div>", "**ferry.js**\n\n```js\nrow()\n```"),
+        ("<div class=member-signature><span>public</span>&nbsp;<span>char</span>&nbsp;charAt<wbr>(int&nbsp;index)</div><pre>x</pre>", "```\npublic char charAt(int index)\n```\n\n```\nx\n```"),
+        ("<pre>x</pre><div class='summary-table two-column-summary'><div class='table-header col-first'>Type</div><div class='table-header col-last'>Method</div>"
+         "<div class=col-first><code>char</code></div><div class=col-last><code>charAt</code></div></div>",
+         "```\nx\n```\n\n| Type | Method |\n| --- | --- |\n| `char` | `charAt` |"),
     ],
 )  # fmt: skip
 def test_element_as_markdown(inner: str, expected: str) -> None:
     assert f"\n\n{expected}\n\n" in markdown_of(f"<div>{inner}</div>")
+
+
+TABS = {
+    "Docusaurus": "<ul role=tablist><li role=tab>npm<li role=tab>Yarn</ul><div><div role=tabpanel><p>First."
+    "</div><div role=tabpanel hidden><p>Second.</div></div>",
+    "Starlight": "<ul role=tablist><li role=presentation><a role=tab href='#1'>npm</a><li><a role=tab>Yarn</a>"
+    "</ul></div><div role=tabpanel><p>First.</div><div role=tabpanel hidden><p>Second.</div>",
+    "sphinx-tabs": "<div class=sphinx-tabs><div role=tablist><button role=tab>npm</button><button role=tab>"
+    "Yarn</button></div><div role=tabpanel><p>First.</div><div role=tabpanel hidden=true><p>Second.</div></div>",
+    "sphinx-design": "<div class=sd-tab-set><input type=radio><label>npm</label><div><p>First.</div>"
+    "<input type=radio><label>Yarn</label><div><p>Second.</div></div>",
+    "pymdown": "<div class='tabbed-set tabbed-alternate'><input type=radio><input type=radio><div class="
+    "tabbed-labels><label>npm</label><label>Yarn</label></div><div class=tabbed-content><div><p>First.</div>"
+    "<div><p>Second.</div></div></div>",
+    "VitePress": "<div class=vp-code-group><div class=tabs><input type=radio><label>npm</label><input type="
+    "radio><label>Yarn</label></div><div class=blocks><div><p>First.</div><div><p>Second.</div></div></div>",
+    "Asciidoctor": "<div class='openblock tabs'><div class=content><div class='ulist tablist'><ul><li><p>npm"
+    "<li><p>Yarn</ul></div><div class=tabpanel><p>First.</div><div class=tabpanel><p>Second.</div></div></div>",
+}
+
+
+@pytest.mark.parametrize("tabs", TABS.values(), ids=TABS)
+def test_label_is_before_its_tab_and_no_tab_is_hidden(tabs: str) -> None:
+    parsed = read_article(f"<div>{tabs}</div>")
+    assert "\n\n**npm**\n\nFirst.\n\n**Yarn**\n\nSecond.\n\n" in (parsed.markdown or "")
+    assert "npm\nFirst.\nYarn\nSecond." in (parsed.text or "")
+
+
+def test_tabs_within_a_tab_keep_their_labels() -> None:
+    inner = "<div><ul role=tablist><li role=tab>{}</ul><div role=tabpanel hidden>{}</div></div>"
+    markdown = markdown_of(inner.format("Linux", inner.format("Fedora", "<p>Row now.")))
+    assert "**Linux**\n\n**Fedora**\n\nRow now." in markdown
 
 
 @pytest.mark.parametrize(

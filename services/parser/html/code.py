@@ -39,8 +39,12 @@ NUMBER_CLASSES = frozenset(
     ]
 )
 """Classes of elements with line numbers."""
-CODE_CLASSES = re.compile(r"highlight|hljs|lntable|rouge|syntax|code|blob", re.IGNORECASE)
+CODE_CLASSES = re.compile(r"highlight|hljs|lntable|rouge|syntax|code|blob|crayon", re.IGNORECASE)
 """Classes of tables with a line of code in each row."""
+FRAGMENT_CLASSES = frozenset(("fragment", "member-signature", "module-signature", "type-signature"))
+"""Classes of listings that are no `pre` element: of Doxygen and Javadoc."""
+TOOLTIP_CLASS = "ttc"
+"""The class of declarations behind the code of Doxygen, which are displayed on hovering."""
 LINE_ELEMENTS = frozenset(("div", "p", "li", "tr", "ol", "ul", "table"))
 SKIPPED_ELEMENTS = frozenset(("button", "script", "style", "svg", "template", "-comment", "select"))
 NO_LANGUAGE = frozenset(
@@ -62,12 +66,26 @@ NO_LANGUAGE = frozenset(
         "ipython3-notebook",
     ]
 )
+_names = """
+    ada apache applescript asm assembly awk bash basic bat batch c c# c++ clojure cmake coffeescript
+    console cpp cs csharp css cuda d dart delphi diff docker dockerfile elixir elm erlang f# fish
+    fortran fsharp gherkin go golang gradle graphql groovy haskell hcl html http ini java javascript
+    js json json5 jsonc jsx julia kotlin latex less lisp lua makefile markdown matlab md mermaid
+    nginx nim nix objc objectivec ocaml pascal perl php powershell prolog properties proto protobuf
+    ps1 py python python3 r racket rb rs rst ruby rust sass scala scheme scss sh shell solidity sql
+    svelte swift tcl terraform tex toml ts tsx typescript vb vbnet verilog vhdl vim vue xml yaml yml
+    zig zsh
+"""
+LANGUAGES = frozenset(_names.split())
+"""Names that are classes without a prefix: of older highlighters, TypeDoc, pandoc and wikis."""
 _language = re.compile(
-    r"(?:^|\s)(?:language-|lang-|highlight-source-|highlight-text-|highlight-|brush:\s*|prettyprint\s+)"
-    r"([A-Za-z0-9+#_.-]{1,30})(?=[\s;]|$)"
+    r"(?:^|\s)(?:language[-:]|lang[-:]|highlight-source-|highlight-text-|highlight-|brush:\s*|"
+    r"mw-highlight-lang-|prettyprint\s+)([A-Za-z0-9+#_.-]{1,30})(?=[\s;,:{]|$)"
 )
 _source_code = re.compile(r"(?:^|\s)(?:sourceCode|src|hljs|CodeRay|rouge)\s+([a-z0-9+#_-]{1,30})")
-_rust = re.compile(r"(?:^|\s)rust(?:\s|$)")
+_before_hljs = re.compile(r"(?:^|\s)([a-z0-9+#_-]{1,30})\s+hljs(?=\s|$)")
+_block_style = re.compile(r"(?:^|[;\s])display\s*:\s*(?:block|flex|grid)", re.IGNORECASE)
+_unselectable = re.compile(r"user-select\s*:\s*none", re.IGNORECASE)
 _digits = re.compile(r"\d{1,7}", re.ASCII)
 
 
@@ -82,29 +100,37 @@ def language_of(node: LexborNode) -> str:
         candidates.append(at)
         at = at.parent
     for candidate in candidates:
-        if language := _declared_language(candidate.attributes):
+        if language := _declared_language(candidate):
             return language
     return ""
 
 
-def _declared_language(attributes: dict[str, str | None]) -> str:
+def _declared_language(node: LexborNode) -> str:
+    attributes = node.attributes
     declared = attributes.get("data-lang") or attributes.get("data-language") or ""
     classes = attributes.get("class") or ""
-    match = (_language.search(classes) or _source_code.search(classes)) if classes else None
+    forms = (_language, _source_code, _before_hljs) if classes else ()
+    match = next(filter(None, (form.search(classes) for form in forms)), None)
     language = declared or (match[1] if match else "")
-    if not language and _rust.search(classes):
-        language = "rust"
-    language = language.strip().lower()
+    is_listing = node.tag in ("code", "pre") or CODE_CLASSES.search(classes)
+    if language.lower() in ("", *NO_LANGUAGE) and is_listing:
+        language = next((one for one in classes.lower().split() if one in LANGUAGES), "")
+    # GitHub names the grammar of HTML so.
+    language = language.strip().lower().removesuffix("-basic")
     if not re.fullmatch(r"[a-z0-9+#_.-]{1,30}", language) or language in NO_LANGUAGE:
         return ""
     return language
 
 
 def preformatted_text(node: LexborNode) -> str:
-    """Return the text of *node* with its lines and indentation, without line numbers."""
+    """Return the text of *node* with its lines and indentation, without line numbers.
+
+    Generators write non-breaking spaces where authors wrote spaces.
+    """
     parts: list[str] = []
     _collect(node, parts, 0)
-    return "".join(parts).replace("\r\n", "\n").replace("\r", "\n").replace("\u200b", "")
+    text = "".join(parts).replace("\r\n", "\n").replace("\r", "\n")
+    return text.replace("\u200b", "").replace("\xa0", " ")
 
 
 def _collect(node: LexborNode, parts: list[str], depth: int) -> None:
@@ -118,9 +144,14 @@ def _collect(node: LexborNode, parts: list[str], depth: int) -> None:
             parts.append(child.text_content or "")
         elif tag == "br":
             parts.append("\n")
-        elif tag in SKIPPED_ELEMENTS or _is_number(child):
+        elif (
+            tag in SKIPPED_ELEMENTS
+            or is_number(child, attributes := child.attributes)
+            or attributes.get("class") == TOOLTIP_CLASS
+        ):
             pass
-        elif tag in LINE_ELEMENTS:
+        elif tag in LINE_ELEMENTS or _block_style.search(attributes.get("style") or ""):
+            # Hugo and rehype give each line a style.
             _break_line(parts)
             _collect(child, parts, depth + 1)
             _break_line(parts)
@@ -135,20 +166,26 @@ def _break_line(parts: list[str]) -> None:
         parts.append("\n")
 
 
-def _is_number(node: LexborNode) -> bool:
-    attributes = node.attributes
+def is_number(node: LexborNode, attributes: dict[str, str | None]) -> bool:
+    """Return whether *node* with *attributes* has line numbers only."""
     if not attributes:
         return False
     classes = attributes.get("class")
     if classes and not NUMBER_CLASSES.isdisjoint(classes.split()):
-        return True
-    is_marked = "data-nosnippet" in attributes or "data-line-number" in attributes
+        # Prism gives the whole listing such a class.
+        return not any(map(str.isalpha, node.text()))
+    is_marked = (
+        "data-nosnippet" in attributes
+        or "data-line-number" in attributes
+        or _unselectable.search(attributes.get("style") or "") is not None
+    )
     return is_marked and not (node.text() or "").strip().strip("0123456789")
 
 
 def code_of_table(table: LexborNode) -> str | None:
     """Return the code of a *table* with line numbers and code; None if it is another table."""
-    rows = [[*_cells(row)] for row in _rows(table)]
+    # Pygments has the name of the file in a row of its own.
+    rows = [cells for row in _rows(table) if (cells := [*_cells(row)])]
     if not rows or any(len(row) != 2 for row in rows):
         return None
     is_marked = bool(CODE_CLASSES.search(table.attributes.get("class") or ""))

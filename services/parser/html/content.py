@@ -10,7 +10,13 @@ from collections.abc import Iterator
 from selectolax.lexbor import LexborNode
 
 from gossamer.services.parser.html.blocks import Block, BlockKind, Container
-from gossamer.services.parser.html.code import code_of_table, language_of, preformatted_text
+from gossamer.services.parser.html.code import (
+    FRAGMENT_CLASSES,
+    code_of_table,
+    is_number,
+    language_of,
+    preformatted_text,
+)
 from gossamer.services.parser.html.markdown import Inline, format_table, make_heading
 from gossamer.services.parser.html.rendering import TEX
 from gossamer.services.parser.links import Resolver
@@ -66,25 +72,43 @@ APART_ELEMENTS = frozenset(("aside", "dialog", "footer", "menu", "nav"))
 STRONG_ELEMENTS = frozenset(("dt", "summary", "caption", "legend"))
 """Elements whose lines are titles of what follows."""
 CALLOUTS = frozenset(
-    ("admonition", "callout", "markdown-alert", "theme-admonition", "starlight-aside")
+    [
+        "admonition",
+        "admonitionblock",
+        "callout",
+        "custom-block",
+        "custom-container",
+        "hint",
+        "hint-container",
+        "markdown-alert",
+        "nextra-callout",
+        "notecard",
+        "starlight-aside",
+        "theme-admonition",
+        *("NOTE", "TIP", "IMPORTANT", "WARNING", "CAUTION"),
+    ]
 )
 """Classes of boxes with a note, in documentation."""
 NOTES = re.compile(
-    r"(?:^|[\s_-])(?:note|tip|hint|info|warning|caution|danger|important|quote|footnotes?)(?:$|[\s_-])",
+    r"(?:^|[\s_-])(?:note|tip|hint|info|warning|caution|danger|important|quote)(?:$|[\s_-])",
     re.IGNORECASE,
 )
 """Classes and roles of asides that are notes to the text, or quotations in it."""
-CALLOUT_TITLES = frozenset(
-    (
-        "admonition-title",
-        "callout-title",
-        "markdown-alert-title",
-        "admonition-heading",
-        "starlight-aside__title",
-    )
+FOOTNOTES = re.compile(r"(?:^|[\s_-])footnotes?(?:$|[\s_-])", re.IGNORECASE)
+"""Classes and roles of asides that belong to the text."""
+_title = re.compile(
+    r"(?:^|\s)(?:(?:admonition|callout|markdown-alert|custom-block|custom-container|"
+    r"hint-container|blockquote-tag|topic|sidebar)-title|admonition-heading|callout-title-container|"
+    r"starlight-aside__title|admonitionHeading\w*|codeBlockTitle\w*|code-block-caption|"
+    r"code-block-title|code-block-filename|nextra-code-filename|filename|rubric)(?=\s|$)"
 )
+"""Classes of the titles of notes and listings. Docusaurus adds a hash to its names."""
+TITLED = re.compile(r"(?:block|^content)(?:\s|$)")
+"""Classes of the parents of a title of Asciidoctor."""
+SUMMARY = "summary-table"
+"""The class of a table of Javadoc, which is a grid of cells without rows."""
 _apart = re.compile(
-    r"(?:^|[\s_-])(?:share|sharing|shar\w*-?bar|social\w*|related|newsletter|breadcrumbs?|sidebar|"
+    r"(?:^|[\s_-])(?<!code-)(?:share|sharing|shar\w*-?bar|social\w*|related|newsletter|breadcrumbs?|sidebar|"
     r"comments?|cookies?|consent|footer|advert\w*|promo\w*|banner|byline|navbar|nav|menu|toolbar|"
     r"popup|modal|pagination|pager|subscribe|subscription|recommend\w*|widget\w*|teaser\w*|"
     r"most-?(?:read|popular)|tags?|toc|rating|author\w*|meta\w*|ads?|sponsor\w*|outbrain|taboola)"
@@ -153,9 +177,14 @@ class _Reader:
                 self._read_inline(child, tag, depth + 1)
                 self._links -= 1
             elif tag not in SKIPPED_ELEMENTS:
-                self._read_inline(child, tag, depth + 1)
+                if tag == "span" and self._tag == "div" and _is_file_name(child):
+                    self._read_block(child, "caption", depth + 1)
+                else:
+                    self._read_inline(child, tag, depth + 1)
             elif tag == "input" and self._inline:
                 self._inline.add_input(child.attributes)
+            elif tag == "textarea" and "code" in (child.attributes.get("class") or "").split():
+                self._read_block(child, "pre", depth + 1)
             child = child.next
 
     def _read_inline(self, node: LexborNode, tag: str, depth: int) -> None:
@@ -200,26 +229,34 @@ class _Reader:
             # The id of a section or of a heading is made of its title.
             names = f"{names} {attributes.get('id') or ''}"
         is_callout = bool(names) and not CALLOUTS.isdisjoint(names.split())
-        if tag == "aside" and NOTES.search(f"{names} {attributes.get('role') or ''}"):
-            is_callout = True
-        apart = (tag in APART_ELEMENTS or bool(_apart.search(names))) and not is_callout
+        kind = f"{names} {attributes.get('role') or ''}" if tag == "aside" else ""
+        is_footnote = bool(kind) and FOOTNOTES.search(kind) is not None
+        is_callout = is_callout or (bool(kind) and NOTES.search(kind) is not None)
+        is_inside = is_callout or is_footnote
+        apart = (tag in APART_ELEMENTS or bool(_apart.search(names))) and not is_inside
         before = self._containers, self._parents, self._tag, self._apart
         self._tag = tag
         self._parents = (*self._parents, node.mem_id)
         if apart:
             self._apart = (*self._apart, node.mem_id)
-        is_title = tag in STRONG_ELEMENTS or bool(CALLOUT_TITLES.intersection(names.split()))
+        is_title = tag in STRONG_ELEMENTS or bool(names and _is_title(node, names))
+        if is_title and tag == "div":
+            self._tag = "caption"
         self._strong += is_title
         if is_callout or tag == "blockquote":
             self._containers = (*self._containers, self._container("quote"))
         if tag in ("pre", "listing", "xmp"):
+            if not is_number(node, attributes):
+                self._add_code(preformatted_text(node), node)
+        elif tag == "div" and names and not FRAGMENT_CLASSES.isdisjoint(names.split()):
+            self._tag = "pre"
             self._add_code(preformatted_text(node), node)
         elif tag == "table":
             self._read_table(node, depth)
+        elif tag == "div" and SUMMARY in names.split():
+            self._read_rows(node, _grid_rows(node), [], depth)
         elif tag in ("ul", "ol", "menu"):
             self._read_list(node, tag, depth)
-        elif "tabbed-set" in names.split():
-            self._read_tabs(node, depth)
         else:
             heading = int(tag[1]) if len(tag) == 2 and tag[0] == "h" and tag[1].isdigit() else 0
             self._in_heading, outer = heading > 0, self._in_heading
@@ -258,24 +295,8 @@ class _Reader:
         self.end_block()
         self._containers = outer
 
-    def _read_tabs(self, node: LexborNode, depth: int) -> None:
-        """Read tabs whose labels are all in front of them; each label belongs before its tab."""
-        labels = [fold_whitespace(one.text()) for one in _parts(node, "tabbed-labels", "label")]
-        tabs = [*_parts(node, "tabbed-content", "div")]
-        if not labels or len(labels) != len(tabs):
-            self.read(node, depth)
-            self.end_block()
-            return
-        for label, tab in zip(labels, tabs, strict=True):
-            self._strong += 1
-            self._tag = "label"
-            self._add_text(label)
-            self.end_block()
-            self._strong -= 1
-            self._read_block(tab, "div", depth)
-
     def _add_code(self, text: str, node: LexborNode) -> None:
-        lines = text.split("\n")
+        lines = [line if line.strip() else "" for line in text.split("\n")]
         while lines and not lines[-1].strip():
             lines.pop()
         while lines and not lines[0].strip():
@@ -292,19 +313,46 @@ class _Reader:
         if code is not None:
             self._add_code(code, node)
             return
-        rows: list[list[tuple[list[Block], str, dict[str, str | None]]]] = []
-        outside: list[Block] = []
+        icon = node.css_first("td.icon") if self._containers else None
+        if icon is not None:
+            self._read_note(node, icon, depth)
+            return
+        rows, outside = list[list[LexborNode]](), list[LexborNode]()
         for child in _table_parts(node):
-            if child.tag != "tr":
-                outside += self._read_apart(child, child.tag or "", depth)
-                continue
-            cells = (cell for cell in child.iter() if cell.tag in ("td", "th"))
-            rows.append(
-                [
-                    (self._read_apart(cell, cell.tag or "", depth), cell.tag or "", cell.attributes)
-                    for cell in cells
-                ]
-            )
+            if child.tag == "tr":
+                rows.append([cell for cell in child.iter() if cell.tag in ("td", "th")])
+            else:
+                outside.append(child)
+        self._read_rows(node, rows, outside, depth)
+
+    def _read_note(self, table: LexborNode, icon: LexborNode, depth: int) -> None:
+        """Read a note of Asciidoctor, which is a table of an icon and the text."""
+        named = icon.css_first("[title]")
+        title = icon.text().strip() or (named.attributes.get("title") if named else "")
+        self._strong += 1
+        self._tag = "caption"
+        self._add_text(title or "")
+        self.end_block()
+        self._strong -= 1
+        for cell in table.css("td.content")[:1]:
+            self._read_block(cell, "td", depth)
+
+    def _read_rows(
+        self,
+        node: LexborNode,
+        elements: list[list[LexborNode]],
+        others: list[LexborNode],
+        depth: int,
+    ) -> None:
+        """Read the table *node* of rows of *elements*; *others*: its caption."""
+        outside = [block for one in others for block in self._read_apart(one, one.tag or "", depth)]
+        rows = [
+            [
+                (self._read_apart(cell, cell.tag or "", depth), _tag_of(cell), cell.attributes)
+                for cell in row
+            ]
+            for row in elements
+        ]
         self.blocks += outside
         blocks = [block for row in rows for cell, _, _ in row for block in cell]
         if _is_layout(rows, blocks):
@@ -370,19 +418,36 @@ class _Reader:
 Rows = list[list[tuple[list[Block], str, dict[str, str | None]]]]
 
 
+def _is_title(node: LexborNode, names: str) -> bool:
+    if names.strip() == "title" and node.parent is not None:
+        return TITLED.search(node.parent.attributes.get("class") or "") is not None
+    return _title.search(names) is not None
+
+
+def _is_file_name(node: LexborNode) -> bool:
+    """Return whether *node* is the name of the file of a listing (MkDocs Material)."""
+    return node.attributes.get("class") == "filename"
+
+
+def _tag_of(cell: LexborNode) -> str:
+    """Return "th" for the header of a column, also in a grid."""
+    is_header = "table-header" in (cell.attributes.get("class") or "").split()
+    return "th" if is_header else cell.tag or ""
+
+
+def _grid_rows(grid: LexborNode) -> list[list[LexborNode]]:
+    """Return the rows of a grid of Javadoc, each of as many cells as it has headers."""
+    cells = [*grid.iter()]
+    columns = max(1, sum(_tag_of(cell) == "th" for cell in cells))
+    return [cells[at : at + columns] for at in range(0, len(cells), columns)]
+
+
 def _table_parts(table: LexborNode) -> Iterator[LexborNode]:
     for part in table.iter():
         if part.tag in ("tbody", "thead", "tfoot"):
             yield from part.iter()
         else:
             yield part
-
-
-def _parts(node: LexborNode, name: str, tag: str) -> Iterator[LexborNode]:
-    """Yield the elements *tag* directly in the children of *node* that have the class *name*."""
-    for child in node.iter():
-        if name in (child.attributes.get("class") or "").split():
-            yield from (part for part in child.iter() if part.tag == tag)
 
 
 def _is_layout(rows: Rows, blocks: list[Block]) -> bool:

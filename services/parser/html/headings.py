@@ -38,6 +38,14 @@ PERMALINK_CLASSES = frozenset(
         "heading-link",
         "headline-anchor",
         "permalink",
+        "Documentation-idLink",
+        "detail-link",
+        "doc-anchor",
+        "plugin-anchor",
+        "sl-anchor-link",
+        "subheading-anchor",
+        "td-heading-self-link",
+        "tsd-anchor-icon",
     ]
 )
 """Classes of links of headings to themselves."""
@@ -56,8 +64,11 @@ PERMALINK_SELECTOR = ", ".join(
         "summary",
         ".rubric",
         ".code-block-caption",
+        ".sl-heading-wrapper",
     ]
 )
+TOOLS_SELECTOR = ".mw-editsection, .viewcode-link, summary > a.src, summary > section > a.src"
+"""Links in headings to other views of the page: of MediaWiki, Sphinx and rustdoc."""
 
 LOGICAL_WEIGHTS = {**{f"h{level}": 7 - level for level in range(1, 7)}, "em": 1}
 PHYSICAL_SELECTORS = ("b", "strong", "big", "font[size]", "center", "[align]", "[style*=font-]")
@@ -112,18 +123,20 @@ def remove_permalinks(tree: LexborHTMLParser) -> bool:
     The text of a link that is the whole heading is kept.
     """
     found = False
-    for link in tree.css(PERMALINK_SELECTOR):
-        text = link.text()
+    for link in tree.css(f"{PERMALINK_SELECTOR}, {TOOLS_SELECTOR}"):
         classes = (link.attributes.get("class") or "").split()
+        if link.tag != "a" or "src" in classes:
+            link.decompose()
+            continue
+        text = link.text()
         is_sign = not any(map(str.isalnum, text))
         is_permalink = not PERMALINK_CLASSES.isdisjoint(classes)
         found = found or is_permalink
-        if is_sign or is_permalink:
-            parent = link.parent
-            if is_sign or (parent and len(parent.text().strip()) > len(text.strip())):
-                link.decompose()
-            else:
-                link.unwrap()
+        is_whole = link.parent is None or link.parent.text().strip() == text.strip()
+        if is_sign or (is_permalink and not is_whole):
+            link.decompose()
+        elif is_whole and (link.attributes.get("href") or "").startswith("#"):
+            link.unwrap()
     return found
 
 

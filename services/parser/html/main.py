@@ -165,7 +165,12 @@ def _complete(blocks: Sequence[Block], kept: list[bool], is_manual: bool) -> Non
             and inside in block.parents
             and (is_manual or block.linked <= most_linked)
             and (not block.lines or not seen.issuperset(block.lines))
-            and (_is_text(block) if index > inner[0] or whole else _is_lede(block))
+            and (
+                # The name of an item may be in a div.
+                (_is_text(block) or (whole and bool(block.containers)))
+                if index > inner[0] or whole
+                else _is_lede(block)
+            )
         ):
             kept[index] = True
             seen.update(block.lines)

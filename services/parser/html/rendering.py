@@ -7,9 +7,13 @@ Generators write a formula two or three times: as MathML for screen readers, as 
 text or a picture. One form is kept: a `math` element with its TeX, from which Markdown is made.
 
 The readings above words (`ruby`) are put in parentheses, as for browsers without ruby.
+
+A reader chooses one of several tabs. All of them are text, each behind its label, although browsers
+show one at a time.
 """
 
 import re
+from collections.abc import Iterator
 from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -47,6 +51,22 @@ MAX_FORMS = 10
 """Most forms of a formula that are compared with its MathML."""
 REPEATING_SELECTOR = "[aria-hidden=true], mjx-math"
 """Forms of a formula beside its MathML."""
+STYLED_SELECTOR = (
+    "rt, span[style*='display' i], [role=tablist], input[type=radio] + label, .tabbed-set, "
+    ".vp-code-group, .CodeTabs, .openblock.tabs"
+)
+"""Elements that `write_as_displayed` changes, beside formulas."""
+TAB_SETS = {
+    "tabbed-set": ("tabbed-labels", "tabbed-content"),
+    "vp-code-group": ("tabs", "blocks"),
+    "CodeTabs": ("CodeTabs-toolbar", "CodeTabs-inner"),
+}
+"""Classes of the elements with the labels and with the tabs, in the order of the labels: of
+pymdown, VitePress and ReadMe."""
+MAX_TABS = 500
+"""Most labels of tabs of a page that are moved."""
+MAX_AROUND_TABS = 4
+"""Most elements between a list of labels and the element with the tabs, too."""
 BLOCK_STYLES = frozenset(("block", "flex", "grid", "list-item", "table"))
 
 _delimited = re.compile(r"\s*(?:\\\((.+)\\\)|\\\[(.+)\\\]|\$\$(.+)\$\$)\s*", re.DOTALL)
@@ -116,15 +136,102 @@ def write_as_displayed(tree: LexborHTMLParser) -> None:
             _hide_other_forms(node, wrappers)
         else:
             _write_formula(tree, node)
-    for node in tree.css("rt"):
-        if all(one is None or one.tag != "rp" for one in (node.prev, node.next)):
-            node.insert_before("(")
-            node.insert_after(")")
-    for node in tree.css("span[style*='display' i]"):
-        style = _display.search(node.attributes.get("style") or "")
-        if style and style[1].lower() in BLOCK_STYLES:
-            node.insert_before(tree.create_node("br"))
-            node.insert_after(tree.create_node("br"))
+    tabs_left = MAX_TABS
+    for node in tree.css(STYLED_SELECTOR):
+        if node.tag == "rt":
+            if all(one is None or one.tag != "rp" for one in (node.prev, node.next)):
+                node.insert_before("(")
+                node.insert_after(")")
+        elif node.tag == "span" and "role" not in node.attributes:
+            style = _display.search(node.attributes.get("style") or "")
+            if style and style[1].lower() in BLOCK_STYLES and not _is_preformatted(node):
+                node.insert_before(tree.create_node("br"))
+                node.insert_after(tree.create_node("br"))
+        elif tabs_left > 0:
+            tabs_left -= _label_tabs(tree, node)
+
+
+def _is_preformatted(node: LexborNode) -> bool:
+    around = node.parent
+    for _ in range(MAX_WRAPPERS):
+        if around is None or around.tag == "pre":
+            break
+        around = around.parent
+    return around is not None and around.tag == "pre"
+
+
+def _label_tabs(tree: LexborHTMLParser, node: LexborNode) -> int:
+    """Move the labels of tabs, which *node* contains, before their tabs; return their number.
+
+    Nothing is moved if the tabs are not as many as the labels.
+    """
+    labels, tabs = _find_tabs(node)
+    if not labels or len(labels) != len(tabs):
+        return 0
+    for label, tab in zip(labels, tabs, strict=True):
+        words = fold_whitespace(label.text(separator=" "))
+        for name in ("hidden", "style"):
+            if name in tab.attributes:
+                del tab.attrs[name]
+        _hide(label)
+        if words:
+            title = tree.create_node("legend")
+            title.insert_child(words)
+            tab.insert_before(title)
+    return len(labels)
+
+
+def _find_tabs(node: LexborNode) -> tuple[list[LexborNode], list[LexborNode]]:
+    """Return the labels and the tabs in *node*, or of the label *node*."""
+    if node.tag == "label":
+        tab = node.next
+        while tab is not None and not tab.is_element_node:
+            tab = tab.next
+        return ([node], [tab]) if tab is not None and tab.tag == "div" else ([], [])
+    if node.attributes.get("role") == "tablist":
+        labels = node.css("[role=tab]")
+        return labels, _find_panels(node) if labels else []
+    classes = (node.attributes.get("class") or "").split()
+    if "openblock" in classes:
+        return node.css(".tablist li"), node.css(".tabpanel")
+    for name in TAB_SETS.keys() & classes:
+        around, inside = TAB_SETS[name]
+        return [*_children(node, around)], [*_children(node, inside)]
+    return [], []
+
+
+def _find_panels(labels: LexborNode) -> list[LexborNode]:
+    """Return the panels of the list *labels*, which are beside it."""
+    around = labels.parent
+    for _ in range(MAX_AROUND_TABS):
+        if around is None or around.tag == "body":
+            break
+        panels = [
+            panel
+            for panel in islice(around.css("[role=tabpanel]"), MAX_TABS)
+            if not _is_nested(panel, around)
+        ]
+        if panels:
+            return panels
+        around = around.parent
+    return []
+
+
+def _is_nested(panel: LexborNode, around: LexborNode) -> bool:
+    """Return whether *panel* is in another panel in *around*."""
+    at = panel.parent
+    while at is not None and at.mem_id != around.mem_id:
+        if at.attributes.get("role") == "tabpanel":
+            return True
+        at = at.parent
+    return False
+
+
+def _children(node: LexborNode, name: str) -> Iterator[LexborNode]:
+    """Yield the elements in the children of *node* that have the class *name*, but no controls."""
+    for child in node.iter():
+        if name in (child.attributes.get("class") or "").split():
+            yield from (part for part in child.iter() if part.tag != "input")
 
 
 def _write_formula(tree: LexborHTMLParser, node: LexborNode) -> None:
