@@ -10,6 +10,7 @@ future, and not older than the Web.
 import re
 import unicodedata
 from calendar import timegm
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 
 from gossamer.services.parser.months import NUMBERS
@@ -32,13 +33,14 @@ ZONES = {
     **dict.fromkeys(("CET", "WEST", "BST"), 1),
     **dict.fromkeys(("CEST", "EET", "SAST"), 2),
     **dict.fromkeys(("EEST", "MSK"), 3),
-    **{"SGT": 8, "HKT": 8, "JST": 9, "KST": 9, "AEST": 10, "AEDT": 11},
+    **{"WIB": 7, "ICT": 7, "SGT": 8, "HKT": 8, "WITA": 8, "JST": 9, "KST": 9, "WIT": 9},
+    **{"AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13},
     **{"EDT": -4, "EST": -5, "CDT": -5, "CST": -6, "MDT": -6, "MST": -7, "PDT": -7, "PST": -8},
 }
 """Hours of common names of zones. The meaning of other names depends on the place."""
 
-_zone = r"[+-](?:\d\d(?::?\d\d)?|\d:?\d\d)"
-"""`+05:30`, `+0530`, `+05`, `+5:30` and `+530`."""
+_zone = r"[+-](?:\d\d(?::?\d\d)?|\d:?\d\d|\d)"
+"""`+05:30`, `+0530`, `+05`, `+5:30`, `+530` and `+5`."""
 _w3c = re.compile(
     r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[Tt ]+(\d\d):(\d\d)(?::(\d\d)(?:[.,]\d*)?)?"
     rf"\s*([Zz]|{_zone})?)?)?)?",
@@ -55,7 +57,7 @@ _day = r"(?<!\d)(?P<day>\d\d?)(?:st|nd|rd|th)?"
 _dates = tuple(
     re.compile(form, re.ASCII | re.IGNORECASE)
     for form in (
-        r"(?<!\d)(?P<year>(?:19|20)\d\d)([-/.])(?P<month>\d\d?)\2(?P<day>\d\d?)(?!\d)",
+        r"(?<!\d)(?P<year>(?:19|20)\d\d)([-/]|\.\s?)(?P<month>\d\d?)\2(?P<day>\d\d?)(?!\d)",
         r"(?<!\d)(?P<year>(?:19|20)\d\d)(?P<month>\d\d)(?P<day>\d\d)(?=(?:\d{4}|\d{6})?(?!\d))",
         rf"{_day}[.,]?[\s/-]*{_name}[\s/-]*(?:{_year}|(?P<short>\d\d)(?![\d:]))",
         rf"{_name}\s*{_day},?\s+{_year}",
@@ -66,18 +68,31 @@ _dates = tuple(
 )
 """The forms of a day, those with the year first before others."""
 _other_month = (
-    r"(?<![^\W\d_])(?P<name>" + "|".join(sorted(NUMBERS, key=len, reverse=True)) + r")(?![^\W\d_])"
+    r"(?<![^\W\d_ב])(?P<name>" + "|".join(sorted(NUMBERS, key=len, reverse=True)) + r")(?![^\W\d_])"
 )
 _other_dates = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
-        r"(?P<year>(?:19|20)\d\d)\s?[年년]\s?(?P<month>\d\d?)\s?[月월]\s?(?P<day>\d\d?)\s?[日号號일]",
-        rf"(?<!\d)(?P<day>\d\d?)(?:\.|o|er|a)?[\s/-]*(?:(?:de|d['\u2019])\s*)?{_other_month}\.?,?[\s/-]*"
-        rf"(?:(?:de|del)\s+)?{_year}",
+        r"(?:(?P<year>(?:19|20)\d\d)|(?P<era>令和|平成|昭和)\s?(?P<of_era>\d\d?|元))\s?[年년]\s?"
+        r"(?P<month>\d\d?)\s?[月월]\s?(?P<day>\d\d?)\s?[日号號일]",
+        rf"(?<!\d)(?P<day>\d\d?)(?:\.|o|er|a)?[\s/-]*(?:(?:de|d['\u2019])\s*|ב)?{_other_month}\.?[,،]?[\s/-]*"
+        rf"(?:(?:de|del)\s+)?(?:{_year}|(?:พ\.ศ\.\s?)?(?P<buddhist>25\d\d)(?!\d))",
+        rf"(?<!\d)(?P<day>\d\d?)\s?tháng\s?(?P<month>\d\d?),?\s?(?:năm\s?)?{_year}",
+        rf"{_other_month}\.?\s+(?P<day>\d\d?),?\s+{_year}",
         rf"(?<!\d){_year}\.?\s*{_other_month}\.?\s*(?P<day>\d\d?)(?!\d)",
     )
 )
 """The forms of a day in other languages than English."""
+ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925}
+"""The year before the first one of each era of Japan."""
+BUDDHIST_ERA = 543
+"""Years by which the calendar of Thailand is ahead."""
+_written_time = re.compile(
+    r"(?<![\d.:])(\d\d?)\s?(?:h|時|时|點|点|시)\s?(\d\d?)(?!\d)(?:\s?[分분])?|"
+    r"\b(?:klo|kl|om)\.?\s?(\d\d?)\.(\d\d)(?![\d.])",
+    re.IGNORECASE,
+)
+"""`7h08`, `7時08分` and `kl. 7.08`."""
 _weekday = re.compile(r"\b(mon|tue|wed|thu|fri|sat|sun)[a-z]*[.,]?\s*$", re.IGNORECASE)
 _afternoon = re.compile("午後|下午|오후")
 """Words before a time of the afternoon, in Japanese, Chinese and Korean."""
@@ -100,6 +115,7 @@ def parse_date(text: str) -> float:
     text = text[: 2 * MAX_DATE_LENGTH]
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text).replace("\u2212", "-")
+        text = re.sub(r"\d", lambda digit: str(int(digit[0])), text)
     text = " ".join(text.split())[:MAX_DATE_LENGTH]
     exact = _w3c.fullmatch(text) or (_pdf.fullmatch(text) if _is_of_pdf(text) else None)
     if exact and (time := _to_epoch(exact)):
@@ -127,6 +143,10 @@ def _day_of(found: re.Match[str]) -> float:
     year, month, day = parts["year"], parts.get("month"), parts.get("day")
     if name := parts.get("name"):
         month = str(NUMBERS[name.lower()])
+    if era := parts.get("era"):
+        year = str(ERAS[era] + (1 if parts["of_era"] == "元" else int(parts["of_era"])))
+    elif buddhist := parts.get("buddhist"):
+        year = str(int(buddhist) - BUDDHIST_ERA)
     if year is None:
         short = int(parts["short"])
         year = str(short + (2000 if short <= LAST_SHORT_YEAR_OF_2000S else 1900))
@@ -157,6 +177,8 @@ def _day_by_weekday(found: re.Match[str], year: int, *numbers: int) -> float:
 def _time_of_day(text: str, day: re.Match[str]) -> float:
     """Return the seconds from the start of *day* to the time in *text*; 0 if there is none."""
     behind = text[day.end() :].lstrip("T:,- ")
+    if ":" not in text:
+        behind = _written_time.sub(lambda time: ":".join(_two_digits(time)), behind)
     time = _compact_time.fullmatch(behind) or _time.search(behind) or _time.search(text)
     if not time:
         return 0.0
@@ -174,6 +196,11 @@ def _time_of_day(text: str, day: re.Match[str]) -> float:
     return seconds - offset.total_seconds() if seconds <= DAY else 0.0
 
 
+def _two_digits(time: re.Match[str]) -> Iterator[str]:
+    """Yield the hour and the minute of a written *time*."""
+    return (part.zfill(2) for part in time.groups() if part)
+
+
 def _to_epoch(match: re.Match[str]) -> float:
     year, month, day, hour, minute, second = (
         int(part or least) for part, least in zip(match.groups(), (0, 1, 1, 0, 0, 0), strict=False)
@@ -189,7 +216,7 @@ def _offset(offset: str | None) -> timezone:
     if not offset or offset in "Zz":
         return UTC
     digits = offset[1:].replace(":", "").replace("'", "")
-    digits = f"0{digits}" if len(digits) == 3 else digits.ljust(4, "0")
+    digits = (f"0{digits}" if len(digits) % 2 else digits).ljust(4, "0")
     ahead = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
     return timezone(-ahead if offset[0] == "-" else ahead)
 

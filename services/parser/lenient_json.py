@@ -2,7 +2,8 @@
 
 A document without its end keeps its whole objects, and brackets that are open are closed. A comma
 behind the last item is skipped, and strings may have control characters. A lone surrogate, which is
-half of an emoji, becomes U+FFFD. Other errors are not repaired: the intention of their authors is
+half of an emoji, becomes U+FFFD, and an escape that JSON does not have is the character behind its
+backslash, as in JavaScript. Other errors are not repaired: the intention of their authors is
 unknown.
 """
 
@@ -23,7 +24,8 @@ _tokens = re.compile(
 )
 _surrogates = re.compile(
     r"(\\\\)|(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
-    r"|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+    r"|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\(?P<other>(?!u[0-9a-fA-F]{4})[^\"\\/bfnrt])",
+    re.DOTALL,
 )
 
 
@@ -51,7 +53,7 @@ def _repair(token: re.Match[str]) -> str:
 
 
 def _replace_lone(found: re.Match[str]) -> str:
-    return found[0] if found[1] or found[2] else REPLACEMENT
+    return found[0] if found[1] or found[2] else found["other"] or REPLACEMENT
 
 
 def _complete(text: str) -> str:

@@ -62,6 +62,9 @@ def script(text: str) -> str:
         ("<time>2001-01-01</time><time itemprop=datePublished>2018-11-20</time>", "time"),
         ("<time>2001-01-01</time><time class='entry published'>20 Nov 2018</time>", "time"),
         ("<time datetime='Tue, 20 Nov 2018 00:00:00 GMT'>", "time"),
+        (linked_data({"@type": "VideoObject", "uploadDate": "2018-11-20"}), "linked data"),
+        ("<abbr class=published title=2018-11-20T00:00:00Z>20 Nov</abbr>", "time"),
+        ("<abbr itemprop=datePublished title=2018-11-20T00:00:00Z>Tuesday</abbr>", "time"),
         ("<time datetime=2018-11-20></time><time datetime=2018-11-21></time>", ""),
         ("<meta name=date content='in spring'><meta name=date content=1980-01-01>", ""),
         ("<meta name=date content=2035-01-01>", ""),
@@ -110,6 +113,16 @@ def test_usual_time_formats_are_parsed(when: datetime) -> None:
         assert parse_web_date(day.strftime(form), READ_AT) == day.timestamp()
 
 
+CARD = "<span class='{}'>by <a class='url fn n' href=/a>A Writer</a></span>"
+LINKED_TEXTS = (
+    r"""{"@type": "Article", "description": "It\'s", "author": "A"}""",
+    """{"@type": "Article", "author": "A"};""",
+    """\ufeff{"@type": "Article", "author": "A"}""",
+    """/*<![CDATA[*/{"@type": "Article", "author": "A"}/*]]>*/""",
+    """//<![CDATA[\n{"@type": "Article", "author": "A"}\n//]]>""",
+)
+
+
 @pytest.mark.parametrize(
     ("markup", "author"),
     [
@@ -119,6 +132,16 @@ def test_usual_time_formats_are_parsed(when: datetime) -> None:
         ("<meta property=article:author content=//a.test/me><meta name=author content=A>", "A"),
         ("<meta name=author content=' '><a rel=author href=/me>A <b>Writer</b></a>", "A Writer"),
         (f"<meta name=author content='{'A' * 300}'>", "A" * 200),
+        (
+            "<meta name=citation_author content='B, A'><meta name=citation_author content=C>",
+            "B, A, C",
+        ),
+        (linked_data({"@type": "Article", "author": {"name": ["A", "B"]}}), "A, B"),
+        (CARD.format("author vcard"), "A Writer"),
+        (CARD.format("comment-author vcard"), ""),
+        ("<a class='p-author h-card' href=/a>A</a>", "A"),
+        (f"{CARD.format('author vcard')}<a class=p-author>B</a>", ""),
+        *((f"<script type=application/ld+json>{data}</script>", "A") for data in LINKED_TEXTS),
         ("<p>by A", ""),
     ],
 )
@@ -152,6 +175,21 @@ def test_metadata_is_limited() -> None:
     assert {len(value) for value in parsed.open_graph.values()} == {500}
     assert len(parsed.alternates) == 200
     assert len(parsed.linked_data) == 20
+
+
+@pytest.mark.parametrize(
+    ("markup", "language"),
+    [
+        ("<html lang=fr><meta http-equiv=content-language content=de>", "fr"),
+        ("<meta http-equiv=Content-Language content=de-CH>", "de-CH"),
+        ("<meta http-equiv=Content-Language content='de, en'>", ""),
+        ("<meta property=og:locale content=es_ES>", "es-ES"),
+    ],
+)
+def test_language_is_declared_by_the_first_element_that_names_one(
+    markup: str, language: str
+) -> None:
+    assert parse_body(f"{markup}<p>words").declared_language == language
 
 
 def test_declared_language_and_alternates_are_published() -> None:
@@ -313,6 +351,11 @@ OG_TITLE = "<meta property=og:title content=' Of OpenGraph '>"
             "A heading",
         ),
         ("<svg><title>Menu</title></svg><h2>Second level</h2>", ""),
+        ("<meta name=twitter:title content=Tw><h1>Heading</h1>", "Tw"),
+        ("<meta name=DC.title content=DC><h1>Heading</h1>", "DC"),
+        ("<meta name=citation_title content=Paper><h1>Heading</h1>", "Paper"),
+        (linked_data({"@type": "NewsArticle", "headline": "A &amp; B"}) + "<h1>H</h1>", "A & B"),
+        ("<h1><img src=x alt='The name'></h1>", "The name"),
     ],
 )
 def test_title_is_the_first_one_with_words(markup: str, title: str) -> None:
@@ -329,6 +372,9 @@ def test_title_is_the_first_one_with_words(markup: str, title: str) -> None:
             "O G",
         ),
         ("<meta property=og:description content=Other><meta name=Description content=Own>", "Own"),
+        ("<meta name=twitter:description content=Tw>", "Tw"),
+        ("<meta name=DCTERMS.abstract content=Abstract>", "Abstract"),
+        (linked_data({"@type": "Article", "description": "Linked"}), "Linked"),
         ("<p>words", ""),
     ],
 )

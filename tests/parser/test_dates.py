@@ -152,6 +152,19 @@ def test_common_form_of_day_is_parsed(text: str) -> None:
         "2021년 5월 6일",
         "6/5/2021 oder 6. Mai 2021"[12:],
         "6-mai-2021",
+        "mayo 6, 2021",
+        "6 مايو 2021",
+        "٦ مايو، ٢٠٢١",
+        "6 במאי 2021",
+        "6 मई 2021",
+        "6 মে ২০২১",
+        "6 Mei 2021",
+        "ngày 06 tháng 05 năm 2021",
+        "2021. 5. 6.",
+        "6 พฤษภาคม 2564",
+        "6 พ.ค. 2564",
+        "วันที่ 6 พฤษภาคม พ.ศ. 2564",
+        "令和3年5月6日",
         "D:20210506",
     ],
 )
@@ -180,6 +193,10 @@ def test_day_in_another_language_is_parsed(text: str) -> None:
         ("9. června 2022", 6, 9),
         ("9. července 2022", 7, 9),
         ("31/12/2022", 12, 31),
+        ("2 Agustus 2022", 8, 2),
+        ("2 Desember 2022", 12, 2),
+        ("2 जून 2022", 6, 2),
+        ("2 กรกฎาคม 2565", 7, 2),
     ],
 )
 def test_months_are_told_apart(text: str, month: int, day: int) -> None:
@@ -188,7 +205,7 @@ def test_months_are_told_apart(text: str, month: int, day: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["12. listopada 2021", "3 xyz 2021", "5 มีนาคม 2564", "令和3年5月6日", "2021年5月"]
+    "text", ["12. listopada 2021", "3 xyz 2021", "5 มีนาคม 4564", "大正3年5月6日", "2021年5月"]
 )
 def test_unclear_name_of_a_month_is_not_guessed(text: str) -> None:
     assert parse_date(text) == 0.0
@@ -207,6 +224,19 @@ def test_unclear_name_of_a_month_is_not_guessed(text: str) -> None:
 def test_offset_of_one_digit_and_afternoon_are_read(text: str) -> None:
     """Ranchero-Software/NetNewsWire#1012."""
     assert parse_date(text) == datetime(2019, 9, 11, 17, 22, 30, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "jeudi 6 mai 2021 à 17h08", "6 de maio de 2021, 17h08", "6 maj 2021 kl. 17.08",
+        "6.5.2021 klo 17.08", "2021年5月6日(木) 17時08分", "2021年5月6日 17:08",
+        "2021. 5. 6. 오후 5:08", "2021년 5월 6일 17시 8분", "7 Mei 2021 00:08 WIB",
+        "7 May 2021 00:08 GMT+7",
+    ],
+)  # fmt: skip
+def test_time_as_people_write_it_is_read(text: str) -> None:
+    assert parse_date(text) == datetime(2021, 5, 6, 17, 8, tzinfo=UTC).timestamp()
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,14 @@ too: the dates and authors of comments, reviews and pictures are not those of th
 import re
 from collections.abc import Iterable, Iterator
 from html import unescape
-from itertools import islice, product
+from itertools import chain, islice, product
 from typing import Any, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from gossamer.events.pages import Source
 from gossamer.services.parser.dates import parse_url_date, parse_web_date
-from gossamer.services.parser.html.elements import Element, Elements
+from gossamer.services.parser.html.elements import CARD_SELECTOR, Element, Elements
 from gossamer.services.parser.lenient_json import decode_json, find_objects
 from gossamer.services.parser.links import Resolver
 from gossamer.text.blocks import fold_whitespace
@@ -42,6 +42,8 @@ MAX_THINGS = 500
 MAX_PARTS = 5_000
 """Most objects of the linked data that are searched for the one with an id."""
 MAX_PEOPLE = 5
+MAX_CARDS = 20
+"""Most names in microformats that are examined."""
 OTHER_TYPES = frozenset(
     {
         *("Comment", "UserComments", "Answer", "Review", "UserReview", "CriticReview", "Rating"),
@@ -50,7 +52,7 @@ OTHER_TYPES = frozenset(
 )
 """Types of things on a page whose dates and authors are not those of the page."""
 PROPERTIES: dict[tuple[str, ...], tuple[str, ...]] = {
-    ("published", "pubdate"): ("datePublished", "dateCreated"),
+    ("published", "pubdate"): ("datePublished", "dateCreated", "uploadDate", "datePosted"),
     ("modified", "updated"): ("dateModified",),
 }
 """The names of dates in microdata, by the marks of elements with a time."""
@@ -78,13 +80,22 @@ AUTHOR_NAMES = (
     "dcterms.creator", "parsely-author", "sailthru.author", "article_author", "content-creator",
     "authors", "dc.creator.personalname",
 )
+TITLE_NAMES = (
+    "og:title", "twitter:title", "citation_title", "dc.title", "dcterms.title", "parsely-title",
+    "headline",
+)
+DESCRIPTION_NAMES = (
+    "description", "og:description", "twitter:description", "dc.description",
+    "dcterms.description", "dcterms.abstract", "abstract",
+)
 IMAGE_NAMES = (
     "og:image:secure_url", "og:image", "og:image:url", "twitter:image", "twitter:image:src",
 )
 # fmt: on
 _article = re.compile(r'"@type"\s*:\s*(?:\[[^\]]*)?"\w*(?:Article|BlogPosting|Report)"')
 _script_wrapping = re.compile(
-    r"^\s*(?:<!--[^{}\[\]]*-->|<!--|//\s*<!\[CDATA\[|<!\[CDATA\[)|(?:-->|(?://\s*)?\]\]>)\s*;?\s*$"
+    r"^[\s\ufeff]*(?:<!--[^{}\[\]]*-->|<!--|(?://|/\*)?\s*<!\[CDATA\[(?:\s*\*/)?)?|"
+    r"(?:-->|(?://|/\*)?\s*\]\]>(?:\s*\*/)?)?\s*;?\s*$"
 )
 _page_types = re.compile(
     "WebPage$|^(?:Recipe|Product|Event|VideoObject|Book|Movie|JobPosting|Course)$"
@@ -116,18 +127,21 @@ def collect_meta(elements: Elements) -> Meta:
 def read_about(elements: Elements, meta: Meta, resolver: Resolver, url: str, now: float) -> Fields:
     """Return the metadata of the document of *elements* at *url*, as fields of `Contents`.
 
-    Times after *now* are ignored.
+    Title and description are those of linked data, which count if the page has no others. Times
+    after *now* are ignored.
     """
     texts = collect_linked_data(elements)
     data = LinkedData(texts)
     thing = data.main
-    linked = (thing.get("datePublished"), thing.get("dateCreated"))
+    linked = [*map(thing.get, PROPERTIES["published", "pubdate"])]
     published = _first_time(elements, meta, now, PUBLISHED_NAMES, linked, ("published", "pubdate"))
     if not published.at and (at := parse_url_date(url, now)):
         published = StatedTime(at, Source.URL.value)
-    linked = (thing.get("dateModified"), None)
+    linked = [thing.get("dateModified")]
     modified = _first_time(elements, meta, now, MODIFIED_NAMES, linked, ("modified", "updated"))
     return {
+        "title": linked_text(thing.get("headline") or thing.get("name")),
+        "description": linked_text(thing.get("description")),
         "author": _find_author(data, meta, elements),
         "published_at": published.at,
         "published_by": published.source,
@@ -187,14 +201,14 @@ def _time_elements(elements: Elements, words: tuple[str, ...]) -> Iterator[str]:
     """
     times = [
         element
-        for element in islice(elements.of("time"), MAX_TIMES)
+        for element in islice(elements.of("time", "abbr"), MAX_TIMES)
         if "itemprop" not in element.attributes or _rank_of_item(element.node)
     ]
     for element in times:
         marks = (element.get("itemprop"), element.get("class"), " ".join(element.attributes))
         is_marked = any(word in mark.lower() for mark in marks for word in words)
         if is_marked or ("published" in words and len(times) == 1):
-            yield element.get("datetime") or element.node.text()
+            yield element.get("datetime") or element.get("title") or element.node.text()
 
 
 def _microdata_values(elements: Elements, *names: str) -> Iterator[str]:
@@ -226,6 +240,9 @@ def _rank_of_item(node: LexborNode) -> int:
 def _item_value(item: Element) -> str:
     """Return the value of a property (HTML standard, 5.2.4; `content` as in schema.org's texts)."""
     stated = item.get("content") or item.get("datetime") or item.get("value")
+    if item.tag == "abbr":
+        # Blogger has the time in the title of an abbreviation, as in hAtom.
+        stated = stated or item.get("title")
     if not stated and "itemscope" in item.attributes:
         named = item.node.css_first("[itemprop~=name]")
         return (named.attributes.get("content") or named.text()) if named else ""
@@ -233,18 +250,34 @@ def _item_value(item: Element) -> str:
 
 
 def _find_author(data: "LinkedData", meta: Meta, elements: Elements) -> str:
-    candidates = (
-        data.names(data.main.get("author") or data.main.get("creator")),
-        *(value for name in AUTHOR_NAMES for value in meta.get(name, ())),
-        *_microdata_values(elements, "author", "creator"),
-        *(element.node.text() for element in _elements_with_rel(elements, "author")),
+    candidates = chain(
+        [data.names(data.main.get("author") or data.main.get("creator"))],
+        (_join_names(meta.get(name, ())) for name in AUTHOR_NAMES),
+        _microdata_values(elements, "author", "creator"),
+        (element.node.text() for element in _elements_with_rel(elements, "author")),
+        _only_name(elements),
     )
-    names = (
-        fold_whitespace(name)
-        for name in candidates
-        if not name.lstrip().startswith(("http", "@", "//"))
-    )
+    names = (fold_whitespace(name) for name in candidates if _is_name(name))
     return next((name[:MAX_AUTHOR_LENGTH] for name in names if name), "")
+
+
+def _is_name(text: str) -> bool:
+    return not text.lstrip().startswith(("http", "@", "//"))
+
+
+def _join_names(values: Iterable[str]) -> str:
+    """Return the names in elements of one kind: a paper has one for each author."""
+    names = filter(None, map(fold_whitespace, filter(_is_name, values)))
+    return ", ".join(islice(dict.fromkeys(names), MAX_PEOPLE))
+
+
+def _only_name(elements: Elements) -> Iterator[str]:
+    """Yield the only name in hAtom or h-entry (microformats), which WordPress writes."""
+    named = (one for one in elements.all if {"fn", "p-author"} & {*one.get("class").split()})
+    cards = (one.node for one in islice(named, MAX_CARDS) if one.node.css_matches(CARD_SELECTOR))
+    names = {fold_whitespace(card.text()) for card in cards}
+    if len(names) == 1:
+        yield from names
 
 
 def _elements_with_rel(elements: Elements, rel: str) -> Iterator[Element]:
@@ -347,6 +380,8 @@ def _name_of(item: Any) -> str:
     if not isinstance(item, dict):
         return linked_text(item)
     name = item.get("name")
+    if isinstance(name, list):
+        return ", ".join(filter(None, map(linked_text, name[:MAX_PEOPLE])))
     if isinstance(name, dict) and "@value" not in name:
         name = name.get("name")
     parts = (item.get(part) for part in ("givenName", "additionalName", "familyName"))

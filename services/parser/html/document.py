@@ -7,7 +7,9 @@ well-formed, but most of it is HTML with another media type, and its authors tes
 it is parsed as HTML. Well-formed XHTML is serialized as HTML, and the rest is common to both.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from html import unescape
 from itertools import islice
 from math import inf
 
@@ -17,7 +19,15 @@ from selectolax.lexbor import LexborHTMLParser
 
 from gossamer.events import Heading, PageParsed
 from gossamer.events.hazards import Hazard
-from gossamer.services.parser.html.about import Fields, Meta, collect_meta, is_article, read_about
+from gossamer.services.parser.html.about import (
+    DESCRIPTION_NAMES,
+    TITLE_NAMES,
+    Fields,
+    Meta,
+    collect_meta,
+    is_article,
+    read_about,
+)
 from gossamer.services.parser.html.blocks import Block
 from gossamer.services.parser.html.content import read_blocks
 from gossamer.services.parser.html.cost import truncate_costly
@@ -64,7 +74,7 @@ class Document:
     title: str
     description: str
     language: str
-    """The lang attribute of the html element, normally a BCP 47 tag."""
+    """The declared language, normally a BCP 47 tag."""
     directives: tuple[str, ...]
     usage_statements: tuple[Statement, ...]
     """Statements about the use of the page in meta elements."""
@@ -173,9 +183,10 @@ def read_document(
         lambda: read_about(elements, meta, links.resolver, url, now),
         Fields(),
     )
-    title, language = _find_title(elements, meta, tree), _find_language(tree)
-    title = title[:MAX_TITLE_LENGTH]
-    description = _first_words(*meta.get("description", ()), *meta.get("og:description", ()))
+    linked_title, linked_description = about.pop("title", ""), about.pop("description", "")
+    title = _find_title(elements, meta, linked_title, tree)[:MAX_TITLE_LENGTH]
+    language = _find_language(elements, meta, tree)
+    description = _first_words(*_values(meta, DESCRIPTION_NAMES), unescape(linked_description))
     states_article = is_article(about.get("linked_data", ()), meta, tree)
     # Linked data sometimes contains the whole article.
     linked_data = "" if options.text == "off" else _linked_data_markup(tree)
@@ -230,14 +241,25 @@ def _add_title_and_media(title: str, texts: list[str], elements: Elements) -> li
     return compared
 
 
-def _find_title(elements: Elements, meta: Meta, tree: LexborHTMLParser) -> str:
-    """Return the first title with words: of a title element, of OpenGraph, or of a heading."""
+def _find_title(elements: Elements, meta: Meta, linked: str, tree: LexborHTMLParser) -> str:
+    """Return the first title with words: of a title element, of meta elements, *linked*, which is
+    that of linked data, or of a heading."""
     # SVG has title elements, too.
     titles = (element.node for element in elements.of("title"))
     page_titles = (node for node in titles if node.parent and node.parent.tag in ("head", "body"))
-    if title := _first_words(*(node.text() for node in page_titles), *meta.get("og:title", ())):
+    stated = (*(node.text() for node in page_titles), *_values(meta, TITLE_NAMES))
+    if title := _first_words(*stated, unescape(linked)):
         return title
-    return _first_words(*(node.text() for node in islice(tree.css("h1"), MAX_TITLES)))
+    for tag in ("h1", "h1 img"):
+        headings = islice(tree.css(tag), MAX_TITLES)
+        texts = (node.attributes.get("alt") or node.text() for node in headings)
+        if title := _first_words(*texts):
+            return title
+    return ""
+
+
+def _values(meta: Meta, names: Iterable[str]) -> Iterator[str]:
+    return (value for name in names for value in meta.get(name, ()))
 
 
 def _first_words(*texts: str) -> str:
@@ -249,9 +271,19 @@ def _linked_data_markup(tree: LexborHTMLParser) -> str:
     return "".join(node.html or "" for node in tree.css(LINKED_DATA_SELECTOR))
 
 
-def _find_language(tree: LexborHTMLParser) -> str:
+def _find_language(elements: Elements, meta: Meta, tree: LexborHTMLParser) -> str:
+    """Return the declared language: of the html element, of the pragma (HTML standard, 4.2.5.3),
+    which is ignored if it names several, or of OpenGraph."""
     attributes = tree.root.attributes if tree.root else {}
-    return attributes.get("lang") or attributes.get("xml:lang") or ""
+    if language := attributes.get("lang") or attributes.get("xml:lang"):
+        return language
+    pragmas = (
+        element.get("content").strip()
+        for element in elements.of("meta")
+        if element.get("http-equiv").strip().lower() == "content-language"
+    )
+    named = (language for language in pragmas if language and "," not in language)
+    return next(named, _first_words(*meta.get("og:locale", ())).replace("_", "-"))
 
 
 def _content_blocks(tree: LexborHTMLParser, resolver: Resolver, options: Options) -> list[Block]:

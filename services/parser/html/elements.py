@@ -10,12 +10,18 @@ from gossamer.events.pages import LinkPosition
 
 Attributes = dict[str, str | None]
 
-ITEM_PROPERTIES = ("datePublished", "dateCreated", "dateModified", "author", "creator")
+ITEM_PROPERTIES = (
+    *("datePublished", "dateCreated", "uploadDate", "datePosted", "dateModified"),
+    *("author", "creator"),
+)
 """Properties of microdata that are read."""
+CARD_SELECTOR = ".author.vcard .fn, .p-author"
+"""Elements with the name of an author (microformats)."""
 SELECTOR = (
     "a, area, base, link, meta, iframe, frame, object, embed, form, img, source, video, audio, "
     "track, script, time, [onclick], [onchange], [onsubmit], [onmousedown], "
-    "[data-nosnippet], title, " + ", ".join(f"[itemprop~={name}]" for name in ITEM_PROPERTIES)
+    f"[data-nosnippet], title, abbr.published, abbr.updated, {CARD_SELECTOR}, "
+    + ", ".join(f"[itemprop~={name}]" for name in ITEM_PROPERTIES)
 )
 LAZY_BACKGROUNDS = (
     "data-bg",
