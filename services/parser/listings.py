@@ -14,6 +14,7 @@ URL. Guessing at other strings would fill the crawl with URLs that are not links
 
 import re
 from collections.abc import Iterator
+from html import unescape
 from typing import Any
 
 from msgspec import json
@@ -64,7 +65,8 @@ FEED_RELATIONS = ("alternate", "next", "previous", "prev-archive", "next-archive
 """Relations of the links of a feed itself: its site, and its other pages."""
 
 _absolute_url = re.compile(r"https?://\S+", re.IGNORECASE)
-JSON_FEED_PREFIXES = ("https://jsonfeed.org/version/", "http://jsonfeed.org/version/")
+_json_feed = re.compile(r"https?://(?:www\.)?jsonfeed\.org/version/")
+_tag = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
 LINK_NAMES = ("@id", "url", "href")
 TITLE_NAMES = ("headline", "name", "title")
 """Names of titles, the best one first: two of schema.org, and a common one."""
@@ -215,16 +217,21 @@ def read_feed(parsed: PageParsed, xml: XmlDocument, options: Options) -> PagePar
 def _feed_targets(element: Element, relations: tuple[str, ...]) -> Iterator[str]:
     links = [*children(element, "link")]
     targets = [target for target in map(target_of, links) if target]
-    targets += [
-        attribute(link, "href")
-        for link in links
-        if (attribute(link, "rel") or "alternate").lower() in relations
-    ]
+    targets += [attribute(link, "href") for link in links if _relation(link) in relations]
     if not any(targets):
         # A guid is a link unless isPermaLink is false. Some feeds set that for real links.
-        guid = next(map(target_of, children(element, "guid")), "")
-        targets = [attribute(element, "about") or (guid if "://" in guid else "")]
+        sources = (attribute(content, "src") for content in children(element, "content"))
+        ids = (target_of(one) for name in ("guid", "id") for one in children(element, name))
+        urls = (one for one in ids if _absolute_url.fullmatch(one))
+        about = attribute(element, "about") or next(filter(None, sources), "")
+        targets = [about or next(urls, "")]
     return filter(None, targets)
+
+
+def _relation(link: Element) -> str:
+    """Return the relation of a link, which may be an IRI (RFC 4287, 4.2.7.2)."""
+    relation = (attribute(link, "rel") or "alternate").lower()
+    return relation.removeprefix("http://www.iana.org/assignments/relation/")
 
 
 def _first_date(element: Element, *names: str) -> float:
@@ -234,13 +241,24 @@ def _first_date(element: Element, *names: str) -> float:
 
 def _add_header(parsed: PageParsed, header: Element) -> PageParsed:
     language = first_text(header, "language") or attribute(header, "lang")
-    description = first_text(header, "description", "subtitle")
+    description = _header_text(header, "description", "subtitle")
     return replace(
         parsed,
-        title=fold_whitespace(first_text(header, "title"))[:MAX_TITLE_LENGTH],
+        title=fold_whitespace(_header_text(header, "title"))[:MAX_TITLE_LENGTH],
         description=fold_whitespace(description)[:MAX_DESCRIPTION_LENGTH],
         language=detect_language("", language),
     )
+
+
+def _header_text(header: Element, *names: str) -> str:
+    """Return the text of the first child with one of *names*, which Atom may write as HTML."""
+    text = first_text(header, *names)
+    is_html = any(
+        attribute(child, "type").lower() in ("html", "text/html")
+        for name in names
+        for child in children(header, name)
+    )
+    return unescape(_tag.sub("", text)) if is_html else text
 
 
 def _copy_header(listed: PageParsed, header: PageParsed) -> PageParsed:
@@ -281,7 +299,7 @@ def read_json(received: ReceivedDocument) -> PageParsed:
     except ValueError:
         return parsed
     parsed = add_hazards(parsed, [Hazard.MALFORMED_LISTING] * is_repaired)
-    if isinstance(value, dict) and str(value.get("version")).startswith(JSON_FEED_PREFIXES):
+    if isinstance(value, dict) and _json_feed.match(str(value.get("version"))):
         return read_json_feed(parsed, value, received.options)
     objects = [*find_objects(value)]
     titles = (

@@ -28,6 +28,8 @@ HIDDEN = [
     "<video><p>{}</p></video>",
     "<audio>{}</audio>",
     "<iframe>{}</iframe>",
+    "<noframes>{}</noframes>",
+    "<svg><desc>{}</desc></svg>",
     "<div hidden><div hidden><p style='display:none'>{}</p></div></div>",
 ]
 SHOWN = [
@@ -51,6 +53,10 @@ CONCEALED = [
     "<p style='height:0;overflow:hidden'>{}</p>",
     "<p style='clip-path: inset(50%)'>{}</p>",
     "<p aria-hidden=true>{}</p>",
+    "<p style='font-size:1px'>{}</p>",
+    "<p style='filter: opacity(0)'>{}</p>",
+    "<div style='background:#fff'><p style='color:white'>{}</p></div>",
+    "<table bgcolor=white><tr><td><font color='#FFFFFF'>{}</font></table>",
 ]
 
 
@@ -96,6 +102,9 @@ def test_concealed_text_is_kept_and_a_hazard(markup: str) -> None:
         "<p style='font-size:0.9em;opacity:0.5'>{}</p>",
         "<p style='height:100px;overflow:hidden'>{}</p>",
         "<p style='color:inherit;background:inherit'>{}</p>",
+        "<font color=white>{}</font>",
+        "<div style='background:#fff'><p style='background:#000;color:#fff'>{}</p></div>",
+        "<p style='font-size:10px'>{}</p>",
         "<span style='left:-9999px'>Skip to content</span><p>{}</p>",
     ],
 )

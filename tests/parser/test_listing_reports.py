@@ -29,6 +29,10 @@ REPORTS: dict[str, str | bytes] = {
     "</a:entry></a:feed>",
     "zend-feed#69": f"<!DOCTYPE rss PUBLIC '-//N//DTD RSS 0.91//EN' 'x.dtd'><rss>{ITEM}</rss>",
     "cache-warmup#247": "<urlset><url><loc>/1</loc><lastmod>2023-03-30</lastmod></url></urlset>",
+    "an id that is the URL": "<feed><entry><id>http://h.test/1</id></entry></feed>",
+    "content elsewhere": '<feed><entry><id>tag:1</id><content src="/1"/></entry></feed>',
+    "a relation as IRI": '<feed><entry><link rel="http://www.iana.org/assignments/relation/'
+    'alternate" href="/1"/></entry></feed>',
     "wpull#484": gzip.compress(b"<urlset><url><loc>/1</loc></url></urlset>") + b"<!-- cached -->",
 }
 
@@ -45,3 +49,20 @@ def test_listing_of_a_report_is_read(report: str) -> None:
         body, ("Content-Type", "application/xml"), url=MAP, purpose=Purpose.SITEMAP
     )
     assert urls(parse(page, OPTIONS, NOW)) == ["http://h.test/1"]
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        (
+            '<title type="html">A &amp;lt;b&amp;gt; &amp;amp; &lt;i&gt;B&lt;/i&gt;</title>',
+            "A <b> & B",
+        ),
+        ("<title>A &amp;amp; B</title>", "A &amp; B"),
+        ('<title type="xhtml"><div>A <b>B</b></div></title>', "A B"),
+    ],
+)
+def test_title_of_atom_may_be_html(title: str, expected: str) -> None:
+    """RFC 4287, 3.1.1."""
+    page = page_response(f"<feed>{title}</feed>".encode(), ("Content-Type", "application/atom+xml"))
+    assert parse(page, OPTIONS, NOW).title == expected

@@ -103,8 +103,10 @@ _title = re.compile(
     r"code-block-title|code-block-filename|nextra-code-filename|filename|rubric)(?=\s|$)"
 )
 """Classes of the titles of notes and listings. Docusaurus adds a hash to its names."""
-TITLED = re.compile(r"(?:block|^content)(?:\s|$)")
+TITLED = re.compile(r"(?:block|list|^content|^paragraph)(?:\s|$)")
 """Classes of the parents of a title of Asciidoctor."""
+VERSES = "line-block"
+"""The class of lines of docutils, each of which is an element."""
 SUMMARY = "summary-table"
 """The class of a table of Javadoc, which is a grid of cells without rows."""
 _apart = re.compile(
@@ -259,7 +261,10 @@ class _Reader:
             self._read_list(node, tag, depth)
         else:
             heading = int(tag[1]) if len(tag) == 2 and tag[0] == "h" and tag[1].isdigit() else 0
-            self._in_heading, outer = heading > 0, self._in_heading
+            has_verses = bool(names) and VERSES in names.split()
+            self._in_heading, outer = heading > 0 or has_verses, self._in_heading
+            if has_verses or names == "attribution":
+                self._tag = "p"
             self.read(node, depth)
             self.end_block(heading)
             self._in_heading = outer

@@ -132,12 +132,16 @@ def remove_permalinks(tree: LexborHTMLParser) -> bool:
         is_sign = not any(map(str.isalnum, text))
         is_permalink = not PERMALINK_CLASSES.isdisjoint(classes)
         found = found or is_permalink
-        is_whole = link.parent is None or link.parent.text().strip() == text.strip()
+        is_whole = link.parent is None or _letters_of(link.parent.text()) == _letters_of(text)
         if is_sign or (is_permalink and not is_whole):
             link.decompose()
         elif is_whole and (link.attributes.get("href") or "").startswith("#"):
             link.unwrap()
     return found
+
+
+def _letters_of(text: str) -> str:
+    return "".join(filter(str.isalnum, text))
 
 
 def find_headings(tree: LexborHTMLParser, physical: bool) -> tuple[Heading, ...]:

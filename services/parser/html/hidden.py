@@ -19,12 +19,15 @@ HIDDEN_SELECTOR = (
 FALLBACK_ELEMENTS = frozenset(("audio", "canvas", "datalist", "iframe", "noembed", "video"))
 """Elements whose text browsers display only if they cannot display the element."""
 CONCEALED_SELECTOR = (
-    "[aria-hidden=true], [style*='font-size' i], [style*='opacity' i], [style*='color' i], "
+    "[aria-hidden=true], font[color], "
+    "[style*='font-size' i], [style*='opacity' i], [style*='color' i], "
     "[style*='left' i], [style*='right' i], [style*='top' i], [style*='indent' i], "
     "[style*='clip' i], [style*='overflow' i], [style*='transform' i]"
 )
 """Elements whose text may be concealed."""
-INVISIBLE_ELEMENTS = ["script", "style", "noscript", "template", "title"]
+INVISIBLE_ELEMENTS = [
+    *("script", "style", "noscript", "noframes", "template", "title", "desc", "metadata"),
+]
 """Elements whose text is not displayed."""
 MIN_NOSCRIPT_CHARACTERS = 300
 """Fewest characters of the contents of a page that are in a noscript element. A notice about
@@ -34,6 +37,8 @@ MIN_CONCEALED_WORDS = 5
 MAX_HIDDEN_SHARE = 0.9
 """Highest share of a page's text that is removed. A page that is hidden as a whole is displayed by
 its scripts."""
+MAX_AROUND = 6
+"""Most elements around a text that may have its background."""
 MAX_MEASURED = 200
 """Most elements whose text is measured. They may be nested."""
 FAR = 900
@@ -43,6 +48,8 @@ NO_COLORS = frozenset(("auto", "currentcolor", "inherit", "initial", "none", "re
 
 _comment = re.compile(r"/\*.*?(?:\*/|$)", re.DOTALL)
 _length = re.compile(r"(-?\d{0,9}\.?\d{1,9})(px|em|rem|pt|vw|vh|%)?")
+_tiny = re.compile(r"\+?0*[01]?(?:\.\d{1,9})?(?:px|pt)")
+"""A size of the font in which nothing can be read, in pixels or points."""
 _zero = re.compile(r"[+-]?0*\.?0+(?:px|em|rem|pt|%)?")
 _rgb = re.compile(r"rgba?\(\s*([\d.]+)[\s,]+([\d.]+)[\s,]+([\d.]+)(?:[\s,/]+([\d.]+%?))?\s*\)")
 _colors = {"white": "ffffff", "black": "000000", "transparent": ""}
@@ -130,7 +137,9 @@ def is_concealed(node: LexborNode) -> bool:
         return True
     style = read_style(attributes.get("style") or "")
     sizes = (style.get(name, "") for name in ("font-size", "opacity"))
-    if any(_zero.fullmatch(size) for size in sizes):
+    if any(_zero.fullmatch(size) for size in sizes) or _tiny.fullmatch(style.get("font-size", "")):
+        return True
+    if "opacity(0)" in style.get("filter", ""):
         return True
     if any(
         _is_far(style.get(name, ""))
@@ -156,7 +165,7 @@ def is_concealed(node: LexborNode) -> bool:
         for name in ("width", "height", "max-height", "max-width")
     ):
         return True
-    return _has_no_contrast(style)
+    return _has_no_contrast(node, style)
 
 
 def _is_far(value: str) -> bool:
@@ -169,12 +178,23 @@ def _is_far(value: str) -> bool:
     return False
 
 
-def _has_no_contrast(style: dict[str, str]) -> bool:
-    color = _read_color(style.get("color", ""))
-    if color is None:
-        return False
-    background = style.get("background-color") or style.get("background", "")
-    return color == "" or color == _read_color(background)
+def _has_no_contrast(node: LexborNode, style: dict[str, str]) -> bool:
+    """Return whether the text of *node* has the color of the innermost known background."""
+    stated = style.get("color") or (node.tag == "font" and node.attributes.get("color")) or ""
+    color = _read_color(stated.strip().lower())
+    if not color:
+        return color == ""
+    around: LexborNode | None = node
+    for _ in range(MAX_AROUND):
+        if around is None:
+            break
+        style = read_style(around.attributes.get("style") or "")
+        background = style.get("background-color") or style.get("background")
+        background = background or (around.attributes.get("bgcolor") or "").lower()
+        if background:
+            return color == _read_color(background)
+        around = around.parent
+    return False
 
 
 def _read_color(value: str) -> str | None:

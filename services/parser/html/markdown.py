@@ -36,7 +36,7 @@ IMAGE_ATTRIBUTES = ("src", "data-src", "data-original", "data-lazy-src", "data-a
 """Attributes with the URL of an image, which many pages load late."""
 
 _special = re.compile(
-    r"\\(?=[!-/:-@\[-`{-~])|[*`]|(?<!\w)_|_(?!\w)|\](?=[(\[:])|<(?=[A-Za-z/!?])|"
+    r"\\(?=[!-/:-@\[-`{-~])|[*`]|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[:])|<(?=[A-Za-z/!?])|"
     r"&(?=#?[A-Za-z0-9]{1,32};)|~~"
 )
 _unescaped_bracket = re.compile(r"(?<!\\)[\[\]](?!\()")
@@ -101,6 +101,9 @@ class Inline:
         else:
             lines = filter(None, map(str.strip, content.split(BREAK)))
             marked = BREAK.join(_mark(mark, line) for line in lines)
+            if mark == "`" and "".join(self._parts[-1][-3:]).endswith("`") and not start:
+                # The marks of two code spans side by side would be one.
+                marked = f" {marked}"
         self._parts[-1] += [text[:start], marked, text[start + len(content) :]]
 
     def add_text(self, text: str) -> None:
