@@ -182,6 +182,11 @@ LISTINGS = {
     )
     + '<div class="ttc"><div class="ttname">main</div></div></div></div>',
     "highlight.js, language first": f'<pre><code class="python hljs">{ESCAPED}</code></pre>',
+    "twoslash": '<pre class="shiki twoslash"><div class="language-id">python</div><div class='
+    + "code-container><code>"
+    + "".join(f"<div class='line'>{line or ' '}</div>" for line in ESCAPED.rstrip().split("\n"))
+    + "</code><a class='playground-link' href=/play>Try</a></div></pre>",
+    "Gatsby": f'<pre class="gatsby-code-python"><code>{ESCAPED}</code></pre>',
     "DokuWiki": f'<pre class="code python">{ESCAPED}</pre>',
     "MediaWiki": f'<div class="mw-highlight mw-highlight-lang-python"><pre>{ESCAPED}</pre></div>',
     "Hexo": '<figure class="highlight python"><table><tr><td class="gutter"><pre>'
@@ -208,6 +213,9 @@ def test_listing_keeps_its_lines_and_language(listing: str) -> None:
         ("<p>Two <b> bold </b>words, <em>one</em> <code>a`b</code>.", "Two **bold** words, *one* ``a`b``."),
         ("<p>snake_case, 2 * 3, [1], &lt;b&gt; and C:\\dir\\*", "snake_case, 2 \\* 3, [1], \\<b> and C:\\dir\\\\\\*"),
         ("<p>The method __init__ of a_b, _c and __d", "The method \\_\\_init\\_\\_ of a_b, \\_c and \\_\\_d"),
+        ("<h2>1. First</h2><p>Words of it.", "## 1. First\n\nWords of it."),
+        ("<h2>\u200b<a href='#x'>First</a></h2><p>Words of it.", "## First\n\nWords of it."),
+        ("<dl><dt>- all</dt><dd>Words of it.</dl>", "**- all**\n\nWords of it."),
         ("<p>Press <kbd>A</kbd><kbd>B</kbd> now", "Press `A` `B` now"),
         ("<h2><a class=toc-backref href='#id1'>A title</a><a class=headerlink href='#a'>¶</a></h2><p>Words of it.", "## A title\n\nWords of it."),
         ("<p>Verses:</p><div class=line-block><div class=line>One</div><div class=line>Two</div></div>", "Verses:\n\nOne  \nTwo"),

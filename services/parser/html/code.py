@@ -43,8 +43,11 @@ CODE_CLASSES = re.compile(r"highlight|hljs|lntable|rouge|syntax|code|blob|crayon
 """Classes of tables with a line of code in each row."""
 FRAGMENT_CLASSES = frozenset(("fragment", "member-signature", "module-signature", "type-signature"))
 """Classes of listings that are no `pre` element: of Doxygen and Javadoc."""
-TOOLTIP_CLASS = "ttc"
-"""The class of declarations behind the code of Doxygen, which are displayed on hovering."""
+NAME_CLASS = "language-id"
+"""The class of an element with the name of the language, in the listing (twoslash)."""
+SIDE_CLASSES = frozenset(("ttc", NAME_CLASS, "playground-link"))
+"""Classes of elements in a listing that are not code: the declarations that Doxygen displays on
+hovering, and links to try the code."""
 LINE_ELEMENTS = frozenset(("div", "p", "li", "tr", "ol", "ul", "table"))
 SKIPPED_ELEMENTS = frozenset(("button", "script", "style", "svg", "template", "-comment", "select"))
 NO_LANGUAGE = frozenset(
@@ -79,7 +82,7 @@ _names = """
 LANGUAGES = frozenset(_names.split())
 """Names that are classes without a prefix: of older highlighters, TypeDoc, pandoc and wikis."""
 _language = re.compile(
-    r"(?:^|\s)(?:language[-:]|lang[-:]|highlight-source-|highlight-text-|highlight-|brush:\s*|"
+    r"(?:^|\s)(?:language[-:]|lang[-:]|gatsby-code-|highlight-source-|highlight-text-|highlight-|brush:\s*|"
     r"mw-highlight-lang-|prettyprint\s+)([A-Za-z0-9+#_.-]{1,30})(?=[\s;,:{]|$)"
 )
 _source_code = re.compile(r"(?:^|\s)(?:sourceCode|src|hljs|CodeRay|rouge)\s+([a-z0-9+#_-]{1,30})")
@@ -102,7 +105,9 @@ def language_of(node: LexborNode) -> str:
     for candidate in candidates:
         if language := _declared_language(candidate):
             return language
-    return ""
+    named = node.css_first(f".{NAME_CLASS}")
+    name = named.text().strip().lower() if named else ""
+    return name if name in LANGUAGES else ""
 
 
 def _declared_language(node: LexborNode) -> str:
@@ -147,7 +152,7 @@ def _collect(node: LexborNode, parts: list[str], depth: int) -> None:
         elif (
             tag in SKIPPED_ELEMENTS
             or is_number(child, attributes := child.attributes)
-            or attributes.get("class") == TOOLTIP_CLASS
+            or attributes.get("class") in SIDE_CLASSES
         ):
             pass
         elif tag in LINE_ELEMENTS or _block_style.search(attributes.get("style") or ""):

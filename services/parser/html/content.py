@@ -17,7 +17,12 @@ from gossamer.services.parser.html.code import (
     language_of,
     preformatted_text,
 )
-from gossamer.services.parser.html.markdown import Inline, format_table, make_heading
+from gossamer.services.parser.html.markdown import (
+    Inline,
+    format_table,
+    make_heading,
+    unescape_start,
+)
 from gossamer.services.parser.html.rendering import TEX
 from gossamer.services.parser.links import Resolver
 from gossamer.text.blocks import fold_whitespace
@@ -397,10 +402,11 @@ class _Reader:
             return
         if heading:
             kind, markdown = BlockKind.HEADING, make_heading(markdown, heading)
+            lines = tuple(filter(None, (line.strip("\u200b ") for line in lines)))
         else:
             kind = BlockKind.PARAGRAPH
             if self._strong and markdown and "**" not in markdown and "\n" not in markdown:
-                markdown = f"**{markdown}**"
+                markdown = f"**{unescape_start(markdown)}**"
         self._append(kind, lines, markdown, linked / max(1, len(text)))
 
     def _append(
@@ -474,7 +480,7 @@ def _plain_cell(blocks: list[Block]) -> str:
 
 def _rich_cell(blocks: list[Block]) -> str:
     parts = (
-        f"`{block.lines[0]}`" if block.kind is BlockKind.CODE else block.markdown
+        f"`{block.lines[0]}`" if block.kind is BlockKind.CODE else unescape_start(block.markdown)
         for block in blocks
     )
     return "<br>".join(part.replace("  \n", "<br>") for part in parts if part)

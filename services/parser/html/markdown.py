@@ -35,6 +35,8 @@ START, END = "\x1c", "\x1d"
 IMAGE_ATTRIBUTES = ("src", "data-src", "data-original", "data-lazy-src", "data-actualsrc")
 """Attributes with the URL of an image, which many pages load late."""
 
+_escaped_start = re.compile(r"^(\d{1,9}(?=\\[.)]))?\\(?=[.)#+>=~-])")
+"""An escape at the beginning of a line that is not needed behind another mark."""
 _special = re.compile(
     r"\\(?=[!-/:-@\[-`{-~])|[*`]|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[:])|<(?=[A-Za-z/!?])|"
     r"&(?=#?[A-Za-z0-9]{1,32};)|~~"
@@ -205,9 +207,15 @@ def code_span(text: str) -> str:
     return f"{fence}{space}{text}{space}{fence}"
 
 
+def unescape_start(line: str) -> str:
+    """Return *line*, which is behind another mark, without the escape at its beginning."""
+    return _escaped_start.sub(r"\1", line)
+
+
 def make_heading(markdown: str, level: int) -> str:
     """Return a heading, which has one line."""
-    text = fold_whitespace(markdown.replace("  \n", " "))
+    text = fold_whitespace(markdown.replace("  \n", " ").replace("\u200b", ""))
+    text = unescape_start(text)
     return f"{'#' * min(level, 6)} {text}" if text else ""
 
 
