@@ -228,10 +228,10 @@ class Contents(Event, frozen=True, kw_only=True):
     validators: Validators = NO_VALIDATORS
     """The validators of this version, for a later conditional request."""
     title: str = ""
-    """The page's title, or else its OpenGraph title or first heading: at most 500 characters, with
-    white space folded."""
+    """The page's title, or else that of its metadata or its first heading: at most 500 characters,
+    with white space folded."""
     description: str = ""
-    """The description in a meta element or OpenGraph, at most 1,000 characters."""
+    """The description in the page's metadata, at most 1,000 characters."""
     author: str = ""
     """The author that the page declares, at most 200 characters. Of several authors it is the
     first, or all names separated by commas."""

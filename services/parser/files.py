@@ -13,6 +13,7 @@ Encrypted files, and files broken beyond repair, yield nothing.
 import ctypes
 import re
 import zlib
+from codecs import BOM_UTF16_BE
 from collections.abc import Iterator
 from contextlib import closing
 from io import BytesIO
@@ -96,6 +97,7 @@ def _add_pdf_metadata(received: ReceivedDocument, document: pypdfium2.PdfDocumen
     """Return the result with the metadata in the dictionary Info, or else in XMP."""
     parsed = received.parsed
     metadata = {key: _read_pdf_info(document, key).strip() for key in INFO_KEYS}
+    metadata["Language"] = _read_pdf_language(document)
     if not all(metadata.values()):
         xmp = read_xmp(received.body)
         metadata = {key: value or xmp.get(key, "") for key, value in metadata.items()}
@@ -110,7 +112,7 @@ def _add_pdf_metadata(received: ReceivedDocument, document: pypdfium2.PdfDocumen
         published_by=Source.FILE.of(created_at),
         modified_at=modified_at,
         modified_by=Source.FILE.of(modified_at),
-        language=_read_pdf_language(document),
+        language=metadata["Language"],
     )
 
 
@@ -168,6 +170,8 @@ def _link_targets(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> I
             continue
         if 0 < size <= MAX_URI_SIZE:
             target = buffer.raw[: size - 1]
+            if target.startswith(BOM_UTF16_BE):
+                target = target.decode("utf-16", "replace").encode()
             is_uri = kind == raw.PDFACTION_URI
             if url := decode_urls(target) if is_uri else _url_of_file(target):
                 yield url

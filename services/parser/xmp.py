@@ -30,8 +30,9 @@ NAMES = {
     "description": "Subject",
     "createdate": "CreationDate",
     "modifydate": "ModDate",
+    "language": "Language",
 }
-"""The key in the dictionary Info of each property."""
+"""The key in the dictionary Info of each property; *Language* is one of the catalog."""
 
 
 def read_xmp(body: bytes) -> dict[str, str]:

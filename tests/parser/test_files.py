@@ -112,6 +112,14 @@ def test_pdf_without_info_has_its_metadata_in_xmp(packet: str, is_packed: bool) 
     assert parsed.published_by == parsed.modified_by == "file"
 
 
+def test_language_of_a_pdf_is_in_xmp_if_its_catalog_has_none() -> None:
+    languages = "<dc:language><rdf:Bag><rdf:li>de-CH</rdf:li></rdf:Bag></dc:language>"
+    packet = XMP.format("", languages).encode().decode("latin-1")
+    stream = f"<</Type/Metadata/Length {len(packet)}>>stream\n{packet}\nendstream"
+    body = pdf("Worte", catalog="/Metadata 7 0 R", objects_behind=(stream,))
+    assert parse_response(body, PDF).language == "de"
+
+
 def test_info_of_a_pdf_wins_over_xmp_and_an_image_has_no_title() -> None:
     behind = (stream(PACKETS["elements"]),)
     given = pdf(WORDS, info="/Title(Another)", catalog="/Metadata 7 0 R", objects_behind=behind)
@@ -155,6 +163,7 @@ def test_iso_date_in_a_pdf_is_read() -> None:
         ("/S/GoToR/F(C:\\\\Users\\\\me.pdf)", ""),
         ("/S/GoToR/F(/C/Users/me.pdf)", ""),
         ("/S/URI/URI(other.html)", "/dir/other.html"),
+        ("/S/URI/URI<FEFF002F0078>", "/x"),
         ("/S/URI/URI(/caf\xe9)", "/caf%E9"),
         ("/S/URI/URI(/caf\xc3\xa9)", "/caf%C3%A9"),
     ],
