@@ -58,6 +58,32 @@ def test_sentence_between_paragraphs_is_main_text(markup: str, element: str) -> 
 
 
 @pytest.mark.parametrize(
+    "part",
+    [
+        "<time>1912</time>, {}",
+        "<label>Note</label> {}",
+        "{} <output>12</output> of them",
+        "<meter>5</meter> {}",
+        "{} <math><mi>x</mi></math>",
+    ],
+)
+def test_last_paragraph_with_a_part_that_the_extractor_drops_is_main_text(part: str) -> None:
+    body = f"<article><h1>Bridge</h1>{PARAGRAPHS}<p>{part.format(SENTENCE)}</p></article>"
+    assert SENTENCE in (parse_response(f"<!DOCTYPE html><title>Bridge</title>{body}").text or "")
+
+
+def test_readings_of_all_words_are_main_text() -> None:
+    words = (
+        "<ruby>東京<rt>とうきょう</rt></ruby>の"
+        "<ruby>動物園<rp>(</rp><rt>どうぶつえん</rt><rp>)</rp></ruby>です。"
+    )
+    body = "".join(f"<p>{number}{words * 8}</p>" for number in range(8))
+    parsed = parse_response(f"<!DOCTYPE html><meta charset=utf-8><article>{body}</article>")
+    assert parsed.text_kind == "main"
+    assert (parsed.text or "").count("東京(とうきょう)の動物園(どうぶつえん)です。") == 64
+
+
+@pytest.mark.parametrize(
     "markup", ["<ul><li>{}</ul>", "<dl><dt>x<dd>{}</dl>", "<h2>{}</h2>", "<div>{}</div>"]
 )
 def test_sentence_directly_in_body_is_main_text(markup: str) -> None:

@@ -63,6 +63,7 @@ DOCUMENT_END = "</body></html>"
 LINKED_DATA_SELECTOR = "script[type='application/ld+json']"
 MIN_WORDS = 50
 """Visible words up to which the pictures of a page are part of the compared text."""
+RUBY_ELEMENTS = ["ruby", "rb", "rt", "rtc", "rp"]
 MEDIA = ("img", "source", "video", "audio", "iframe", "frame", "embed", "object")
 """Elements that show the content of another URL."""
 
@@ -294,5 +295,7 @@ def _content_blocks(tree: LexborHTMLParser, resolver: Resolver, options: Options
 
 
 def _main_text_markup(tree: LexborHTMLParser, linked_data: str) -> str:
+    # The extractor drops readings.
+    tree.unwrap_tags(RUBY_ELEMENTS)
     tree.strip_tags(NON_MAIN_ELEMENTS, recursive=True)
     return (tree.html or "").removesuffix(DOCUMENT_END) + linked_data + DOCUMENT_END

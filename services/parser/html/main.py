@@ -131,6 +131,11 @@ def _find(letters: str, key: str, at: int) -> tuple[int, int]:
         place = letters.find(beginning, start)
         if place >= 0 and (last := letters.find(end, place, place + len(key))) >= 0:
             return place, last + len(end) - place
+    # The dropped part may be the beginning or the end, such as a label or a formula.
+    half = len(key) // 2 + 1
+    for part in (key[:half], key[-half:]):
+        if (place := letters.find(part)) >= 0:
+            return place, half
     return at, 0
 
 
