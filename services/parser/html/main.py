@@ -97,7 +97,8 @@ def _find_blocks(blocks: Sequence[Block], main: str) -> tuple[list[bool], float]
             searches_left -= not is_next and len(key) >= MIN_KEY_LENGTH
             place, length = (at, len(key)) if is_next else (at, 0)
             if not is_next and searches_left > 0:
-                place, length = _find(letters, key, at)
+                is_whole = block.kind is BlockKind.TABLE
+                place, length = _find(letters, key, at, is_whole)
             if length and 2 * found.count(b"1", place, place + length) < length:
                 at = place + length
                 found[place:at] = b"1" * length
@@ -118,8 +119,11 @@ def _find_lines(lines: list[str], keys: list[list[str]]) -> dict[str, int]:
     return places
 
 
-def _find(letters: str, key: str, at: int) -> tuple[int, int]:
-    """Return the index of *key* in *letters*, preferably from *at* on, and the matched length."""
+def _find(letters: str, key: str, at: int, is_whole: bool) -> tuple[int, int]:
+    """Return the index of *key* in *letters*, preferably from *at* on, and the matched length.
+
+    *is_whole*: whether its beginning and its end must be found.
+    """
     if len(key) < MIN_KEY_LENGTH:
         return at, 0
     if (place := letters.find(key, at)) >= 0 or (place := letters.find(key)) >= 0:
@@ -132,10 +136,10 @@ def _find(letters: str, key: str, at: int) -> tuple[int, int]:
         if place >= 0 and (last := letters.find(end, place, place + len(key))) >= 0:
             return place, last + len(end) - place
     # The dropped part may be the beginning or the end, such as a label or a formula.
-    half = len(key) // 2 + 1
-    for part in (key[:half], key[-half:]):
+    most = len(key) * 4 // 5
+    for part in () if is_whole else (key[:most], key[-most:]):
         if (place := letters.find(part)) >= 0:
-            return place, half
+            return place, most
     return at, 0
 
 
