@@ -108,7 +108,7 @@ _title = re.compile(
     r"code-block-title|code-block-filename|nextra-code-filename|filename|rubric)(?=\s|$)"
 )
 """Classes of the titles of notes and listings. Docusaurus adds a hash to its names."""
-TITLED = re.compile(r"(?:block|list|^content|^paragraph)(?:\s|$)")
+TITLED = re.compile(r"(?:[a-z]+block|[uod]list|colist|content|paragraph)(?:\s|$)")
 """Classes of the parents of a title of Asciidoctor."""
 VERSES = "line-block"
 """The class of lines of docutils, each of which is an element."""
@@ -268,7 +268,7 @@ class _Reader:
             heading = int(tag[1]) if len(tag) == 2 and tag[0] == "h" and tag[1].isdigit() else 0
             has_verses = bool(names) and VERSES in names.split()
             self._in_heading, outer = heading > 0 or has_verses, self._in_heading
-            if has_verses or names == "attribution":
+            if has_verses or names.strip() == "attribution":
                 self._tag = "p"
             self.read(node, depth)
             self.end_block(heading)
@@ -431,7 +431,7 @@ Rows = list[list[tuple[list[Block], str, dict[str, str | None]]]]
 
 def _is_title(node: LexborNode, names: str) -> bool:
     if names.strip() == "title" and node.parent is not None:
-        return TITLED.search(node.parent.attributes.get("class") or "") is not None
+        return TITLED.match(node.parent.attributes.get("class") or "") is not None
     return _title.search(names) is not None
 
 
