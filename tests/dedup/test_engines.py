@@ -3,6 +3,7 @@
 import uuid
 from base64 import b64decode
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Literal
 
@@ -243,12 +244,22 @@ def test_crawl_with_a_topic_of_its_own_publishes_there_alone(
     )
     with brokers.topic(own) as apart, brokers.topic("pages") as pages:
         brokers.put("control", definition, key="crawl_defined/apart")
+        numbers = count()
+
+        def is_defined() -> bool:
+            # Pages are on another topic than the definition, and may be read before it.
+            earlier = f"http://apart.example.org/{next(numbers)}"
+            brokers.put("pages.parsed", parsed_page(earlier, SITE, crawl="apart"), SITE)
+            return bool(keys(apart))
+
+        until(is_defined, "the definition of the crawl is read")
         for crawl, status in (("apart", 200), ("default", 200), ("apart", 410)):
             page = parsed_page(url, SITE, crawl=crawl, status=status, fetched_at=status / 100)
             brokers.put("pages.parsed", page, SITE)
         until(lambda: any(key == f"default/{url}".encode() for key in keys(pages)), "one document")
         until(lambda: {} in apart.read(), "a document and a tombstone")
-        assert set(keys(apart)) == {f"apart/{url}".encode()}
+        assert f"apart/{url}".encode() in keys(apart)
+        assert all(key.startswith(b"apart/") for key in keys(apart))
         assert apart.headers[f"apart/{url}".encode()]["crawl"] == b"apart"
         assert f"apart/{url}".encode() not in keys(pages)
 
