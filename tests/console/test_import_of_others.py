@@ -1147,6 +1147,6 @@ def test_each_capture_of_one_second_is_imported(tmp_path: Path) -> None:
     importer = make_importer(is_archived=lambda *one: one in at)
     assert read(importer, tmp_path / "others.warc.gz") == []
     assert importer.counts["archived"] == 5
-    # What is imported twice at once is archived once.
+    # A file that is given twice is archived once.
     twice = make_importer()
     assert len(read(twice, *[tmp_path / "others.warc.gz"] * 2)) == len(result.pages)

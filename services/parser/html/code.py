@@ -42,7 +42,7 @@ NUMBER_CLASSES = frozenset(
 CODE_CLASSES = re.compile(r"highlight|hljs|lntable|rouge|syntax|code|blob|crayon", re.IGNORECASE)
 """Classes of tables with a line of code in each row."""
 FRAGMENT_CLASSES = frozenset(("fragment", "member-signature", "module-signature", "type-signature"))
-"""Classes of listings that are no `pre` element: of Doxygen and Javadoc."""
+"""Classes of listings of Doxygen and Javadoc in elements other than `pre`."""
 NAME_CLASS = "language-id"
 """The class of an element with the name of the language, in the listing (twoslash)."""
 SIDE_CLASSES = frozenset(("ttc", NAME_CLASS, "playground-link"))
