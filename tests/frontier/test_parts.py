@@ -319,6 +319,24 @@ def test_memory_of_counters_is_bounded_whatever_the_number_of_sites() -> None:
     assert parts.worth(Site("site0.test")).totals.visits == 1, "it is read from the store again"
 
 
+@pytest.mark.parametrize("has_own_text", [True, False], ids=["own", "equal"])
+def test_bare_texts_are_trusted_up_to_their_limit_and_equal_ones_never(has_own_text: bool) -> None:
+    caches, store = FrontierCaches(), SqliteStore(Database(":memory:"))
+    parts = Parts(DEFAULT_CRAWL, store, caches.open_partition(), lambda *_: None, lambda *_: None)
+    limit, low_from = 40, None
+    for n in range(4 * limit):
+        url = f"{HOST}/list/{n}"
+        parts.record_links(SITE, f"1.1.0@{HOST}/list/{n - 1}", [Discovery(url=url, depth=1)])
+        if parts.estimate(SITE, url, 0).low_part is not None:
+            low_from = n
+            break
+        visit = Visit("1.1.0", url, depth=1)
+        parts.record_visit(SITE, visit, 0.0, 100, 0.0, has_own_text, thin_limit=limit)
+    assert low_from is not None, "an endless part is thinned out"
+    assert (low_from > limit) == has_own_text
+    assert parts.worth(SITE).totals.thin == (limit if has_own_text else 0)
+
+
 def orders_of(site: TrapSite, prefix: str) -> list[int]:
     """Return how many URLs under *prefix* each order has, without those that have none."""
     counts = [
