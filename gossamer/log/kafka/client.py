@@ -6,6 +6,7 @@ caller gives up, :class:`ConnectionErrors` returns the error that a person can a
 """
 
 import logging
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -79,6 +80,9 @@ third of the default timeout is longer than the other brokers need to detect the
 (`broker.session.timeout.ms`, 9 s)."""
 LATEST, EARLIEST = -1, -2
 """Special timestamps in a request for offsets by time: the end and the start of a partition."""
+STATE = re.compile(r" \(after \d+ms in state .*\)$")
+"""What librdkafka adds to a failure of a connection: how long it took, and how often it was the
+same. A reader of the message needs neither."""
 T = TypeVar("T")
 PROTOCOL_VERSION = "inter.broker.protocol.version"
 """A setting of brokers up to Kafka 3.9. Brokers do not report their version to clients."""
@@ -108,7 +112,7 @@ class ConnectionErrors:
         elif error.code() in PERMANENT_ERRORS:
             self._refused = error
         elif error.code() != KafkaError._ALL_BROKERS_DOWN:
-            self._last = error.str()
+            self._last = STATE.sub("", error.str())
 
     def raise_if_lasting(self, error: KafkaError) -> None:
         """Raise the translated *error* of a consumer's message, unless it passes by waiting."""
