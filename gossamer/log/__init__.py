@@ -161,7 +161,8 @@ class Reader(Protocol):
 
         After a crash in between, the next reader repeats the step, so that nothing is lost. If log
         and store share a transaction, the step is atomic. Return False if this member was fenced:
-        its records belong to other members now, and no offset was committed.
+        no offset was committed. The next polls return all records from the last advance on of the
+        partitions that are still this member's.
         """
 
     def close(self) -> None:

@@ -348,7 +348,16 @@ class Loop:
         seconds = clock.steady() - self.began
         observe("gossamer_step_seconds", seconds, service=name)
         self._strategy.finish_advance(ours, seconds)
+        if not ours:
+            yield from self._give_up()
         return True
+
+    def _give_up(self) -> Blocking[None]:
+        """Give up all partitions after a fence. Those that are still ours are taken over with the
+        next step: another member may have had them meanwhile."""
+        self._polled, self._assigned = [], NO_PARTITIONS
+        self._strategy.assign(NO_PARTITIONS)
+        yield partial(self._reader.advance, (), ())
 
     def close(self) -> None:
         """Leave the group."""

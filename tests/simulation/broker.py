@@ -15,6 +15,8 @@ from confluent_kafka import KafkaError, KafkaException
 from gossamer.events.topics import CONTROL, TOPICS, VISITS_ENDED
 from tests.simulation.kernel import Process, Sim
 
+REFUSED = 0.2
+"""Probability that a rebalance refuses commits for a time."""
 At = tuple[str, int]
 """Topic and partition."""
 Headers = tuple[tuple[str, bytes], ...]
@@ -58,6 +60,9 @@ class Group:
         self.members: dict[str, Member] = {}
         self.offsets: dict[At, int] = {}
         self.generation = 0
+        self.refuses_until = 0.0
+        """Time until which members commit with an outdated generation: librdkafka then neither
+        rejoins nor loses its partitions if it takes part in a rebalance."""
         self._numbers = count(1)
 
     def join(self, consumer: Client, instance: str, shares: bool = True) -> str:
@@ -119,6 +124,8 @@ class Group:
 
     def _share_out(self) -> None:
         self.generation += 1
+        if self._sim.chance(REFUSED):
+            self.refuses_until = self._sim.now + self._sim.between(0.1, 1.5)
         owned = set[int]().union(*(member.owned for member in self.members.values()))
         for member in self.members.values():
             if surplus := member.owned - member.target:

@@ -299,6 +299,8 @@ class SimConsumer:
         member = self._group.members.get(self._member)
         if member is None or member.consumer is not self:
             raise KafkaException(KafkaError(KafkaError.UNKNOWN_MEMBER_ID))
+        if self._sim.now < self._group.refuses_until:
+            raise KafkaException(KafkaError(KafkaError.ILLEGAL_GENERATION))
         for one in offsets:
             self._group.offsets[one.topic, one.partition] = one.offset
         self._sim.effect(self._sim.between(0.001, 0.005))

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
-from confluent_kafka import ConsumerGroupState
+from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from gossamer.errors import Unavailable
@@ -276,6 +277,42 @@ def test_records_held_during_a_rebalance_are_read_by_the_next_owner(
     assert not again, "a member that keeps its partition receives no record twice"
     assert new.advance(found, ())
     assert lag_of(log, group) == 0
+
+
+def test_member_whose_commit_was_refused_reads_again_what_it_had_fetched(
+    log: KafkaLog, group: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """During a rebalance librdkafka keeps the partitions of a member with an old generation."""
+    append(log)
+    total = log_length(log)
+    reader = log.reader(group, TOPICS, Nothing())  # type: ignore[arg-type]
+    found: list[Record] = []
+    while len(found) < 20:
+        found += reader.poll(1.0, 10)
+    with monkeypatch.context() as refused:
+        error = KafkaException(KafkaError(KafkaError.ILLEGAL_GENERATION))
+        refused.setattr(reader, "_consumer", Refusing(reader._consumer, error))
+        assert not reader.advance(found, ())
+    assert lag_of(log, group) == total
+    again: list[Record] = []
+    while len(again) < total:
+        again += reader.poll(1.0)
+    assert sorted({*again}, key=repr) == sorted(again, key=repr), "each record once"
+    assert reader.advance(again, ())
+    assert lag_of(log, group) == 0
+
+
+class Refusing:
+    """A client whose commits fail with *error*."""
+
+    def __init__(self, consumer: Any, error: KafkaException) -> None:
+        self._consumer, self._error = consumer, error
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._consumer, name)
+
+    def commit(self, **_: Any) -> None:
+        raise self._error
 
 
 @pytest.mark.long

@@ -179,6 +179,9 @@ class KafkaReader:
         """The next offset of each partition that had unread records at the last check."""
         self._unchecked: frozenset[int] = frozenset()
         """Assigned partitions that were not checked for gaps yet."""
+        self._is_outdated = False
+        """Whether a commit was refused, so that all partitions are read from the committed offsets
+        again."""
         self._trimmer = Trimmer(settings, log.blobs)
         self._consumer: Any = GroupConsumer(self._configuration(member))
         group = settings.prefix + member.group
@@ -219,6 +222,8 @@ class KafkaReader:
         """
         if not self._is_complete and self._consumer.memberid():
             self._is_complete = self._passing.pass_through()
+        if self._is_outdated:
+            self._read_again()
         if self._unchecked:
             self._check_committed()
         elif clock.steady() >= self._check_at:
@@ -425,6 +430,20 @@ class KafkaReader:
         for (name, number), offset in first_offsets.items():
             self._positions.setdefault((self._names[name], number), ReadOffsets(offset))
 
+    def _read_again(self) -> None:
+        """Drop all records that were fetched, and read from the committed offsets on.
+
+        A rebalance may leave its partitions to a member whose commit it has refused. Nobody else
+        would read what this reader holds.
+        """
+        self._paused_records = []
+        self._buffer([])
+        self._unchecked = self._partitions
+        self._check_committed()
+        for at, position in self._positions.items():
+            self._seek(at, position.next)
+        self._is_outdated = False
+
     def _confirm_positions(self) -> None:
         self._confirm_at = clock.steady() + RECOMMIT_INTERVAL
         try:
@@ -448,9 +467,9 @@ class KafkaReader:
                 ends[at] = max(ends.get(at, position.passed), one.offset + 1)
         ends = {at: end for at, end in ends.items() if end > self._positions[at].passed}
         if ends and not self._commit(ends):
+            self._is_outdated = True
             self._positions.clear()
-            self._paused_records = []
-            self._buffer([])
+            logger.info("commit refused: reading again", partitions=sorted(self._partitions))
             return False
         for at, end in ends.items():
             self._positions[at].passed = end
