@@ -355,8 +355,8 @@ class Loop:
     def _give_up(self) -> Blocking[None]:
         """Give up all partitions after a fence. Those that are still ours are taken over with the
         next step: another member may have had them meanwhile."""
-        self._polled, self._assigned = [], NO_PARTITIONS
-        self._strategy.assign(NO_PARTITIONS)
+        self._polled, self._assigned = [], frozenset()
+        self._strategy.assign(frozenset())
         yield partial(self._reader.advance, (), ())
 
     def close(self) -> None:

@@ -204,6 +204,10 @@ class ReplicatedSeen(SeenSet):
         """Return whether the partition of *site* is assigned to this instance."""
         return self._partition_of(site) in self._partitions
 
+    def serves(self, site: Site) -> bool:
+        """Return whether this instance owns *site*, and has the URLs of its partition."""
+        return self.owns(site) and self._partitions[self._partition_of(site)].is_restored
+
     def _partition_of(self, site: Site) -> int:
         return partition_of(site, self._log.partitions)
 

@@ -62,6 +62,10 @@ class SeenSet(ABC):
         """Return whether the partition of *site* is assigned to this instance."""
         return True
 
+    def serves(self, site: Site) -> bool:
+        """Return whether this instance owns *site*, and has the URLs of its partition."""
+        return self.owns(site)
+
     def assign(self, epochs: Mapping[int, int]) -> None:  # noqa: B027
         """Take over partitions, each with the epoch of its claim, and release all others."""
 

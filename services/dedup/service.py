@@ -87,7 +87,7 @@ class Dedup(Processor):
     ) -> None:
         """*hints_limit*: the maximum number of hints for one host from one sitemap or feed;
         *archive*: which requisites are archived, by default none; *tests_links*: whether the links
-        of a page are tested with the page if this instance owns their site. Other links, and the
+        of a page are tested with the page if this instance serves their site. Other links, and the
         URLs of listings, which are many, go over `urls.discovered`."""
         self._seen, self._claimant = seen, Claimant(store, self.name)
         self._epochs: dict[int, int] = {}
@@ -408,7 +408,7 @@ class Dedup(Processor):
 
     def _is_tested_with(self, page: PageParsed, links: UrlsDiscovered) -> bool:
         is_page = page.kind is not PageKind.LISTING
-        return self._tests_links and is_page and self._seen.owns(links.site)
+        return self._tests_links and is_page and self._seen.serves(links.site)
 
     def _begin_erasure(self, event: ErasureBegun, now: float) -> Iterator[Event | Tombstone]:
         crawl = self._crawls.get(event.crawl)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from gossamer.events import DEFAULT_CRAWL, Discovery, UrlsAdmitted, UrlsDiscovered
-from gossamer.events.topics import URLS_ADMITTED
+from gossamer.events import DEFAULT_CRAWL, Discovery, Link, UrlsAdmitted, UrlsDiscovered
+from gossamer.events.topics import PAGES_DEDUPLICATED, URLS_ADMITTED
 from gossamer.log import partition_of
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
@@ -20,6 +20,8 @@ from tests.runtime.processors import events
 from tests.support.memory_disk import MemoryDisk
 from tests.support.metrics import metric
 from tests.support.partial_member import PartialMember
+
+from .test_documents import Seen, parsed_page
 
 A, B = 0, 1
 SITES = [Site(f"site{number}.example") for number in range(50)]
@@ -49,7 +51,7 @@ class Member:
     ) -> None:
         self.log, clock = PartialMember(log, numbers), Clock()
         self.seen = ReplicatedSeen(self.log, disk, clock)
-        dedup = Dedup(self.seen, store, DedupSettings())
+        dedup = Dedup(self.seen, store, DedupSettings(), tests_links=True)
         self.loop = sequential_loop(dedup, self.log, store, clock)
 
     @property
@@ -122,6 +124,22 @@ def test_complete_partition_is_served_while_another_one_is_restored(
     member.finish()
     assert admitted(log, IN_B) == ["b1", "b2"], "known URLs are not admitted again"
     assert not member.is_waiting
+
+
+def test_links_to_a_site_that_is_restored_are_tested_afterwards(
+    log: SqliteLog, member: Member
+) -> None:
+    links = (Link(f"http://{IN_B}/known{CHANGELOG - 1}"), Link(f"http://{IN_B}/b1"))
+    page = parsed_page(f"http://{IN_A}/", Seen(200), 1.0, links=links)
+    member.log.numbers = frozenset({A, B})
+    member.loop.step()
+    assert member.is_waiting
+    log.append([encode(page)])
+    member.loop.step()
+    assert events(log, PAGES_DEDUPLICATED.name), "the page itself does not wait"
+    assert not admitted(log, IN_B)
+    member.finish()
+    assert admitted(log, IN_B) == ["b1"]
 
 
 def test_progress_of_a_takeover_is_visible(log: SqliteLog, member: Member) -> None:

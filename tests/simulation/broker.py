@@ -15,8 +15,6 @@ from confluent_kafka import KafkaError, KafkaException
 from gossamer.events.topics import CONTROL, TOPICS, VISITS_ENDED
 from tests.simulation.kernel import Process, Sim
 
-REFUSED = 0.2
-"""Probability that a rebalance refuses commits for a time."""
 At = tuple[str, int]
 """Topic and partition."""
 Headers = tuple[tuple[str, bytes], ...]
@@ -61,8 +59,7 @@ class Group:
         self.offsets: dict[At, int] = {}
         self.generation = 0
         self.refuses_until = 0.0
-        """Time until which members commit with an outdated generation: librdkafka then neither
-        rejoins nor loses its partitions if it takes part in a rebalance."""
+        """Time until which members commit with an outdated generation."""
         self._numbers = count(1)
 
     def join(self, consumer: Client, instance: str, shares: bool = True) -> str:
@@ -124,7 +121,7 @@ class Group:
 
     def _share_out(self) -> None:
         self.generation += 1
-        if self._sim.chance(REFUSED):
+        if self._broker.refuses_commits:
             self.refuses_until = self._sim.now + self._sim.between(0.1, 1.5)
         owned = set[int]().union(*(member.owned for member in self.members.values()))
         for member in self.members.values():
@@ -163,6 +160,9 @@ class Broker:
         self.sim, self.partitions, self.longest_poll = sim, partitions, longest_poll
         self._session = session
         self.away = False
+        self.refuses_commits = False
+        """Whether commits are refused for a time after each rebalance. librdkafka then neither
+        joins again nor loses its partitions, if it takes part in the rebalance."""
         self.slow = 1.0
         """The factor by which every request takes longer."""
         self.fetched = sim.random.choice([2, 20, 100])

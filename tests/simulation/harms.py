@@ -186,6 +186,11 @@ def _slow_kafka(run: "Run") -> None:
     run.sim.later(20.0, setattr, run.broker, "slow", 1.0)
 
 
+def _refuse_commits(run: "Run") -> None:
+    run.note("commits are refused after each rebalance")
+    run.broker.refuses_commits = True
+
+
 def _skip_records(run: "Run") -> None:
     seconds = run.sim.random.choice([10.0, 60.0])
     run.note(f"the clients of Kafka skip records for {seconds} s")
@@ -360,6 +365,7 @@ SLOWING = frozenset(
         "undecided",
         "Kafka slow",
         "Kafka away",
+        "commits refused",
         "cut off",
         "die writing",
         "frontiers away",
@@ -370,6 +376,7 @@ SLOWING = frozenset(
 NAMED_HARMS: dict[str, Callable[["Run"], None]] = {
     "fetcher killed": _kill_fetcher,
     "freeze at send": _freeze_at_send,
+    "commits refused": _refuse_commits,
 }
 """Kinds of harm that a scenario names, and that no run draws."""
 FETCHERS_ALONE = frozenset({"fetcher killed"})

@@ -56,6 +56,7 @@ from gossamer.runtime.sequential import Sequential
 from gossamer.services.archive.retention import Job, Retention
 from gossamer.services.dedup.documents import Documents, Version, is_overtaken
 from gossamer.services.dedup.erasing import Erasing
+from gossamer.services.dedup.replicated import ReplicatedSeen
 from gossamer.services.dedup.rows import DocumentRow
 from gossamer.services.dedup.service import Dedup
 from gossamer.services.fetcher.outcome import Reply
@@ -354,6 +355,11 @@ def _never_excluded(
     probed: Counter[str],
 ) -> Exclusion | None:
     return None
+
+
+def _drops_and_goes_on(self: KafkaReader) -> None:
+    self._paused_records, self._is_outdated = [], False
+    self._buffer([])
 
 
 def _always_has_place(
@@ -749,6 +755,23 @@ FAULTS = (
         seeds=8,
         report="for an order of an older epoch",
         seams={refusal: _not_if_fenced},
+    ),
+    Fault(
+        "fetched and lost",
+        "A reader whose commit was refused drops what it has fetched, and goes on behind it.",
+        scenario="commits refused",
+        seeds=10,
+        report="was admitted and has no outcome|the crawl did not finish",
+        seams={KafkaReader._read_again: _drops_and_goes_on},
+    ),
+    Fault(
+        "half of the set",
+        "Links are tested against a part of the URL-seen set that is not yet restored.",
+        scenario="fetched",
+        seeds=60,
+        report="for URLs that were answered before",
+        seams={ReplicatedSeen.serves: ReplicatedSeen.owns},
+        nightly=True,
     ),
     Fault(
         "counted again",

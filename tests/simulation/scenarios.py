@@ -155,6 +155,15 @@ FETCHED = replace(
     times=(1, 4),
     until=60.0,
 )
+COMMITS_REFUSED = Scenario(
+    "commits refused",
+    ("commits refused", "kill", "add", "remove"),
+    (1, 2),
+    until=60.0,
+    pages=(20, 40),
+    all_added=True,
+    delay=0.5,
+)
 CROWDED = Scenario(
     "crowded",
     ("kill",),
@@ -320,7 +329,7 @@ SELDOM_SCENARIOS = {
 }
 """Scenarios with one seed of 256 each."""
 
-RAREST_SCENARIOS = {352: FENCED}
+RAREST_SCENARIOS = {352: FENCED, 384: COMMITS_REFUSED}
 """Scenarios with one seed of 512 each."""
 
 NAMES = (
