@@ -16,7 +16,7 @@ KINDS: dict[str, Callable[[int], Pages]] = {}
 ON_ONE_ADDRESS = {"hosted", "hosting"}
 """Kinds whose hosts share an address. All other hosts have addresses of their own."""
 BARE = {"taxonomy", "albums", "exhibitions"}
-"""Kinds whose pages have hardly any text. At a site that no seed names, many of them wait for
+"""Kinds whose pages have hardly any text. At a large site that no seed names, some of them wait for
 probes."""
 PAGES_OF_A_HOST = 12
 

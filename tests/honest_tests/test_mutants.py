@@ -27,7 +27,9 @@ class Mutant(NamedTuple):
 
 MUTANTS = {
     "low worth": Mutant("shops", {"LOW_WORTH": 3 * worth.LOW_WORTH}),
-    "growth": Mutant("franchises", {"MIN_GROWTH": 0.0}),
+    "growth": Mutant("albums", {"MIN_GROWTH": 0.0}, size=250),
+    "new words": Mutant("posts", {"FULL_NOVELTY": 3 * worth.FULL_NOVELTY}, size=250),
+    "known words": Mutant("posts", {"NO_NOVELTY": 3 * worth.NO_NOVELTY}, size=250),
     "own texts": Mutant("albums", {"OWN_TEXT": 0.0}, size=560, linked=False),
     "passages": Mutant("posts", {"PASSAGE_RUNS": 3 * novelty.PASSAGE_RUNS}),
     "mirrors": Mutant("branches", {"MIN_WEIGHT": originals.MIN_WEIGHT // 5}),

@@ -14,7 +14,7 @@ SMALL, MEDIUM, LARGE = 60, 400, 1000
 TOLD = [kind for kind in KINDS if kind not in BARE]
 
 
-@pytest.mark.parametrize("kind", TOLD)
+@pytest.mark.parametrize("kind", KINDS)
 def test_small_honest_site_that_a_page_links_is_requested_completely(
     kind: str, tmp_path: Path
 ) -> None:
@@ -24,6 +24,13 @@ def test_small_honest_site_that_a_page_links_is_requested_completely(
 @pytest.mark.parametrize("kind", sorted(BARE))
 def test_pages_without_a_text_of_a_named_site_are_requested(kind: str, tmp_path: Path) -> None:
     assert not lost_pages(kind, MEDIUM, tmp_path)
+
+
+@pytest.mark.parametrize("kind", sorted(BARE - {"exhibitions"}))
+def test_first_pages_without_a_text_of_a_linked_site_are_requested(
+    kind: str, tmp_path: Path
+) -> None:
+    assert not lost_pages(kind, MEDIUM, tmp_path, linked=True)
 
 
 @pytest.mark.slow

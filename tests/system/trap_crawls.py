@@ -21,20 +21,20 @@ MIN_RECALL = 0.99
 """The share of honest pages that a crawl must fetch."""
 MAX_EXCESS = 0.05
 """The maximum number of requests in excess for each honest page, at sites without a trap."""
-MAX_COST = 1.9
+MAX_COST = 2.2
 """The maximum number of requests for each honest page of the hostile web."""
 EXCESS: dict[str, int] = {
     "wildcard": 180,
-    "wildcard-words": 240,
+    "wildcard-words": 370,
     "wildcard-suffix": 110,
     "wildcard-country": 110,
     "mirror": 10,
     "www": 10,
     "calendar": 450,
-    "facets": 90,
+    "facets": 430,
     "sort": 50,
-    "growing": 60,
-    "blocks": 60,
+    "growing": 100,
+    "blocks": 90,
     "relative": 120,
     "session": 8,
     "session-unknown": 30,
@@ -47,7 +47,7 @@ EXCESS: dict[str, int] = {
     "near": 280,
     "tarpit": 200,
     "babble": 700,
-    "doorways": 190,
+    "doorways": 370,
 }
 """The maximum number of requests in excess that a crawl needs to recognise each trap, on a site of
 any size: about half as many again as it makes."""

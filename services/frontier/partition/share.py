@@ -6,7 +6,6 @@ A handler of an event gets the claimed `Partition`, which has what all crawls sh
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import inf
 
 from gossamer.erasures import Erasures
 from gossamer.events import Discovery, PageDeduplicated
@@ -74,13 +73,6 @@ class CrawlShare:
         return rank_by_parts(
             self.parts, has_seed, site, url, origin, strategy, is_linked, is_next, good_links
         )
-
-    @property
-    def thin_limit(self) -> float:
-        """How many texts of a site count as new in its parts although hardly a word of them is, if
-        seeds name their hosts: as many as the budget of URLs of a site with a seed begins with.
-        Trees of lists and albums look like a trap until they end."""
-        return self.settings.url_budget * (1.0 + self.settings.seed_sites) or inf
 
     def release_budgets(self, site: Site, now: float) -> None:
         """Release URLs of the budgets of *site* that have room.

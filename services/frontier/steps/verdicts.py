@@ -4,6 +4,8 @@ The last verdict of each URL is stored, and each visit is in the history of its 
 come before the outcome of its visit, because it comes on another topic.
 """
 
+from math import inf
+
 from msgspec.structs import replace
 
 from gossamer.events import Imported, Outcome, PageDeduplicated, Verdict
@@ -68,7 +70,7 @@ class Verdicts:
                 event.size,
                 now,
                 has_own_text=_has_own_text(event, is_named),
-                thin_limit=share.thin_limit if is_named else 0.0,
+                thin_limit=_thin_limit(event, is_named, self._settings),
             )
             share.release_budgets(site, now)
         partition.end_wait(share, event.visit.url, now)
@@ -130,6 +132,19 @@ def _has_own_text(event: PageDeduplicated, is_named: bool) -> bool:
     if event.verdict is Verdict.DUPLICATE:
         return is_named and not event.duplicate_of.startswith(f"{event.host}/")
     return event.verdict in (Verdict.FIRST, Verdict.NEAR_DUPLICATE)
+
+
+def _thin_limit(event: PageDeduplicated, is_named: bool, settings: FrontierSettings) -> float:
+    """Return how many texts of a site count as new in their parts although hardly a word of them
+    is, if that of *event* is one of them.
+
+    They are as many as the budget of URLs begins with: of a site with a seed if *is_named*, because
+    seeds name the host, and otherwise of a site to which no other one links. Trees of lists and
+    albums look like a trap until they end. A nearly equal text counts at a named host only.
+    """
+    if not is_named and event.verdict is Verdict.NEAR_DUPLICATE:
+        return 0.0
+    return settings.url_budget * (1.0 + settings.seed_sites * is_named) or inf
 
 
 def _verdict_row(event: PageDeduplicated) -> VerdictRow:
