@@ -62,6 +62,8 @@ _message = re.compile(
     rb"<b>(?:Notice|Warning|Deprecated|Strict Standards)</b>:|class=['\"]xdebug-error"
 )
 """The beginning of a message of PHP, and of its debugger."""
+_language_tag = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,4}")
+"""A language tag (RFC 5646, 2.1), without those that nobody uses."""
 Reader = Callable[[ReceivedDocument], PageParsed]
 
 
@@ -126,7 +128,15 @@ def _add_body(page: PageFetched, parsed: PageParsed, body: Body, options: Option
         size=len(body.data),
         truncated=parsed.truncated or body.cut,
         directives=parse_directives(all_values(page.headers, "x-robots-tag"), options.product),
+        declared_language=_stated_language(page),
     )
+
+
+def _stated_language(page: PageFetched) -> str:
+    """Return the language in the header Content-Language (RFC 9110, 8.5); "" if it names none or
+    several."""
+    stated = joined_values(page.headers, "content-language").strip()
+    return stated if _language_tag.fullmatch(stated) else ""
 
 
 def _is_declared_type(declared: str, kind: str) -> bool:

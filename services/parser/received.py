@@ -61,7 +61,8 @@ def add_text(parsed: PageParsed, text: str, options: Options) -> PageParsed:
     visible = fold_whitespace(text)
     if not visible:
         return parsed
-    finished = finish_text(text, TextKind.PLAIN, parsed.language, options)
+    stated = parsed.language or parsed.declared_language
+    finished = finish_text(text, TextKind.PLAIN, stated, options)
     return replace(
         add_hazards(parsed, [Hazard.MISREAD_TEXT] if finished.misread else []),
         **compare_fields(split_pieces(text.replace("\n", SEPARATOR))),

@@ -24,8 +24,9 @@ READ_AT = 1763856000.0
 """2025-11-23."""
 
 
-def parse_body(body: str, url: str = URL) -> PageParsed:
-    page = page_response(body.encode(), ("Content-Type", "text/html; charset=utf-8"), url=url)
+def parse_body(body: str, url: str = URL, *headers: tuple[str, str]) -> PageParsed:
+    kind = ("Content-Type", "text/html; charset=utf-8")
+    page = page_response(body.encode(), kind, *headers, url=url)
     return parse(replace(page, started_at=READ_AT), OPTIONS, READ_AT)
 
 
@@ -190,6 +191,25 @@ def test_language_is_declared_by_the_first_element_that_names_one(
     markup: str, language: str
 ) -> None:
     assert parse_body(f"{markup}<p>words").declared_language == language
+
+
+@pytest.mark.parametrize(
+    ("markup", "sent", "language"),
+    [
+        ("", "de-CH", "de-CH"),
+        ("<html lang=fr>", "de", "fr"),
+        ("<meta http-equiv=content-language content=fr>", "de", "fr"),
+        ("<meta property=og:locale content=es_ES>", "de", "de"),
+        ("", "de, en", ""),
+        ("", "German (Swiss)", ""),
+        ("", "x" * 5000, ""),
+    ],
+)
+def test_language_is_declared_by_a_header_if_no_element_names_one(
+    markup: str, sent: str, language: str
+) -> None:
+    parsed = parse_body(f"{markup}<p>words", URL, ("Content-Language", sent))
+    assert parsed.declared_language == language
 
 
 def test_declared_language_and_alternates_are_published() -> None:

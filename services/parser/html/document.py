@@ -128,7 +128,9 @@ def xhtml_to_html(text: str) -> str:
 def read_markup(parsed: PageParsed, whole: str, encoding: str, options: Options) -> PageParsed:
     """Return *parsed* with the contents of the HTML *whole*, which was received in *encoding*."""
     html = truncate_costly(whole)
-    page = read_document(html, parsed.visit.url, encoding, options, parsed.fetched_at)
+    page = read_document(
+        html, parsed.visit.url, encoding, options, parsed.fetched_at, parsed.declared_language
+    )
     text = (
         finish_text(page.compared_text, TextKind.VISIBLE, page.language, options)
         if options.compared
@@ -168,9 +170,10 @@ def _find_hazards(
 
 
 def read_document(
-    text: str, url: str, charset: str, options: Options, now: float = inf
+    text: str, url: str, charset: str, options: Options, now: float = inf, language: str = ""
 ) -> Document:
-    """Read *text*, a document at the canonical *url* in *charset*; ignore times after *now*."""
+    """Read *text*, a document at the canonical *url* in *charset*; ignore times after *now*.
+    *language* is the one that the headers state."""
     tree = LexborHTMLParser(text)
     expand_shadow_trees(tree)
     elements = Elements(tree, options.requisites)
@@ -186,7 +189,7 @@ def read_document(
     )
     linked_title, linked_description = about.pop("title", ""), about.pop("description", "")
     title = _find_title(elements, meta, linked_title, tree)[:MAX_TITLE_LENGTH]
-    language = _find_language(elements, meta, tree)
+    language = _find_language(elements, meta, tree, language)
     description = _first_words(*_values(meta, DESCRIPTION_NAMES), unescape(linked_description))
     states_article = is_article(about.get("linked_data", ()), meta, tree)
     # Linked data sometimes contains the whole article.
@@ -272,9 +275,9 @@ def _linked_data_markup(tree: LexborHTMLParser) -> str:
     return "".join(node.html or "" for node in tree.css(LINKED_DATA_SELECTOR))
 
 
-def _find_language(elements: Elements, meta: Meta, tree: LexborHTMLParser) -> str:
-    """Return the declared language: of the html element, of the pragma (HTML standard, 4.2.5.3),
-    which is ignored if it names several, or of OpenGraph."""
+def _find_language(elements: Elements, meta: Meta, tree: LexborHTMLParser, sent: str) -> str:
+    """Return the declared language: of the html element, of the pragma, which is ignored if it
+    names several, the one *sent* in a header (HTML standard, 3.2.6.2), or that of OpenGraph."""
     attributes = tree.root.attributes if tree.root else {}
     if language := attributes.get("lang") or attributes.get("xml:lang"):
         return language
@@ -284,7 +287,7 @@ def _find_language(elements: Elements, meta: Meta, tree: LexborHTMLParser) -> st
         if element.get("http-equiv").strip().lower() == "content-language"
     )
     named = (language for language in pragmas if language and "," not in language)
-    return next(named, _first_words(*meta.get("og:locale", ())).replace("_", "-"))
+    return next(named, sent or _first_words(*meta.get("og:locale", ())).replace("_", "-"))
 
 
 def _content_blocks(tree: LexborHTMLParser, resolver: Resolver, options: Options) -> list[Block]:
