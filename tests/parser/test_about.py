@@ -356,6 +356,40 @@ def test_author_in_microdata_is_found(markup: str) -> None:
     assert parse_body(markup).author == "A. Doe"
 
 
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<span property='dc:date dc:created' content='2018-11-20T00:00:00Z' "
+        "datatype=xsd:dateTime>Submitted on Tue</span>",
+        "<article about=/node/1 typeof=schema:Article>"
+        "<span property=schema:dateCreated content=2018-11-20 class='rdf-meta hidden'></span>"
+        "<article typeof=schema:Comment><span property=schema:dateCreated content=2001-01-01>"
+        "</span></article></article>",
+        "<div vocab=https://schema.org/ typeof=BlogPosting>"
+        "<time property=datePublished datetime=2018-11-20>x</time></div>"
+        "<div typeof='sioc:Post sioct:Comment'><i property=dc:created content=2001-01-01></div>",
+    ],
+    ids=["Drupal 7", "Drupal 8", "schema.org"],
+)
+def test_rdfa_has_the_time(markup: str) -> None:
+    parsed = parse_body(markup)
+    assert (parsed.published_at, parsed.published_by) == (DAY, "time")
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<div typeof=Article>by <span property=author>A. Doe</span></div>",
+        "<div typeof=Article><b property=schema:author typeof=schema:Person>"
+        "<i property=schema:name>A. Doe</i></b></div>",
+        "<div typeof=Comment><i property=author>B</i></div><b property=author>A. Doe</b>",
+    ],
+)
+def test_author_in_rdfa_is_found(markup: str) -> None:
+    """RDFa Lite 1.1."""
+    assert parse_body(markup).author == "A. Doe"
+
+
 OG_TITLE = "<meta property=og:title content=' Of OpenGraph '>"
 
 

@@ -52,10 +52,15 @@ OTHER_TYPES = frozenset(
 )
 """Types of things on a page whose dates and authors are not those of the page."""
 PROPERTIES: dict[tuple[str, ...], tuple[str, ...]] = {
-    ("published", "pubdate"): ("datePublished", "dateCreated", "uploadDate", "datePosted"),
-    ("modified", "updated"): ("dateModified",),
+    ("published", "pubdate"): (
+        *("datePublished", "dateCreated", "uploadDate", "datePosted"),
+        # Dublin Core, in RDFa.
+        *("issued", "created"),
+    ),
+    ("modified", "updated"): ("dateModified", "modified"),
 }
-"""The names of dates in microdata, by the marks of elements with a time."""
+"""The names of dates in microdata and RDFa, by the marks of elements with a time."""
+NAME_SELECTOR = "[itemprop~=name], [property~=name], [property~='schema:name']"
 ARTICLE_SELECTOR = "[itemtype$=Article], [itemtype$=BlogPosting]"
 # fmt: off
 OPEN_GRAPH_PREFIXES = (
@@ -202,10 +207,10 @@ def _time_elements(elements: Elements, words: tuple[str, ...]) -> Iterator[str]:
     times = [
         element
         for element in islice(elements.of("time", "abbr"), MAX_TIMES)
-        if "itemprop" not in element.attributes or _rank_of_item(element.node)
+        if not element.properties or _rank_of_item(element.node)
     ]
     for element in times:
-        marks = (element.get("itemprop"), element.get("class"), " ".join(element.attributes))
+        marks = (*element.properties, element.get("class"), " ".join(element.attributes))
         is_marked = any(word in mark.lower() for mark in marks for word in words)
         if is_marked or ("published" in words and len(times) == 1):
             yield element.get("datetime") or element.get("title") or element.node.text()
@@ -217,7 +222,7 @@ def _microdata_values(elements: Elements, *names: str) -> Iterator[str]:
         (item, rank)
         for name in names
         for item in elements.items
-        if name in item.get("itemprop").split() and (rank := _rank_of_item(item.node))
+        if name in item.properties and (rank := _rank_of_item(item.node))
     )
     for item, _ in sorted(islice(items, MAX_TIMES), key=lambda pair: -pair[1]):
         yield _item_value(item)
@@ -227,10 +232,10 @@ def _rank_of_item(node: LexborNode) -> int:
     """Return how much the item of a property is like the page; 0 if it is another thing."""
     scope = node.parent
     while scope is not None:
-        if "itemscope" in scope.attributes:
-            kinds = [
-                kind.rpartition("/")[2] for kind in (scope.attributes.get("itemtype") or "").split()
-            ]
+        attributes = scope.attributes
+        if "itemscope" in attributes or "typeof" in attributes:
+            stated = attributes.get("itemtype") or attributes.get("typeof") or ""
+            kinds = [kind.rpartition("/")[2].rpartition(":")[2] for kind in stated.split()]
             other = any(kind in OTHER_TYPES for kind in kinds)
             return 0 if other else max(1, *map(_rank_of_type, kinds), 1)
         scope = scope.parent
@@ -243,8 +248,8 @@ def _item_value(item: Element) -> str:
     if item.tag == "abbr":
         # Blogger has the time in the title of an abbreviation, as in hAtom.
         stated = stated or item.get("title")
-    if not stated and "itemscope" in item.attributes:
-        named = item.node.css_first("[itemprop~=name]")
+    if not stated and ("itemscope" in item.attributes or "typeof" in item.attributes):
+        named = item.node.css_first(NAME_SELECTOR)
         return (named.attributes.get("content") or named.text()) if named else ""
     return stated or item.node.text()
 

@@ -22,6 +22,7 @@ SELECTOR = (
     "track, script, time, [onclick], [onchange], [onsubmit], [onmousedown], "
     f"[data-nosnippet], title, abbr.published, abbr.updated, {CARD_SELECTOR}, "
     + ", ".join(f"[itemprop~={name}]" for name in ITEM_PROPERTIES)
+    + ", [property]"
 )
 LAZY_BACKGROUNDS = (
     "data-bg",
@@ -69,6 +70,12 @@ class Element(NamedTuple):
         """Return the value of an attribute; "" if it has none."""
         return self.attributes.get(name) or ""
 
+    @property
+    def properties(self) -> list[str]:
+        """The properties of microdata and RDFa that it has the value of, without prefixes."""
+        named = self.get("property").split() if self.tag != "meta" else ()
+        return [*self.get("itemprop").split(), *(name.rpartition(":")[2] for name in named)]
+
     def tokens(self, name: str) -> list[str]:
         """Return the words of an attribute, in lower case."""
         value = self.attributes.get(name)
@@ -83,8 +90,13 @@ class Elements:
         selector = STYLED_SELECTOR if requisites else SELECTOR
         elements = _find_elements(tree, selector)
         self.all = elements
-        self.items = [element for element in elements if "itemprop" in element.attributes]
-        """The elements with a property of microdata."""
+        self.items = [
+            element
+            for element in elements
+            if "itemprop" in element.attributes
+            or ("property" in element.attributes and element.tag != "meta")
+        ]
+        """The elements with a property of microdata or RDFa."""
         self._positions = find_positions(tree)
         self._by_tag: dict[str, list[Element]] = {}
         for element in elements:
