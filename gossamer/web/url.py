@@ -66,6 +66,7 @@ class BadUrl(Poison):
 
     def __init__(self, url: str, reason: str) -> None:
         super().__init__(f"{url[:200]!r} is not a URL to visit: {reason}")
+        self.reason = reason
 
 
 class NotHttpUrl(BadUrl):

@@ -148,8 +148,10 @@ def test_bad_seeds_are_named_with_what_is_bad(tmp_path: Path) -> None:
         scope = ("--scope", "host('127.0.0.1')")
         done = command("check", str(tmp_path / "seeds"), "--json", *scope)
     assert done.code == 1, done.err
-    found = {fact["line"]: fact["state"] for fact in map(json.loads, done.out.splitlines())}
-    assert found == {
+    facts = {fact["line"]: fact for fact in map(json.loads, done.out.splitlines())}
+    blocked = "not a URL to visit: port 9 is blocked, as in browsers"
+    assert facts[12]["text"] == blocked
+    assert {line: fact["state"] for line, fact in facts.items()} == {
         1: "ok",
         3: "ok",
         4: "duplicate",

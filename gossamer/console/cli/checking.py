@@ -9,7 +9,7 @@ from gossamer import clock
 from gossamer.console.cli.brief import definition_of, settings_for
 from gossamer.console.cli.options import lines_of
 from gossamer.console.output import GREEN, RED, YELLOW, output_for, print_json, say
-from gossamer.crawl import BYTE_ORDER_MARK, canonical_of_typed
+from gossamer.crawl import BYTE_ORDER_MARK, complete_url
 from gossamer.errors import BadSettings
 from gossamer.inspection.answers.seeds import (
     SeedFact,
@@ -21,6 +21,7 @@ from gossamer.inspection.answers.seeds import (
 from gossamer.inspection.basics.figures import plural
 from gossamer.inspection.progress.progress import End, Progress
 from gossamer.standalone.brief import crawl_briefly
+from gossamer.web.url import BadUrl, canonicalize
 
 PROGRESS_INTERVAL = 10.0
 """Seconds between two lines of progress on standard error."""
@@ -34,7 +35,7 @@ def run_command(options: argparse.Namespace) -> int:
     if not lines:
         raise BadSettings("no seed: name URLs, or files with URLs")
     urls = [_canonical(text) for _, text in lines]
-    definition = definition_of(options, settings, tuple(url for url in urls if url))
+    definition = definition_of(options, settings, tuple(u for u in urls if isinstance(u, str)))
     sorted_ = sort_seeds(lines, urls, definition)
     facts, is_interrupted = [*sorted_.known.values()], False
     if sorted_.visited:
@@ -60,11 +61,11 @@ def _lines(given: Iterable[str]) -> Iterator[tuple[int, str]]:
                 yield number, typed
 
 
-def _canonical(text: str) -> str | None:
+def _canonical(text: str) -> str | BadUrl:
     try:
-        return canonical_of_typed(text)
-    except BadSettings:
-        return None
+        return canonicalize(complete_url(text))
+    except BadUrl as error:
+        return error
 
 
 def _print(facts: list[SeedFact], options: argparse.Namespace) -> None:

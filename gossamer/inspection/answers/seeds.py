@@ -107,15 +107,18 @@ class Sorted(Struct, frozen=True):
     """Index of a seed → the facts about it, without a visit."""
 
 
-def sort_seeds(lines: list[tuple[int, str]], urls: list[str | None], crawl: CrawlDefined) -> Sorted:
+def sort_seeds(
+    lines: list[tuple[int, str]], urls: list[str | BadUrl], crawl: CrawlDefined
+) -> Sorted:
     """Return which of the *lines*, each with its number, *crawl* would visit.
 
-    *urls*: the canonical URL of each, or None if it is not a URL.
+    *urls*: the canonical URL of each, or the error that says why it has none.
     """
     sorted_ = Sorted({}, {})
     for index, ((line, text), url) in enumerate(zip(lines, urls, strict=True)):
-        state, found, form = SeedState.INVALID, "not a URL", ""
-        if url is not None:
+        if isinstance(url, BadUrl):
+            state, found, form = SeedState.INVALID, f"not a URL to visit: {url.reason}", ""
+        else:
             state, found, form = _sort(url, crawl, sorted_.visited, lines)
         if state is SeedState.UNCHECKED:
             sorted_.visited[form] = index
