@@ -128,11 +128,11 @@ def _add_body(page: PageFetched, parsed: PageParsed, body: Body, options: Option
         size=len(body.data),
         truncated=parsed.truncated or body.cut,
         directives=parse_directives(all_values(page.headers, "x-robots-tag"), options.product),
-        declared_language=_stated_language(page),
+        declared_language=_read_content_language(page),
     )
 
 
-def _stated_language(page: PageFetched) -> str:
+def _read_content_language(page: PageFetched) -> str:
     """Return the language in the header Content-Language (RFC 9110, 8.5); "" if it names none or
     several."""
     stated = joined_values(page.headers, "content-language").strip()
