@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from itertools import cycle
 
 import pytest
 from msgspec.structs import replace
@@ -23,7 +24,7 @@ from gossamer.services.frontier.partition.parts import MAX_PARKED_PARTS, PROBE_W
 from gossamer.services.frontier.partition.workbench import FrontierCaches
 from gossamer.services.frontier.tables.sites import ParkedPartsRow
 from gossamer.services.frontier.tables.urls import UrlRow
-from gossamer.services.frontier.worth.worth import OTHERS
+from gossamer.services.frontier.worth.worth import MIN_LEVELS, OTHERS
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.links import add_link
@@ -43,6 +44,7 @@ class TrapSite:
         self.copied = dict[str, str]()
         """URL without a new text → the URL whose text it has."""
         self.verdicts: list[PageDeduplicated] = []
+        self._depths = cycle(range(1, MIN_LEVELS + 1))
         self.sim = Simulation(self._answer, **settings)  # type: ignore[arg-type]
         self.sim.give_verdict = self._give_verdict
 
@@ -65,10 +67,11 @@ class TrapSite:
         self.verdicts.append(verdict)
         return verdict
 
-    def discover(self, *paths: str, repeated: bool = False) -> None:
-        """Admit URLs to each of which another page of the site links."""
+    def discover(self, *paths: str, repeated: bool = False, depth: int = 0) -> None:
+        """Admit URLs to each of which another page of the site links, at *depth*, or at several
+        depths."""
         for path in paths:
-            found = (Discovery(f"{HOST}{path}", depth=1),)
+            found = (Discovery(f"{HOST}{path}", depth=depth or next(self._depths)),)
             self.sim.handle(
                 UrlsAdmitted(
                     at=self.sim.now, site=SITE, via=f"1.1.0@{HOST}/", urls=found, repeated=repeated
@@ -216,7 +219,7 @@ def test_counters_and_parked_urls_survive_a_restart() -> None:
 
 def test_budget_of_urls_grows_with_new_texts() -> None:
     site = TrapSite(url_budget=10, budget_growth=1.0)
-    site.discover(*(f"/page/{n}" for n in range(200)))
+    site.discover(*(f"/page/{n}" for n in range(200)), depth=1)
     assert site.parked() == {"trap_urls": 190}
     site.run(3600.0)
     assert len(site.visited("/page/")) == 200
@@ -235,7 +238,7 @@ def test_urls_behind_worthless_ones_are_released_when_the_budget_grows() -> None
 
 def test_urls_over_the_budget_of_a_site_without_new_texts_wait() -> None:
     site = TrapSite(url_budget=10, worth_parking=False)
-    site.discover(*calendar(50))
+    site.discover(*calendar(50), depth=1)
     site.run(PROBE_WAIT - 60.0)
     assert len(site.visited("/cal/")) == 10
     assert site.parked() == {"trap_urls": 40}
@@ -330,7 +333,7 @@ def test_bare_texts_are_trusted_up_to_their_limit_and_equal_ones_never(has_own_t
         if parts.estimate(SITE, url, 0).low_part is not None:
             low_from = n
             break
-        visit = Visit("1.1.0", url, depth=1)
+        visit = Visit("1.1.0", url, depth=n)
         parts.record_visit(SITE, visit, 0.0, 100, 0.0, has_own_text, thin_limit=limit)
     assert low_from is not None, "an endless part is thinned out"
     assert (low_from > limit) == has_own_text
@@ -348,12 +351,12 @@ def orders_of(site: TrapSite, prefix: str) -> list[int]:
 
 def test_orders_of_a_part_grow_with_its_new_texts() -> None:
     site = TrapSite(batch=10)
-    site.discover(*(f"/page/{n}" for n in range(30)))
+    site.discover(*(f"/page/{n}" for n in range(30)), depth=1)
     site.run(300.0)
     assert orders_of(site, "/page/")[:4] == [1, 2, 4, 8]
     assert len(site.visited("/page/")) == 30
     site = TrapSite(batch=10, worth_parking=False)
-    site.discover(*(f"/page/{n}" for n in range(30)))
+    site.discover(*(f"/page/{n}" for n in range(30)), depth=1)
     site.run(300.0)
     assert orders_of(site, "/page/") == [10, 10, 10]
 
@@ -384,8 +387,8 @@ def test_hosts_of_a_site_wait_for_the_verdicts_on_its_first_hosts() -> None:
     site.sim.give_verdict = lambda ended: replace(
         site._give_verdict(ended), verdict=Verdict.DUPLICATE
     )
-    for host in hosts:
-        found = (Discovery(f"{host}/", depth=1),)
+    for number, host in enumerate(hosts):
+        found = (Discovery(f"{host}/", depth=1 + number % MIN_LEVELS),)
         site.sim.handle(UrlsAdmitted(at=site.sim.now, site=SITE, via=f"1.1.0@{HOST}/", urls=found))
         site.run(2.0)
     site.run(300.0)

@@ -20,6 +20,7 @@ from gossamer.services.frontier.steps.refusals import RULES
 from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.services.frontier.tables.sites import SiteRow
 from gossamer.services.frontier.tables.urls import RequisiteRow, UrlRow
+from gossamer.services.frontier.worth.worth import MIN_LEVELS
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import HostKey, Site, host_key
 from tests.frontier.simulation import START, Simulation, crawl
@@ -103,8 +104,8 @@ def much_deeper_than_new_texts(sim: Simulation) -> tuple[str, str]:
 
 def without_new_texts(sim: Simulation) -> tuple[str, str]:
     sim.answer = lambda url: {"outcome": Outcome.GONE} if "/cal/" in url else {}
-    for n in range(4):
-        admit(sim, f"/cal/{n}", depth=1)
+    for n in range(MIN_LEVELS):
+        admit(sim, f"/cal/{n}", depth=n)
     return admit(sim, "/", depth=1), admit(sim, "/cal/more", depth=1)
 
 

@@ -23,9 +23,10 @@ HOST = "http://a.test"
 
 
 def visit(worth: SiteWorth, url: str, new: float, copies: int = 0) -> None:
-    """Count a visit to *url*, which a page of its own links to, that brought *new* texts."""
+    """Count a visit to *url*, to which the page of the last visit links, that brought *new*
+    texts."""
     record_growth(worth, [(url, copies)])
-    record_visit(worth, url, copies, "main", 1, new)
+    record_visit(worth, url, copies, "main", worth.totals.visits, new)
 
 
 def low_part(worth: SiteWorth, url: str, copies: int = 0) -> str | None:

@@ -27,7 +27,8 @@ class Mutant(NamedTuple):
 
 MUTANTS = {
     "low worth": Mutant("shops", {"LOW_WORTH": 3 * worth.LOW_WORTH}),
-    "growth": Mutant("albums", {"MIN_GROWTH": 0.0}, size=250),
+    "growth": Mutant("taxonomy", {"MIN_GROWTH": 0.0}, size=300),
+    "levels": Mutant("albums", {"MIN_LEVELS": 1}, size=500),
     "new words": Mutant("posts", {"FULL_NOVELTY": 3 * worth.FULL_NOVELTY}, size=250),
     "known words": Mutant("posts", {"NO_NOVELTY": 3 * worth.NO_NOVELTY}, size=250),
     "own texts": Mutant("albums", {"OWN_TEXT": 0.0}, size=560, linked=False),

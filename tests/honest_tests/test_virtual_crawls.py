@@ -26,7 +26,7 @@ def test_pages_without_a_text_of_a_named_site_are_requested(kind: str, tmp_path:
     assert not lost_pages(kind, MEDIUM, tmp_path)
 
 
-@pytest.mark.parametrize("kind", sorted(BARE - {"exhibitions"}))
+@pytest.mark.parametrize("kind", sorted(BARE))
 def test_first_pages_without_a_text_of_a_linked_site_are_requested(
     kind: str, tmp_path: Path
 ) -> None:

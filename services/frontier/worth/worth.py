@@ -39,6 +39,9 @@ links of pages with a new text are parked only if the part also grows: most visi
 of it. The same holds for the links of the first page in a row without a new text, which may be
 another version of a manual (docs/decisions/0177-what-a-heuristic-may-withhold.md).
 
+**Levels.** A list of lists grows with each visit, too, until its last level is visited. So no part
+of a site is parked before pages at `MIN_LEVELS` distances from its first page were visited.
+
 **Decay.** Each visit takes 1/`MEMORY` from the former counts of its parts. So a part has the worth
 of its last visits, and the numbers stay small.
 
@@ -86,6 +89,9 @@ COPIES_PRIOR = 0.5
 of its site, if nothing is known about such URLs."""
 MIN_COPIES = 2.5
 """`MIN_VISITS` for such URLs: three."""
+MIN_LEVELS = 4
+"""Depths at which pages of a site were visited, without which none of its parts is parked. A site
+of albums, which list photos, looks endless until photos are visited."""
 OTHERS = "*"
 """The last segment of the part for children that have no part of their own yet."""
 SITE = ""
@@ -358,6 +364,12 @@ def _parts_down_to(part: str) -> tuple[str, ...]:
 
 def expect(worth: SiteWorth, url: str, duplicates: int, prior: float = 1.0) -> Estimate:
     """Return the estimate for *url*, which *duplicates* pages without a new text lead to."""
+    found = _expect_at_any_level(worth, url, duplicates, prior)
+    is_shallow = len(worth.depths) < MIN_LEVELS
+    return Estimate(found.worth) if is_shallow and found.low_part != ZONE else found
+
+
+def _expect_at_any_level(worth: SiteWorth, url: str, duplicates: int, prior: float) -> Estimate:
     parts = parts_of(url)
     if not duplicates:
         return estimate(worth.of_new, parts, prior)
