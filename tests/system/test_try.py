@@ -120,6 +120,7 @@ def test_forbidden_page_is_not_requested() -> None:
     assert "line 2: Disallow: /private/" in done.out
 
 
+@pytest.mark.long
 def test_probe_recognises_a_soft_404() -> None:
     with museum(missing=ANYTHING) as (host, _):
         done = command("try", f"{host}/nothing", "--probe", "--json")
@@ -172,6 +173,13 @@ def test_bad_seeds_are_named_with_what_is_bad(tmp_path: Path) -> None:
     assert max(requested.count(path) for path in {*requested} - {"/robots.txt"}) == 1
 
 
+def test_each_seed_of_a_list_without_a_url_is_named() -> None:
+    done = command("check", "http://127.0.0.1:9/", "not a URL")
+    assert done.code == 1, done.err
+    assert "port 9 is blocked, as in browsers" in done.out
+    assert "2 invalid" in done.out
+
+
 @pytest.mark.long
 def test_good_seeds_are_counted() -> None:
     with museum() as (host, _):
@@ -179,7 +187,7 @@ def test_good_seeds_are_counted() -> None:
     assert (done.code, done.out) == (0, "2 seeds: 2 ok.\n")
 
 
-@pytest.mark.parametrize("name", ["try", "check"])
+@pytest.mark.parametrize("name", ["try", pytest.param("check", marks=pytest.mark.long)])
 def test_nothing_is_requested_without_a_contact(name: str) -> None:
     with museum() as (host, requested):
         done = run([GOSSAMER, name, *LOOPBACK, f"{host}/"])

@@ -35,7 +35,8 @@ def run_command(options: argparse.Namespace) -> int:
     if not lines:
         raise BadSettings("no seed: name URLs, or files with URLs")
     urls = [_canonical(text) for _, text in lines]
-    definition = definition_of(options, settings, tuple(u for u in urls if isinstance(u, str)))
+    valid = tuple(url for url in urls if isinstance(url, str))
+    definition = definition_of(options, settings, valid) if valid else None
     sorted_ = sort_seeds(lines, urls, definition)
     facts, is_interrupted = [*sorted_.known.values()], False
     if sorted_.visited:

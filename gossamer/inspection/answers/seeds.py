@@ -108,9 +108,10 @@ class Sorted(Struct, frozen=True):
 
 
 def sort_seeds(
-    lines: list[tuple[int, str]], urls: list[str | BadUrl], crawl: CrawlDefined
+    lines: list[tuple[int, str]], urls: list[str | BadUrl], crawl: CrawlDefined | None
 ) -> Sorted:
-    """Return which of the *lines*, each with its number, *crawl* would visit.
+    """Return which of the *lines*, each with its number, *crawl* would visit. It is None if no URL
+    is valid.
 
     *urls*: the canonical URL of each, or the error that says why it has none.
     """
@@ -119,6 +120,7 @@ def sort_seeds(
         if isinstance(url, BadUrl):
             state, found, form = SeedState.INVALID, f"not a URL to visit: {url.reason}", ""
         else:
+            assert crawl
             state, found, form = _sort(url, crawl, sorted_.visited, lines)
         if state is SeedState.UNCHECKED:
             sorted_.visited[form] = index
