@@ -30,7 +30,7 @@ LIMITS: list[dict[str, float | None]] = [
 ]
 MONDAY = 4 * DAY
 """1970-01-05."""
-GRIDS = 60
+GRIDS = 15
 SPEEDS_OF = """async (grids) => {
   const { speedsOf, gridOf } = await import('./week.js');
   return grids.map((grid) => [speedsOf(grid), gridOf(speedsOf(grid))]);

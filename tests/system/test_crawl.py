@@ -95,7 +95,7 @@ def test_crawl_of_a_world_with_all_oddities_is_complete(mixed_crawl: Finished) -
     assert_complete(mixed_crawl.crawl)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_crawl_ends_although_servers_are_silent_or_endless(tmp_path: Path) -> None:
     settings = tmp_path / "impatient.toml"
     settings.write_text(IMPATIENT)

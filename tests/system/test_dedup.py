@@ -25,7 +25,7 @@ from tests.support.waiting import until
 from .crawl import GOSSAMER, run
 from .fleet import Fleet, Member
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 PARTITIONS = 6
 SITES = 100
@@ -193,7 +193,7 @@ class Scene:
         self.admitted.close()
 
 
-@pytest.fixture(params=[pytest.param("own", marks=pytest.mark.long), "faust"])
+@pytest.fixture(params=["own", "faust"])
 def servers(tmp_path: Path, kafka: str, cassandra: int, request: pytest.FixtureRequest) -> Servers:
     return Servers(tmp_path, kafka, cassandra, request.param)
 

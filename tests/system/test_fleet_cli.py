@@ -204,7 +204,7 @@ def end(one: ByHand) -> str:
 # --- errors are reported
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_invalid_arguments_start_nothing(tmp_path: Path) -> None:
     one = ByHand(tmp_path / "fleet")
     for words, named in (

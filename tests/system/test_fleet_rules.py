@@ -22,7 +22,7 @@ def keep(page):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_module_judges_the_pages_of_a_fleet(tmp_path: Path, kafka: str, cassandra: int) -> None:
     modules = tmp_path / "modules"
     modules.mkdir()

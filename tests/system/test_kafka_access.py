@@ -48,6 +48,9 @@ WAYS = {
 }
 
 
+NAMES = [name if name == "scram" else pytest.param(name, marks=pytest.mark.long) for name in WAYS]
+
+
 def way(broker: Broker, name: str, **changes: object) -> dict[str, object]:
     where = {"servers": broker.sasl}
     if name == "tls":
@@ -55,7 +58,7 @@ def way(broker: Broker, name: str, **changes: object) -> dict[str, object]:
     return {**where, **WAYS[name], **changes}
 
 
-@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("name", NAMES)
 def test_right_password_is_accepted(broker: Broker, name: str) -> None:
     with closing(KafkaLog(broker.settings(**way(broker, name, prefix="")))) as log:  # type: ignore[arg-type]
         log.append([Message(TOPIC, "k", name.encode(), "k")])
@@ -67,7 +70,7 @@ def test_right_password_is_accepted(broker: Broker, name: str) -> None:
         assert not list(Topics(broker.settings(**way(broker, name))).apply())  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("name", NAMES)
 def test_wrong_password_is_reported_at_once(broker: Broker, name: str) -> None:
     settings = broker.settings(**way(broker, name, password="not this"))  # type: ignore[arg-type]
     for attempt in (lambda: KafkaLog(settings), lambda: list(Topics(settings).apply())):
@@ -132,6 +135,7 @@ class Appender:
         return sorted(b"%d" % number for number in self.acknowledged for _ in range(10))
 
 
+@pytest.mark.long
 def test_killed_broker_keeps_acknowledged_records_and_clients_continue(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,7 +28,8 @@ the test."""
 
 
 @pytest.mark.timeout(LIMIT)
-@pytest.mark.parametrize("times", [8, pytest.param(20, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("times", [8, 20])
 def test_crawl_with_many_kills_ends_like_one_without(tmp_path: Path, times: int) -> None:
     rng = random.Random(20)
     with SynthWeb(WORLD) as web:

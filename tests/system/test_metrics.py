@@ -102,7 +102,7 @@ def test_metrics_of_a_running_crawl_agree_with_the_servers(tmp_path: Path) -> No
         assert not scrape(port), "the port is closed"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_used_metrics_port_is_refused_before_any_file_is_created(tmp_path: Path) -> None:
     with socket.socket() as occupied, SynthWeb(World.plain(hosts=1, pages=1)) as web:
         occupied.bind(("127.0.0.1", 0))

@@ -16,7 +16,7 @@ IN_FORCE = 5.0
 """Seconds after which an instruction holds everywhere."""
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_blocked_host_receives_no_requests_until_it_is_unblocked(
     tmp_path: Path,
 ) -> None:

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.support.commands import Done
 from tests.support.serving import NOTHING, Sent, serving
 
@@ -47,6 +49,7 @@ def test_pages_for_retrieval_have_markdown_in_later_runs_too(tmp_path: Path) -> 
     assert all(found.values()), "a run without --for makes Markdown, too"
 
 
+@pytest.mark.long
 def test_archive_has_requisites_and_files_of_all_types(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with serving(lambda path: PAGES.get(path, NOTHING)) as host:

@@ -28,7 +28,7 @@ def pages_command(data: Path, *options: str) -> list[str]:
 # --- pages
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_reader_that_closes_the_pipe_is_not_an_error(tiny: Finished) -> None:
     with subprocess.Popen(
         pages_command(tiny.crawl.data),
@@ -62,7 +62,7 @@ def same(column: Any, expected: Any) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("to", ["--output", ">"])
+@pytest.mark.parametrize("to", ["--output", pytest.param(">", marks=pytest.mark.long)])
 def test_parquet_table_has_the_rows_of_the_lines(
     mixed_crawl: Finished, tmp_path: Path, to: str
 ) -> None:

@@ -87,7 +87,7 @@ def test_own_rules_select_pages_and_extract_rows(tmp_path: Path) -> None:
     assert "not relevant, by keep in rules.py:13" in " ".join(why.out.split())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_refused_links_are_explained_and_taken_up_by_changed_rules(tmp_path: Path) -> None:
     rules = write_rules(tmp_path, "def follow(link, page):\n    return 'login' not in link.url\n")
     with serving(answer) as host:

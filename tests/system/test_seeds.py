@@ -57,6 +57,7 @@ def test_redirected_seed_counts_as_a_page_and_another_may_fail(tmp_path: Path) -
         assert (done.code, done.err) == (0, ""), "no seed was named, and there are pages"
 
 
+@pytest.mark.long
 def test_failed_host_is_visited_at_once_if_its_seed_is_added_again(tmp_path: Path) -> None:
     data, down = tmp_path / "data", nobody()
     assert crawl(data, f"{down}/").code == NO_PAGE
