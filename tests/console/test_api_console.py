@@ -70,6 +70,13 @@ def test_archived_page_is_harmless(client: Client) -> None:
         assert word not in found.text, word
 
 
+@pytest.mark.parametrize("path", ["archived", "body"])
+def test_refused_parameter_is_repeated_in_json_only(client: Client, path: str) -> None:
+    refused = client.get(f"/v1/crawls/default/{path}", params={"at": "<script>alert(1)</script>"})
+    assert refused.status_code == 400
+    assert refused.headers["content-type"] == "application/json"
+
+
 def test_page_that_is_not_archived_is_not_found(client: Client) -> None:
     for path in ("archived", "capture", "url/path"):
         missing = client.get(f"/v1/crawls/default/{path}", params={"url": f"{PAGE}-other"})

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Any, get_args
 
 import structlog
-from litestar import Litestar, Request, Response, Router
+from litestar import Litestar, MediaType, Request, Response, Router
 from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.exceptions import HTTPException, ValidationException
@@ -91,6 +91,7 @@ def make_app(
             RecursionError: _invalid_body_response,
             UnicodeDecodeError: _invalid_body_response,
             ValidationException: _invalid_request_response,
+            Exception: _failure_response,
         },
         middleware=[BodyTimeout],
         after_exception=[_log_error],
@@ -144,7 +145,15 @@ def _invalid_request_response(
         field = parameters.get(one.get("key")) if one.get("source") == "query" else None
         if field and (choices := [*_choices_of(field.annotation)]):
             one["message"] += f": choose from {', '.join(choices)}"
-    return create_exception_response(request, error)
+    return _failure_response(request, error)
+
+
+def _failure_response(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
+    """Answer in JSON, also where the route answers in another type: a browser would show the
+    parameters that an error repeats as HTML."""
+    response = create_exception_response(request, error)
+    response.media_type = MediaType.JSON
+    return response
 
 
 def _choices_of(annotation: Any) -> Iterator[str]:
