@@ -23,6 +23,7 @@ import logging
 import os
 import random
 import re
+import signal
 import struct
 import subprocess
 import tempfile
@@ -438,6 +439,8 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=2, help="comparisons with --crawls")
     options = parser.parse_args()
+    # Otherwise the services and servers would go on without it.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
     def world(pages: int) -> World:
         return World.plain(seed=5, hosts=max(3, pages // options.each), pages=options.each)
