@@ -19,7 +19,7 @@ EPOCH_WEEKDAY = 3
 """The weekday of 1970-01-01, a Thursday."""
 PROPAGATION_SECONDS = 2.0
 """Seconds until all frontiers have read a new limit."""
-HOUR, MINUTE = 3600.0, 60.0
+HOUR, MINUTE, WEEK = 3600.0, 60.0, 7 * DAY
 ALWAYS = ""
 NO_LIMIT = Speed(ALWAYS)
 
@@ -92,6 +92,10 @@ def format_hours(begin: float, end: float) -> str:
     return "-".join(f"{int(at // HOUR):02}:{int(at % HOUR // MINUTE):02}" for at in (begin, end))
 
 
+def _is_equal(one: Speed, other: Speed) -> bool:
+    return (one.pages, one.bytes) == (other.pages, other.bytes)
+
+
 class Speeds:
     """The rate limits that are set, and the active one."""
 
@@ -119,6 +123,13 @@ class Speeds:
         ends = {end for when, _ in self._speeds for end in (when.begin, when.end, DAY)}
         later = (midnight + end + day for end in ends for day in (0.0, DAY))
         return min((end for end in later if end > now), default=inf)
+
+    def changes_at(self, now: float) -> float:
+        """Return when another limit applies, or infinity if the active one always does."""
+        active, at = self.at(now), self.until(now)
+        while at <= now + WEEK and _is_equal(self.at(at), active):
+            at = self.until(at)
+        return at if at <= now + WEEK else inf
 
     def is_outdated(self, ordered_at: float, now: float) -> bool:
         """Return whether an order made at *ordered_at* was made under another limit than the active

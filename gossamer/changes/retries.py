@@ -99,7 +99,7 @@ def plan_retry(crawl: OpenCrawl, targets: Sequence[str], now: float) -> Plan:
         crawl=crawl.id,
         requests=tuple(answer.event for _, answer in answers if answer.event),
         effect=Effect(
-            text=describe_retry(crawl),
+            text=describe_retry(crawl) if changed else "Nothing is retried.",
             lines=tuple(f"{name}: {answer.text}" for name, answer in answers if answer.event),
             refused=tuple(f"{name}: {answer.text}" for name, answer in answers if not answer.event),
             count=len(changed),

@@ -21,9 +21,11 @@ from gossamer.inspection.answers.failures import (
 from gossamer.inspection.basics.labels import OUTCOME_LABELS
 from gossamer.inspection.progress.progress import Progress
 from gossamer.inspection.urls.visits import parse_outcome
+from gossamer.services.frontier.tables.partitions import partition_keys
 from gossamer.services.frontier.tables.urls import Origin, UrlRow
+from gossamer.services.frontier.totals.tally import TallyRow
 from gossamer.settings import Settings
-from tests.frontier.simulation import START, Simulation
+from tests.frontier.simulation import PARTITIONS, START, Simulation
 from tests.inspection.simulated import opened
 from tests.support.transcripts import Transcript
 
@@ -127,6 +129,16 @@ def test_hazard_examples_are_pages_that_met_it() -> None:
     assert not group.is_refusal
     assert group.examples[0].url == "http://a.example/x"
     assert group.examples[0].text == "page"
+
+
+def test_released_urls_are_no_failure_any_more() -> None:
+    sim = Simulation()
+    key = partition_keys(PARTITIONS)[0]
+    counts = {"hazards": {Hazard.LOW_WORTH: 5}, "parked": {Hazard.LOW_WORTH: 2}}
+    sim.store.table(TallyRow).put(TallyRow(DEFAULT_CRAWL, key, **counts))  # type: ignore[arg-type]
+    sim.store.flush()
+    (group,) = groups(sim).values()
+    assert group.count == 2
 
 
 def test_pages_of_outcomes_are_the_whole_list(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,6 +90,11 @@ def test_rate_is_that_of_the_present_hour_and_of_the_one_before_if_it_is_young()
     assert overview(hours={str(HOUR - 1): (3600, 0, 0)}).rate == 0.0
 
 
+def test_hours_before_the_last_day_are_not_shown() -> None:
+    hours = {str(HOUR - ago): (ago, 0, 0) for ago in (23, 24, 25, 500)}
+    assert [hour.new for hour in overview(hours=hours).hours] == [24, 23]
+
+
 def test_rate_of_a_new_crawl_is_that_since_its_definition() -> None:
     new = replace(DEFINED, at=NOW - 20.0)
     assert overview(hours={str(HOUR): (30, 6, 4)}, definition=new).rate == 2.0

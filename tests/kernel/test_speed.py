@@ -1,6 +1,7 @@
 """Times of the week, and the speed that applies at each."""
 
 from datetime import UTC, datetime
+from math import inf
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,8 @@ from hypothesis import strategies as st
 
 from gossamer.errors import Poison
 from gossamer.events import Speed, SpeedSet
-from gossamer.speed import DAYS, PROPAGATION_SECONDS, Speeds, parse_when
+from gossamer.policies import DAY
+from gossamer.speed import DAYS, HOUR, PROPAGATION_SECONDS, Speeds, parse_when
 
 HOURS = ("08:00-18:00", "22:00-06:30", "mon-fri 08:00-18:00", "sun 23:59-00:01")
 texts = st.sampled_from(("", "mon", "sat,sun", "fri-mon", *HOURS))
@@ -62,6 +64,22 @@ def test_speed_is_constant_until_its_end(
     assert until > at
     before = min(at + part * (min(until, at + 1e6) - at), until - 0.01)
     assert before < at or speeds.at(before) == speeds.at(at)
+
+
+@pytest.mark.parametrize(
+    ("times", "end"),
+    [
+        ((), inf),
+        (("",), inf),
+        (("mon-fri", "sat,sun"), inf),
+        (("08:00-18:00",), 18 * HOUR),
+        (("08:00-18:00", "18:00-23:00"), 23 * HOUR),
+        (("thu-sat",), 3 * DAY),
+    ],
+)
+def test_limit_changes_when_another_one_applies(times: tuple[str, ...], end: float) -> None:
+    speeds = Speeds(SpeedSet(at=0.0, speeds=tuple(Speed(when, 1.0) for when in times)))
+    assert speeds.changes_at(12 * HOUR) == end
 
 
 def test_order_of_another_speed_is_outdated_if_a_limit_applies() -> None:

@@ -262,7 +262,7 @@ def _discovery(discovered_by: str) -> str:
 def revisit_details(found: UrlExplanation) -> Iterator[str]:
     """Yield the observed changes, the estimated rate, and the next visit, a line at a time."""
     facts, planned = found.revisits, found.next_visit
-    if facts is None or planned is None:
+    if facts is None:
         return
     if facts.visits:
         yield _changes(facts)
@@ -275,7 +275,8 @@ def revisit_details(found: UrlExplanation) -> Iterator[str]:
     if facts.visits:
         yield f"validators: {_validators(facts)}"
     yield f"weight: {facts.weight:.3g} (a seed has 1){_reasons(facts)}{_price(facts)}"
-    yield from _next(planned, found)
+    if planned:
+        yield from _next(planned, found)
 
 
 def _changes(facts: RevisitFacts) -> str:

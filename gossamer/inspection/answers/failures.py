@@ -28,7 +28,7 @@ from gossamer.inspection.basics.views import view_of
 from gossamer.inspection.crawls.crawl import OpenCrawl
 from gossamer.inspection.hosts.hosts import Host
 from gossamer.inspection.progress.progress import Progress, read_totals
-from gossamer.inspection.progress.status import MAX_READ_URLS, STATUS_TABLES
+from gossamer.inspection.progress.status import MAX_READ_URLS, STATUS_TABLES, without_released
 from gossamer.inspection.progress.workload import read_waiting
 from gossamer.inspection.urls.visits import LastOutcome, OutcomeFilter, last_outcome
 from gossamer.services.frontier.tables.conditions import Condition
@@ -177,7 +177,7 @@ def read_failure_groups(crawl: OpenCrawl) -> tuple[FailureGroup, ...]:
     """Return the failures and refusals of *crawl*, the most frequent first."""
     with crawl.view(*STATUS_TABLES, HazardExamplesRow) as store:
         progress = read_totals(crawl.log, store, crawl.id)
-        counted = failures(progress.outcomes, progress.hazards)
+        counted = failures(progress.outcomes, without_released(progress))
         known, hosts = _candidates(crawl, store), _read_backing_off(crawl, store, progress)
         # In a fleet the search would read from all nodes.
         searched = {} if crawl.fleet else _search(crawl, store, counted.keys())

@@ -19,6 +19,7 @@ from gossamer.inspection.crawls.crawl import OpenCrawl
 from gossamer.inspection.progress.progress import Progress
 from gossamer.inspection.progress.status import CrawlStatus, Failure, parked_text, read_status
 from gossamer.inspection.progress.workload import Workload, read_workload
+from gossamer.policies import DAY
 from gossamer.services.frontier.tables.conditions import Condition
 
 HOUR = 3600.0
@@ -125,7 +126,7 @@ class Overview(Struct, frozen=True, kw_only=True):
     seconds_left: float
     """Seconds until all queued URLs are fetched, if none is added; 0 without any."""
     hours: tuple[Hour, ...]
-    """The last 24 hours, the oldest first. Hours without a page are missing."""
+    """The hours of the last day, the oldest first. Hours without a page are missing."""
     conditions: dict[str, int]
     """Condition → hosts."""
     politeness: Politeness
@@ -184,10 +185,7 @@ def make_overview(
         pages=progress.pages,
         rate=rate,
         seconds_left=left,
-        hours=tuple(
-            Hour(int(hour) * HOUR, *counts)
-            for hour, counts in sorted(progress.hours.items(), key=lambda one: int(one[0]))[-24:]
-        ),
+        hours=tuple(_last_hours(progress, now)),
         politeness=_politeness(progress, workload),
         failed=sum(progress.outcomes[outcome] for outcome in FAILURES),
         failures=status.failures[:MAX_FAILURES],
@@ -195,6 +193,13 @@ def make_overview(
         budgets=budgets,
         problems=tuple(_problems(status, lags, budgets)),
     )
+
+
+def _last_hours(progress: Progress, now: float) -> Iterator[Hour]:
+    """Yield the hours of the last day. After a pause the frontier still has older ones."""
+    for hour in sorted(map(int, progress.hours)):
+        if (hour + 1) * HOUR > now - DAY:
+            yield Hour(hour * HOUR, *progress.hours[str(hour)])
 
 
 def _rate(progress: Progress, definition: CrawlDefined | None, now: float) -> float:

@@ -60,7 +60,7 @@ class SpeedView(Struct, frozen=True, kw_only=True):
     active: Speed
     """The limit that applies now."""
     until: float | None
-    """When another limit may apply, in epoch seconds; null for never."""
+    """When another limit applies, in epoch seconds; null for never."""
     at: float
     """When the limits were set, in epoch seconds; 0 if they never were."""
 
@@ -111,7 +111,7 @@ def read_speeds(log: Log, now: float) -> SpeedView:
     """Return the rate limits, and the one that is active at *now*."""
     event = speed_of(log)
     speeds = Speeds(event)
-    until = speeds.until(now)
+    until = speeds.changes_at(now)
     return SpeedView(
         speeds=event.speeds,
         active=speeds.at(now),

@@ -312,7 +312,7 @@ def _parked_parts(store: Store, crawls: Collection[str]) -> Iterator[tuple[Site,
             yield from ((row.site, part) for part in row.parts.values())
 
 
-def _without_released(progress: Progress) -> Counter[str]:
+def without_released(progress: Progress) -> Counter[str]:
     """Return the hazards of *progress* without the URLs that were parked and then released."""
     still = progress.hazards.copy()
     for rule in (Hazard.LOW_WORTH, *BUDGETS):
@@ -329,7 +329,7 @@ def read_failures(
     *waiting*. If there is none, the rows of *store* are searched. In a fleet *store* is None,
     because the search would read from all nodes.
     """
-    counted = failures(progress.outcomes, _without_released(progress))
+    counted = failures(progress.outcomes, without_released(progress))
     examples = _find_examples(set(counted), store, crawl_id, progress, waiting)
     ordered = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
     return tuple(Failure(label, count, examples.get(label, "")) for label, count in ordered)

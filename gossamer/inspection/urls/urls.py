@@ -241,6 +241,7 @@ class UrlExplanation(Struct, frozen=True, kw_only=True):
     """Why the last response that has a verdict is not archived, as a sentence; "" if it is."""
     revisits: RevisitFacts | None
     next_visit: NextVisit | None
+    """Null without a plan, and for a removed crawl."""
     coming_policy: str
     """The crawl's policy, if the next visit was planned by another one and will be planned again;
     "" otherwise."""
@@ -284,6 +285,7 @@ def explain(
     if exclusion:
         state, answer = UrlState.REFUSED, f"Not fetched: excluded by the URL step {exclusion}."
     definition, site, plan, robots = facts.definition, facts.site, facts.plan, facts.robots
+    is_removed = definition is not None and definition.removed
     is_replanned = definition is not None and plan is not None and definition.revisit != plan.policy
     return view_of(
         UrlExplanation,
@@ -308,7 +310,7 @@ def explain(
         revisits=(
             revisit_facts(plan, facts.document, facts.trust.at(now), facts.states) if plan else None
         ),
-        next_visit=_next_visit(facts, plan, now) if plan else None,
+        next_visit=_next_visit(facts, plan, now) if plan and not is_removed else None,
         coming_policy=definition.revisit if definition and is_replanned else "",
         is_paused=facts.are_all_paused or (definition is not None and definition.paused),
         robots=robots.rules.explain(facts.url) if robots else "",
