@@ -120,6 +120,24 @@ async def test_list_of_a_million_rows_draws_a_few(browser: Browser, console: Con
             assert await page.evaluate("document.querySelectorAll('*').length") < 1000
 
 
+PARTIAL_LIST = """async () => {
+  const { VirtualTable } = await import('./table.js');
+  const load = async () => ({ items: [], next: null, isPartial: true });
+  const list = new VirtualTable({ label: 'Rows', columns: [], load, empty: 'No row.' });
+  await list.loadMore();
+  return list.note.textContent;
+}"""
+
+
+async def test_list_that_was_not_searched_to_its_end_is_not_called_empty(
+    browser: Browser, console: Console
+) -> None:
+    async with tab(browser, console) as opened:
+        assert await opened.page.evaluate(PARTIAL_LIST) == (
+            "0 shown. The search stopped at its limit."
+        )
+
+
 def set_pages(console: Console, pages: int) -> str:
     """Give the first host *pages* fetched pages; return its key."""
     opened = Opened(Folder(console.data))

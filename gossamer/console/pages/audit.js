@@ -16,6 +16,9 @@ const ACTIONS = [
 /** Return the page. */
 export async function show({ params, crawl, crawls, signal, go }) {
   const { actor = "", action = "", subject = "", of = "" } = params;
+  // Without the choice of a crawl nothing is hidden: the changes of removed crawls are shown, too.
+  const choice = may("view all") ? ofCrawl(crawl, crawls, of, go, "Changes of") : null;
+  const isOfAll = of === ALL || (may("view all") && !choice);
   const list = new VirtualTable({
     label: "Changes",
     columns: [
@@ -28,8 +31,8 @@ export async function show({ params, crawl, crawls, signal, go }) {
       { name: "Until", minor: true, cell: (one) => (one.expires_at ? distance(one.expires_at) : "") },
       { name: "By", minor: true, cell: (one) => one.source },
     ],
-    load: (cursor) => getPage("audit", { crawl: of === ALL ? "" : crawl, actor, action, subject }, cursor, signal),
-    empty: "No change is recorded.",
+    load: (cursor) => getPage("audit", { crawl: isOfAll ? "" : crawl, actor, action, subject }, cursor, signal),
+    empty: isOfAll && !actor && !action && !subject ? "No change is recorded." : "No change matches.",
   });
   await list.loadMore();
   list.refresh(signal);
@@ -43,7 +46,7 @@ export async function show({ params, crawl, crawls, signal, go }) {
       search("Actor", "actor", actor),
       field("Action", select(ACTIONS.map((name) => [name, name || "any"]), action, (value) => go({ action: value }))),
       search("Part of the subject", "subject", subject),
-      may("view all") && ofCrawl(crawl, crawls, of, go, "Changes of"),
+      choice,
     ),
     list.element,
   ];

@@ -52,7 +52,7 @@ function matching(signal) {
     try {
       const found = await get("blocklist/match", { url: url.value.trim() }, signal);
       const { rule } = found;
-      replace(answer, rule ? ["Forbidden by ", remote(rule), "."] : "No rule forbids it.");
+      replace(answer, rule ? ["Forbidden by ", remote(rule), "."] : "No rule forbids it, unless the address of its host is in a blocked network.");
     } catch (error) {
       replace(answer, problem(error));
     }

@@ -153,7 +153,7 @@ class Expiry {
     const hours = field("Hours", this.hours);
     hours.hidden = true;
     this.choice = select(EXPIRIES, "", (value) => { hours.hidden = value !== OTHER; }, { name: "expiry" });
-    this.element = h("div", { class: "stack" }, field("Expires", this.choice, "Then the earlier setting returns."), hours);
+    this.element = h("div", { class: "stack" }, field("Expires", this.choice, "When it expires, the earlier setting returns."), hours);
   }
 
   /** Return the part of a request that states the expiry. */

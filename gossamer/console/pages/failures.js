@@ -20,7 +20,7 @@ function content(groups, crawl, reload) {
     sentence(total
       ? `Failed visits and refused or parked URLs: ${number(total)}, most often: ` +
         `${groups[0].label} (${percent(groups[0].count / total)}).`
-      : "No visit has failed, and no URL was refused."),
+      : "No failure is counted."),
     h("div", { class: "columns" }, groups.map((group) => section(
       [capital(group.label).slice(0, -1), h("span", { class: "muted" }, ` ${number(group.count)} `),
         meter(group.count / total, `${percent(group.count / total)} of all failures`)],

@@ -15,6 +15,9 @@ const LATEST = new Set(["lease"]);
 /** URLs of the queue that are shown. */
 const QUEUED = 50;
 
+/** Lines of robots.txt that are shown, and the one that decides. */
+const LINES = 200;
+
 /** Return the page. */
 export async function show({ params, crawl, signal, reload }) {
   const key = params.host ?? "";
@@ -96,6 +99,7 @@ function clock(seconds) {
 
 function robots(found) {
   const { summary } = found;
+  const lines = found.lines.filter((line, index) => index < LINES || line.decides);
   return [
     found.answer && h("p", {}, found.answer),
     facts([
@@ -108,7 +112,8 @@ function robots(found) {
       { name: "Line", numeric: true, cell: (line) => line.line },
       { name: "Rule", cell: (line) => badge(line.allow ? "Allow" : "Disallow", line.allow ? "good" : "warn") },
       { name: "Pattern", cell: (line) => [remote(line.pattern), line.decides && " ← decides"] },
-    ], found.lines.slice(0, 200), "No Allow or Disallow line applies to the crawler."),
+    ], lines, "No Allow or Disallow line applies to the crawler."),
+    lines.length < summary.rules && h("p", { class: "hint" }, `${number(lines.length)} of ${number(summary.rules)} lines shown.`),
     found.text && h("details", {}, h("summary", {}, `The file as archived ${instant(found.text_at)}`),
       h("pre", { class: "text", tabindex: 0 }, found.text)),
   ];
@@ -119,7 +124,7 @@ function queue(page) {
     { name: "URL", cell: (item) => urlLink(item.url) },
     { name: "Rank", numeric: true, cell: (item) => (item.rank === null ? "again" : item.rank) },
     { name: "Depth", numeric: true, minor: true, cell: (item) => number(item.depth) },
-  ], page.items, "Nothing is queued.");
+  ], page.items, "Nothing of this crawl is queued.");
 }
 
 async function timeline(key, crawl, signal) {
@@ -132,7 +137,7 @@ async function timeline(key, crawl, signal) {
       { name: "Outcome", cell: (visit) => badge(visit.text, KINDS[visit.outcome] ?? "bad") },
     ],
     load: async () => ({ items: found.visits, next: null, isPartial: found.is_partial }),
-    empty: "No visit yet.",
+    empty: "No visit to a URL of this crawl is stored.",
   });
   await list.loadMore();
   return section("Last visit to each URL", list.element);
@@ -142,13 +147,12 @@ function actions(found, crawl, reload) {
   const { host } = found;
   return [
     changeButton("Retry", "operate", {
-      title: "Retry the host", text: "Its failed URLs are queued again, and its backoff ends.",
-      method: "POST", path: crawlPath(crawl, "retry"), body: () => ({ hosts: [host.host] }), verb: "Retry",
+      title: "Retry the host", method: "POST", path: crawlPath(crawl, "retry"), body: () => ({ hosts: [host.host] }), verb: "Retry",
     }, reload),
     changeButton("Slow down", "operate all", () => slowDown(host, found.host_override?.at ?? 0), reload),
     changeButton("Block", "operate all", {
-      title: "Block the host", text: "It is not visited, and its queued URLs are skipped.", danger: true, expires: true,
-      method: "POST", path: "blocklist", body: () => ({ rules: [host.host] }), verb: "Block",
+      title: "Block the host", danger: true, expires: true, method: "POST", path: "blocklist",
+      body: () => ({ rules: [host.host] }), verb: "Block",
     }, reload, { class: "danger" }),
     eraseButton("host", host.host, reload),
   ];

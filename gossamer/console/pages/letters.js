@@ -49,7 +49,7 @@ export async function show({ params, crawl, signal, go, reload }) {
       { name: "Reason", cell: (letter) => h("span", { title: letter.reason }, remote(letter.reason)) },
     ].filter(Boolean),
     load: (cursor) => getPage(crawlPath(crawl, "dead-letters"), { service }, cursor, signal),
-    empty: "There are no dead letters: every record was read and processed.",
+    empty: service ? "No dead letter matches." : "There are no dead letters.",
   });
   await list.loadMore();
   list.refresh(signal);

@@ -84,7 +84,7 @@ function figures(overview, status) {
     ["Visited URLs", number(status.visited), `${number(status.unvisited)} to visit`],
     lately !== null && ["New URLs lately", number(Math.round(lately)), "per 100 visits"],
     ["Freshness", percent(overview.expected_freshness),
-      overview.expected_freshness === null ? "known when most pages were visited twice" : "of copies, expected"],
+      overview.expected_freshness === null ? "needs planned revisits, and two visits to most pages" : "of copies, expected"],
     ["Dead letters", may("view all") ? h("a", { href: link("dead-letters") }, number(overview.dead_letters)) : number(overview.dead_letters)],
   ].filter(Boolean));
 }
@@ -92,13 +92,15 @@ function figures(overview, status) {
 function pagesByHour({ hours }) {
   const labels = hours.map((hour) => instant(hour.at).slice(5, 16));
   const series = ["new", "changed", "unchanged"].map((name) => ({ name, values: hours.map((hour) => hour[name]) }));
-  return hours.length ? bars("Pages an hour (UTC)", labels, series, number) : h("p", { class: "empty" }, "No page in the last 24 hours.");
+  return hours.length ? bars("Pages an hour (UTC)", labels, series, number) : h("p", { class: "empty" }, "No new, changed or unchanged page in the last 24 hours.");
 }
 
 function freshness(found) {
   const known = (found.items ?? found).filter((one) => one.expected_freshness !== null);
   const days = known.sort((a, b) => a.at - b.at || String(a.day).localeCompare(b.day));
-  if (!days.length) return h("p", { class: "empty" }, "Not known until most pages were visited twice.");
+  if (!days.length) {
+    return h("p", { class: "empty" }, "Not known for the last 8 weeks. It needs planned revisits, and two visits to most pages.");
+  }
   return lines(
     "Expected share of copies that equal their pages", days.map((one) => one.day),
     [{ name: "freshness", values: days.map((one) => one.expected_freshness) }], percent, 1,
@@ -110,7 +112,7 @@ function failures({ failures: found }) {
     table("Failures", [
       { name: "Failure", cell: (one) => one.label },
       { name: "URLs", numeric: true, cell: (one) => number(one.count) },
-    ], found, "No visit has failed, and no URL was refused."),
+    ], found, "No failure is counted."),
     found.length > 0 && h("p", {}, h("a", { href: link("failures") }, "Examples and actions")),
   ];
 }
@@ -158,7 +160,7 @@ function budgets({ budgets: found }) {
     { name: "Used", numeric: true, cell: (one) => number(one.used) },
     { name: "Limit", numeric: true, cell: (one) => number(one.limit) },
     { name: "Share", minor: true, cell: (one) => one.used !== null && meter(one.used / one.limit, percent(one.used / one.limit)) },
-  ], found, "The crawl has no limit of pages, visits or speed.");
+  ], found, "The crawl has no limit of pages, of visits a day, or of pages a second now.");
 }
 
 function limits(status) {
@@ -171,7 +173,7 @@ function limits(status) {
     ["Revisits", `${revisiting.policy || "none"}${revisiting.budget ? `, at most ${number(revisiting.budget)} a day` : ""}`],
     ["Planned", `${plural(revisiting.planned, "URL")}${revisiting.next_at ? `, ${due(revisiting.next_at)}` : ""}`],
     ["Blocklist", h("a", { href: link("blocklist") }, plural(status.blocklist_rules, "rule"))],
-    ["Settings of sites", plural(status.overridden_sites, "site")],
+    ["Settings", `${plural(status.overridden_sites, "site")}, ${plural(status.overridden_hosts, "host")}`],
     ["Age of copies", revisiting.expected_age !== null && duration(revisiting.expected_age)],
   ]);
 }
@@ -187,7 +189,7 @@ function extremes(status) {
   ];
   const top = (found) => Object.entries(found).sort(([, a], [, b]) => b - a).slice(0, 5);
   return [
-    table("Hosts with the longest visits", columns("Longest visit", duration), top(status.slowest), "No visit yet."),
+    table("Hosts with the longest visits", columns("Longest visit", duration), top(status.slowest), "No visit to show."),
     table("Hosts with the most bytes", columns("Received", bytes), top(status.largest), ""),
   ];
 }
@@ -196,5 +198,5 @@ function latest(status) {
   return table("Last visits", [
     { name: "URL", cell: ([url]) => urlLink(url) },
     { name: "Outcome", cell: ([, outcome]) => words(outcome) },
-  ], [...status.latest].reverse(), "No visit yet.");
+  ], [...status.latest].reverse(), "No visit to show.");
 }

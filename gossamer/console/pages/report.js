@@ -65,7 +65,7 @@ function byDay(report) {
 
 function hazards(report) {
   const [met, unmet] = [[], []];
-  for (const one of report.hazards) (one.urls || one.parked_links || one.refused ? met : unmet).push(one);
+  for (const one of report.hazards) (one.urls || one.sites || one.parked_links || one.refused ? met : unmet).push(one);
   return [
     table("Limits, traps and hazards", [
       {
@@ -92,7 +92,7 @@ function downloads(title, found) {
     { name: "Responses", numeric: true, cell: (one) => number(one.responses) },
     { name: "Share", numeric: true, cell: (one) => percent(one.share) },
     { name: "Received", numeric: true, minor: true, cell: (one) => bytes(one.received) },
-  ], found.slice(0, 20), "No response yet.");
+  ], found.slice(0, 20), "None is counted.");
 }
 
 function stages(report) {

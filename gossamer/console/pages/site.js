@@ -60,7 +60,7 @@ function tree(parts) {
     { name: "Time", numeric: true, minor: true, cell: (part) => duration(part.seconds) },
     { name: "Parked", numeric: true, cell: (part) => (part.parked ? number(part.parked) : "") },
     { name: "Next probe", minor: true, cell: (part) => (part.next_probe_at ? distance(part.next_probe_at) : "") },
-  ], parts.parts, "No part was visited yet.");
+  ], parts.parts, "No first visit is counted.");
   return shown;
 }
 

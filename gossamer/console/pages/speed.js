@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { changeButton, may } from "./dialog.js";
 import { button, field, freshId, h, replace } from "./dom.js";
-import { bytes, distance, number } from "./format.js";
+import { bytes, distance, moment, number, plural } from "./format.js";
 import { heading, section, sentence } from "./parts.js";
 import { table } from "./table.js";
 import { DAYS, gridOf, hasFractions, keyOf, NO_LIMIT, speedsOf } from "./week.js";
@@ -18,7 +18,7 @@ export async function show({ signal, reload }) {
   const found = await get("speed", {}, signal);
   const { speeds } = found;
   const isEditable = may(CHANGE);
-  const editor = new Editor(gridOf(speeds), isEditable);
+  const editor = new Editor(gridOf(speeds), hasFractions(speeds) ? speeds : null, isEditable);
   const change = {
     title: "Set the speed", method: "PUT", path: "speed", expires: true, verb: "Set",
     text: "The limits hold for all crawls and all fetchers together.", body: () => ({ speeds: speedsOf(editor.grid) }),
@@ -29,7 +29,7 @@ export async function show({ signal, reload }) {
       isEditable && button("Discard", () => reload())),
     sentence(describe(found)),
     hasFractions(speeds) && h("p", { class: "warn" },
-      "Some limits begin within an hour. The grid shows the limit at the start of each hour, and applying it rounds them."),
+      "Some limits begin or end within an hour. The grid shows the limit at the start of each hour, and applying it rounds them."),
     isEditable && section("Limit to paint with", editor.palette),
     section("Week, in UTC", isEditable && h("p", { class: "hint" },
       "Paint with the mouse. With the keyboard: arrows move, space paints, shift and arrows paint on the way."), editor.element),
@@ -39,7 +39,7 @@ export async function show({ signal, reload }) {
 
 function describe(found) {
   const now = new Date();
-  const until = found.until ? `, until ${distance(found.until)}` : "";
+  const until = found.until ? `, until ${moment(found.until)} (${distance(found.until)})` : "";
   return `${limitText(found.active).replace(/^./, (c) => c.toUpperCase())} now${until}; ${DAY_NAMES[(now.getUTCDay() + 6) % 7]} ` +
     `${now.toISOString().slice(11, 16)} UTC.`;
 }
@@ -48,15 +48,17 @@ function describe(found) {
 export function limitText(limit) {
   if (limit.pages === 0) return "no visits at all";
   const parts = [];
-  if (limit.pages !== null && limit.pages !== undefined) parts.push(`at most ${number(limit.pages)} pages a second`);
+  if (limit.pages !== null && limit.pages !== undefined) parts.push(`at most ${plural(limit.pages, "page")} a second`);
   if (limit.bytes !== null && limit.bytes !== undefined) parts.push(`at most ${bytes(limit.bytes)} a second`);
   return parts.join(" and ") || "no limit";
 }
 
 /** The grid, the limits to paint with, and the list that results. */
 class Editor {
-  constructor(grid, isEditable) {
+  /** *exact*: the limits that the *grid* rounds, which are listed until it is painted; null if it rounds none. */
+  constructor(grid, exact, isEditable) {
     this.isEditable = isEditable;
+    this.exact = exact;
     this.grid = grid.map((hours) => [...hours]);
     this.limits = new Map([NO_LIMIT, { pages: 0, bytes: null }, ...grid.flat()].map((limit) => [keyOf(limit), limit]));
     this.brush = [...this.limits.keys()].at(-1);
@@ -143,7 +145,7 @@ class Editor {
   }
 
   describe() {
-    const speeds = speedsOf(this.grid);
+    const speeds = this.exact ?? speedsOf(this.grid);
     replace(this.list, table("Limits", [
       { name: "When (UTC)", cell: (speed) => h("code", {}, speed.when || "always") },
       { name: "Limit", cell: (speed) => limitText(speed) },
@@ -166,6 +168,7 @@ class Editor {
   paint(day, hour) {
     if (!this.isEditable) return;
     this.grid[day][hour] = this.limits.get(this.brush);
+    this.exact = null;
     this.drawCell(day, hour);
     this.describe();
   }

@@ -126,7 +126,7 @@ export class VirtualTable {
   }
 
   describe() {
-    if (!this.items.length && this.isComplete) {
+    if (!this.items.length && this.isComplete && !this.isPartial) {
       replace(this.note, this.empty);
     } else {
       const of = this.total > this.items.length ? ` of ${number(this.total)}` : this.isComplete ? "" : ", more follow";

@@ -53,7 +53,7 @@ function state(found) {
 function visitFacts(found) {
   const { visit, verdict, document, next_visit: next } = found;
   return facts([
-    ["Last visit", visit && `${instant(visit.at)} (${distance(visit.at)})`],
+    [visit?.was_visited ? "Last visit" : "Refused", visit && `${instant(visit.at)} (${distance(visit.at)})`],
     ["Outcome", visit && `${words(visit.outcome)}${visit.status ? `, status ${visit.status}` : ""}`],
     ["Reason", visit?.reason],
     ["Meaning", visit?.meaning],
@@ -64,10 +64,15 @@ function visitFacts(found) {
     ["Document", document && (document.gone ? `not in pages: ${document.gone_reason}` : "in pages")],
     ["Text", verdict?.needs_rendering && "scripts seem to make it: the page needs a browser"],
     ["Not archived", found.not_archived],
-    ["Planned for", next && (next.at ? `${instant(next.at)} (${distance(next.at)})` : "never")],
+    ["Planned for", next && plannedTime(next, found.coming_policy)],
     ["Planned by", next?.reason],
     ["Trace", visit?.trace && h("code", {}, visit.trace)],
   ]);
+}
+
+function plannedTime(next, comingPolicy) {
+  if (comingPolicy) return `to be planned again, by policy ${comingPolicy}`;
+  return next.at ? `${instant(next.at)} (${distance(next.at)})` : "never";
 }
 
 function ruleFacts(found) {
@@ -143,7 +148,7 @@ function versions(visits, url, crawl, signal) {
         cell: (visit) => visit.capture && button("Show", () => open(() => version(url, visit.capture.fetched_at, crawl, signal)),
           { "aria-label": `Show the version of ${instant(visit.capture.fetched_at)}` }),
       },
-    ], visits, "No visit is stored."),
+    ], visits, "No visit is in its history."),
     archived.length > 1 && compare(archived, url, crawl, signal, open),
     view,
   ];
@@ -233,12 +238,11 @@ function actions(found, crawl, reload) {
     : { title: "Fetch the URL again", path: "refetch", verb: "Fetch again" };
   return [
     changeButton("Fetch now", "operate", {
-      title: "Fetch the URL now", text: "It is visited before all others, as soon as its host may be visited.",
-      method: "POST", path: crawlPath(crawl, "fetch"), body: () => ({ urls: [url] }), verb: "Fetch now",
+      title: "Fetch the URL now", method: "POST", path: crawlPath(crawl, "fetch"), body: () => ({ urls: [url] }),
+      verb: "Fetch now",
     }, reload),
     changeButton(again.verb, "operate", {
-      ...again, text: "It is queued again, and is visited when its host may be visited.",
-      method: "POST", path: crawlPath(crawl, again.path), body: () => ({ urls: [url] }),
+      ...again, method: "POST", path: crawlPath(crawl, again.path), body: () => ({ urls: [url] }),
     }, reload),
     changeButton("Block", "operate all", {
       title: "Block the URL", danger: true, expires: true, method: "POST", path: "blocklist",
