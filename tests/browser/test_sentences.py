@@ -28,7 +28,9 @@ from gossamer.events import (
     Speed,
     SpeedSet,
 )
+from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import FAILURES
+from gossamer.inspection.answers.failures import read_failure_groups
 from gossamer.inspection.answers.host_details import read_queue
 from gossamer.inspection.answers.overview import read_overview
 from gossamer.inspection.answers.robots import read_robots
@@ -61,6 +63,8 @@ OTHER = "crawl=other"
 """The part of a route that names the second crawl."""
 BUTTONS = ("Fetch now", "Fetch again", "Retry", "Block")
 """Buttons whose dialogs say what happens to a URL or a host."""
+PRESSED = {"paused", "blocked", "backing off", "missing", "revisits of a removed crawl"}
+"""States in which these buttons are pressed."""
 READ_PAGE = """() => document.querySelector("main:not([aria-busy]) h1")
   && ![...document.querySelectorAll("main .hint")].some((one) => one.textContent === "Loading…")
   && document.querySelector("main").innerText"""
@@ -79,6 +83,11 @@ def long_robots(url: str) -> dict[str, object]:
     return {"robots": file.rules} if url.endswith("/robots.txt") else {}
 
 
+def flawed(url: str) -> dict[str, object]:
+    """Return a page whose body lacks its end."""
+    return {} if url.endswith("/robots.txt") else {"hazards": (Hazard.CUT_SHORT,)}
+
+
 def change_of(crawl: str) -> ChangeRecorded:
     return ChangeRecorded(
         crawl=crawl, at=START, id="1", actor="ann", source="api", action="pause", subject=crawl
@@ -92,6 +101,7 @@ LETTER = DeadLetter(
 SECOND = CrawlDefined(crawl="other", at=START, scope="any()", max_depth=16)
 OWN_STATES = {
     "long robots.txt": State(answer=long_robots),
+    "flawed pages": State(answer=flawed),
     "limit of bytes": limited(when="", bytes=1e6),
     "limit within an hour": limited(when="22:15-22:45", pages=1.0),
     "blocked network": State(control=(BlocklistChanged(at=START, rule="192.0.2.0/24"),)),
@@ -128,7 +138,8 @@ VISITS = {
     "revisits": ("overview", OF_URL),
     "revisits due under a budget, and stopped": ("overview", OF_URL),
     "revisits of a removed crawl": ("overview", OF_URL),
-    "revisits ended by the policy": (OF_URL,),
+    "revisits ended by the policy": ("overview", OF_URL),
+    "flawed pages": ("failures",),
     "page limit": ("overview",),
     "long robots.txt": (f"{OF_HOST}&url={DEEP}",),
     "limit of bytes": ("overview", "speed"),
@@ -168,6 +179,9 @@ class Shown:
     def count_failed(self) -> int:
         outcomes = read_status(self.crawl).progress.outcomes
         return sum(outcomes[outcome] for outcome in FAILURES)
+
+    def count_refused(self) -> int:
+        return sum(read_status(self.crawl).progress.refused.values())
 
     def count_visits(self) -> int:
         """Return the visits of all crawls, to a robots.txt too."""
@@ -222,6 +236,9 @@ CLAIMS: dict[str, Callable[[Shown], bool]] = {
         explain_url(shown.crawl, DEEP).state not in (UrlState.PARKED, UrlState.REFUSED)
     ),
     r"^No failure is counted": lambda shown: not shown.count_failed(),
+    r"^Failed visits and refused": lambda shown: shown.count_failed() + shown.count_refused() > 0,
+    r"^Failed visits, flawed pages": lambda shown: bool(read_failure_groups(shown.crawl)),
+    r"^fixed:1h": lambda shown: shown.definition().revisit == "fixed:1h",
     r"^No host yet": lambda shown: not read_hosts(shown.crawl),
     r"^No service has consumed": lambda shown: not any(read_offsets(shown.crawl.log).values()),
     r"no limit of pages": lambda shown: (
@@ -269,6 +286,7 @@ UNTRUE = {
     r"^No page in the last 24 hours",
     r"known (when|until) most pages",
     r"no URL was refused",
+    r"^Failed visits and refused",
     r"^No (part|visit|response).* yet\.",
     r"^No visit is stored",
     r"every record was read",
@@ -333,8 +351,8 @@ def open_state(name: str) -> tuple[OpenCrawl, float]:
     return (OWN_STATES.get(name) or STATES[name]).open()
 
 
-async def read_page(page: Page, route: str) -> list[str]:
-    """Return the lines of a page, and of the dialogs of its buttons."""
+async def read_page(page: Page, route: str, is_pressed: bool) -> list[str]:
+    """Return the lines of a page, and with *is_pressed* of the dialogs of its buttons."""
     await page.evaluate("document.querySelector('main')?.replaceChildren()")
     await page.goto(f"{BASE}/#/{route}")
     if route == "blocklist":
@@ -343,7 +361,7 @@ async def read_page(page: Page, route: str) -> list[str]:
         await page.wait_for_function("() => document.querySelector('form [role=status]').innerText")
     text = await (await page.wait_for_function(READ_PAGE)).json_value()
     texts = [str(text)]
-    if route.startswith(("host?", "url?")):
+    if is_pressed and route.startswith(("host?", "url?")):
         texts += [await read_dialog(page, name) for name in BUTTONS]
     return [line for text in texts for line in text.splitlines()]
 
@@ -381,7 +399,7 @@ async def test_sentences_of_pages_are_true_in_each_state(
             await page.goto("about:blank")
             for route in routes:
                 shown = Shown(crawl.of("other" if OTHER in route else "default"), now, route)
-                for line in await read_page(page, route):
+                for line in await read_page(page, route, name in PRESSED):
                     claims = [claim for claim in CLAIMS if re.search(claim, line)]
                     made.update(claims)
                     false += [

@@ -18,7 +18,7 @@ function content(groups, crawl, reload) {
   const total = groups.reduce((sum, group) => sum + group.count, 0);
   return [
     sentence(total
-      ? `Failed visits and refused or parked URLs: ${number(total)}, most often: ` +
+      ? `Failed visits, flawed pages, and refused or parked URLs: ${number(total)}, most often: ` +
         `${groups[0].label} (${percent(groups[0].count / total)}).`
       : "No failure is counted."),
     h("div", { class: "columns" }, groups.map((group) => section(

@@ -111,7 +111,7 @@ function failures({ failures: found }) {
   return [
     table("Failures", [
       { name: "Failure", cell: (one) => one.label },
-      { name: "URLs", numeric: true, cell: (one) => number(one.count) },
+      { name: "Count", numeric: true, cell: (one) => number(one.count) },
     ], found, "No failure is counted."),
     found.length > 0 && h("p", {}, h("a", { href: link("failures") }, "Examples and actions")),
   ];
@@ -165,12 +165,14 @@ function budgets({ budgets: found }) {
 
 function limits(status) {
   const { definition, revisiting } = status;
+  // The frontier reports its policy when it has read the definition, so not while no crawl runs.
+  const { revisit: policy = "none", budget = 0 } = definition ?? {};
   return facts([
     ["Scope", definition && h("code", { class: "remote" }, definition.scope)],
     ["Pages", definition?.max_pages ? `at most ${number(definition.max_pages)}` : "no limit"],
     ["Depth", definition && `at most ${plural(definition.max_depth, "link")} from a seed`],
     ["Speed", h("a", { href: link("speed") }, status.speeds.length ? plural(status.speeds.length, "limit") : "no limit")],
-    ["Revisits", `${revisiting.policy || "none"}${revisiting.budget ? `, at most ${number(revisiting.budget)} a day` : ""}`],
+    ["Revisits", `${policy}${budget ? `, at most ${number(budget)} a day` : ""}`],
     ["Planned", `${plural(revisiting.planned, "URL")}${revisiting.next_at ? `, ${due(revisiting.next_at)}` : ""}`],
     ["Blocklist", h("a", { href: link("blocklist") }, plural(status.blocklist_rules, "rule"))],
     ["Settings", `${plural(status.overridden_sites, "site")}, ${plural(status.overridden_hosts, "host")}`],
