@@ -8,7 +8,13 @@ from typing import NamedTuple
 
 from gossamer.bounds import exclusion_of
 from gossamer.changes.plan import Effect, Plan
-from gossamer.crawl import blocklist_of, canonical_of_typed, check_not_removed, without_scheme
+from gossamer.crawl import (
+    blocklist_of,
+    canonical_of_typed,
+    check_not_removed,
+    why_idle,
+    without_scheme,
+)
 from gossamer.errors import BadSettings
 from gossamer.events import (
     Discovery,
@@ -172,6 +178,8 @@ def plan_refetch_of(
 
 def describe_fetch(crawl: OpenCrawl) -> str:
     """Return when requested visits are made, in words."""
+    if idle := why_idle(crawl.definition(), 0, crawl.are_all_paused):
+        return f"but not while {idle}"
     if crawl.fleet:
         return "as soon as the delays of their hosts allow"
     return "by the running crawl, or by the next gossamer crawl"
@@ -179,6 +187,8 @@ def describe_fetch(crawl: OpenCrawl) -> str:
 
 def describe_retry(crawl: OpenCrawl) -> str:
     """Return when requested retries are made, as a sentence."""
+    if idle := why_idle(crawl.definition(), 0, crawl.are_all_paused):
+        return f"Nothing is visited while {idle}."
     if crawl.fleet:
         return "The frontier visits them as soon as delays and Retry-After allow."
     return "The running crawl visits them, or the next gossamer crawl."

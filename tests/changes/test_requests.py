@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from gossamer.changes.commit import commit, preview
 from gossamer.changes.crawls import plan_apply
@@ -136,6 +137,14 @@ def test_request_is_recorded_before_its_messages(opened: Opened, name: str) -> N
 def test_request_without_an_effect_is_not_recorded(opened: Opened, planner: Planner) -> None:
     assert commit(opened.log, planner(opened.crawl), ANN, START).id is None
     assert not opened.appended
+
+
+@pytest.mark.parametrize("name", ["retry host", "refetch"])
+def test_request_of_a_paused_crawl_promises_no_visit(opened: Opened, name: str) -> None:
+    planner = REQUESTS[name][0]
+    assert "paused" not in planner(opened.crawl).effect.text
+    opened.log.append([encode(replace(CRAWL, paused=True))])
+    assert " while the crawl is paused." in planner(opened.crawl).effect.text
 
 
 def test_discarded_letters_are_gone(opened: Opened) -> None:
