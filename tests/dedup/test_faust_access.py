@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.adapters.kafka_broker import PASSWORD, USER, Broker
 from tests.support.waiting import until
-from tests.system.kafka_broker import PASSWORD, USER, Broker
 
 from .instance import Brokers, Instance, Topic
 

@@ -11,7 +11,7 @@ from gossamer.log.codec import encode
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.settings.servers import KafkaSettings
 from gossamer.web.url import fingerprint, site_of
-from tests.system.kafka_broker import own_topics
+from tests.adapters.kafka_broker import own_topics
 
 
 def page(number: int, title: str) -> Page:

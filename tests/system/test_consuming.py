@@ -13,8 +13,7 @@ from gossamer.log.codec import encode
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.settings.servers import KafkaSettings
 from gossamer.web.url import fingerprint, site_of
-
-from .kafka_broker import own_topics
+from tests.adapters.kafka_broker import own_topics
 
 ROOT = Path(__file__).parents[2]
 QUIET = "15"

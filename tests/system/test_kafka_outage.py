@@ -16,11 +16,10 @@ from gossamer.log.kafka.topics import Topics
 from gossamer.services.fetcher.wiring import Coordination, fixed_epoch, serve
 from gossamer.settings import Settings
 from gossamer.store.sqlite import SqliteStore
+from tests.adapters.kafka_broker import Broker
 from tests.fetcher.orders import order, settings
 from tests.fetcher.servers import page, serving
 from tests.runtime.manual import until
-
-from .kafka_broker import Broker
 
 pytestmark = pytest.mark.slow
 VISITS = 6
