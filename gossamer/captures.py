@@ -80,6 +80,9 @@ _bare_head = re.compile(
 _status_line = re.compile(r"HTTP/(\d(?:\.\d)?) +(\d{3})(?!\d) *(.*)", re.IGNORECASE)
 
 
+_tunnel = re.compile(rb"(?im)\AHTTP/\S+ +2\d\d [^\r\n]*\bestablished\b|^proxy-agent[ \t]*:")
+
+
 class BadCapture(GossamerError):
     """A record is not a capture that can be read: it is truncated, damaged or of another kind."""
 
@@ -353,7 +356,8 @@ class _Reply(Struct, frozen=True, kw_only=True):
 
 
 def _parse_response(block: bytes) -> _Reply:
-    """Return the response in *block*, behind its interim responses (RFC 9110, 15.2)."""
+    """Return the response in *block*, behind its interim responses (RFC 9110, 15.2) and the answer
+    of a proxy that opened a tunnel (9.3.6)."""
     behind_first = None
     while True:
         if block.lstrip(b"\r\n").startswith(HTTP_START):
@@ -365,7 +369,8 @@ def _parse_response(block: bytes) -> _Reply:
         if status is None or body is None:
             raise BadCapture("the record has no HTTP response")
         behind_first = body if behind_first is None else behind_first
-        if not (is_interim(int(status[2])) and body.lstrip(b"\r\n").startswith(HTTP_START)):
+        is_first = is_interim(int(status[2])) or opens_tunnel(head)
+        if not (is_first and body.lstrip(b"\r\n").startswith(HTTP_START)):
             return _Reply(
                 status=int(status[2]),
                 reason=status[3],
@@ -381,6 +386,12 @@ def _parse_response(block: bytes) -> _Reply:
 def is_interim(status: int) -> bool:
     """Return whether a response with *status* precedes the final one (RFC 9110, 15.2)."""
     return 100 <= status < 200 and status != SWITCHING_PROTOCOLS
+
+
+def opens_tunnel(head: bytes) -> bool:
+    """Return whether the response with this *head* is the answer of a proxy to CONNECT: it has the
+    reason phrase or the field that proxies send."""
+    return head.upper().startswith(HTTP_START) and _tunnel.search(head) is not None
 
 
 def split_head(message: bytes) -> tuple[bytes, bytes | None]:

@@ -36,6 +36,7 @@ from gossamer.captures import (
     Capture,
     digest_key,
     is_interim,
+    opens_tunnel,
     parse_time,
     split_head,
     unfold,
@@ -73,7 +74,7 @@ from gossamer.web.validators import NO_VALIDATORS, Validators
 MAX_PROBLEMS = 20
 """Maximum number of problems whose text is kept."""
 OK, PARTIAL_CONTENT, SWITCHING_PROTOCOLS = 200, 206, 101
-REQUEST, GET = "request", "GET"
+REQUEST, GET, CONNECT = "request", "GET", "CONNECT"
 REQUEST_BYTES = 4 << 10
 """Bytes of a record that are searched for its type."""
 WARCINFO, METADATA = "warcinfo", "metadata"
@@ -148,7 +149,10 @@ class Requests:
                     self._add(head)
 
     def _add(self, head: RecordHead) -> None:
-        method = head.block.lstrip().split(b" ", 1)[0].decode("latin-1").upper()
+        method = _method_of(head.block)
+        if method == CONNECT:
+            # The request to the server is behind the one to its proxy.
+            method = _method_of(split_head(head.block.lstrip())[1] or b"") or method
         if not _method.fullmatch(method):
             return
         named = _concurrent_ids(head)
@@ -164,6 +168,10 @@ class Requests:
             return False
         methods = set() if named else self._by_place.get((head.url, head.date), set())
         return not methods or GET in methods
+
+
+def _method_of(request: bytes) -> str:
+    return request.lstrip().split(b" ", 1)[0].decode("latin-1").upper()
 
 
 def _id_of(head: RecordHead) -> str:
@@ -327,6 +335,9 @@ class Importer:
             return None
         if is_interim(capture.status) or capture.status == SWITCHING_PROTOCOLS:
             self._count(self.left_out, NOT_FINAL, head.url)
+            return None
+        if not capture.body and opens_tunnel(split_head(capture.block)[0]):
+            self._count(self.left_out, ANOTHER_METHOD, head.url)
             return None
         content = hash((capture.block, capture.digest, capture.refers_to))
         stated = _possible_time(capture.fetched_at, source, now)

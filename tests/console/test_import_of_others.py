@@ -203,6 +203,48 @@ def test_interim_responses_are_before_the_response(tmp_path: Path, interim: str,
     }
 
 
+TUNNELS = ["200 Connection established", "200 Connection Established", "200 Tunnel established",
+           "200 OK\r\nProxy-Agent: a/1"]  # fmt: skip
+
+
+@pytest.mark.parametrize("tunnel", TUNNELS)
+def test_answer_of_a_proxy_is_before_the_response(tmp_path: Path, tunnel: str) -> None:
+    """The kind of iipc/warc-specifications#55: writers behind a proxy that opens tunnels, such as
+    libcurl's. The page began with the head of the response."""
+    answer = f"HTTP/1.1 {tunnel}\r\n\r\n".encode()
+    for between in (b"", http(b"", "100 Continue")):
+        tunnelled = between + http(TEXT, "203 Fine")
+        for digest in ((), (DIGEST,), (f"WARC-Payload-Digest: {sha1(tunnelled)}",)):
+            result = Result(tmp_path, record("response", answer + tunnelled, *digest))
+            (page,) = result.pages
+            assert (page.status, page.body) == (203, TEXT)
+            assert page.headers == (("Content-Type", "text/html"),)
+            assert (result.problems, result.doubts) == ([], {})
+    part = record("response", answer + http(TEXT[:20], "206 Partial Content"))
+    assert Result(tmp_path, part).left_out == {"part of a document (206)": 1}
+
+
+@pytest.mark.parametrize("tunnel", TUNNELS)
+def test_answer_of_a_proxy_alone_is_not_a_page(tmp_path: Path, tunnel: str) -> None:
+    result = Result(tmp_path, record("response", f"HTTP/1.1 {tunnel}\r\n\r\n".encode()))
+    assert result.pages == []
+    assert result.left_out == {"response to a request that is not a GET": 1}
+
+
+@pytest.mark.parametrize(("method", "number"), [("GET", 1), ("POST", 0), ("", 0)])
+def test_request_behind_the_one_to_a_proxy_counts(tmp_path: Path, method: str, number: int) -> None:
+    block = b"CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n\r\n"
+    block += f"{method} /old HTTP/1.1\r\n\r\n".encode() if method else b""
+    asked = record("request", block, "WARC-Concurrent-To: <urn:a>")
+    assert len(Result(tmp_path, response_id(), asked).pages) == number
+
+
+def test_document_that_begins_like_a_response_is_a_document(tmp_path: Path) -> None:
+    """A text about HTTP."""
+    text = http(TEXT)
+    assert Result(tmp_path, record("response", http(text))).bodies == [text]
+
+
 @pytest.mark.parametrize("version", ["0.17", "0.18", "1.0", "1.1", "1.2"])
 @pytest.mark.parametrize("packed", [True, False])
 @pytest.mark.parametrize(
