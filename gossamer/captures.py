@@ -58,6 +58,8 @@ RESPONSE, REVISIT, RESOURCE = "response", "revisit", "resource"
 RECORD_TYPES = (RESPONSE, REVISIT, RESOURCE)
 """The types of WARC records that are captures."""
 CHUNKED = "chunked"
+MAX_DIGITS = 16
+"""Digits of a Content-Length that is believed."""
 DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18"
 """The first bytes of the skippable frame with the dictionary of a `.warc.zst` file."""
 DICTIONARY_HEAD_BYTES = 8
@@ -119,7 +121,9 @@ class Capture(Struct, frozen=True, kw_only=True):
     """WARC-Payload-Digest: the digest of the body, or of the body that is omitted; "" if the record
     has none."""
     truncated: str = ""
-    """Why the body is incomplete: `length`, `time` or `disconnect`; "" if it is complete."""
+    """Why the body is incomplete: `length`, `time` or `disconnect`; "" if it is complete. A body
+    that is shorter than its Content-Length or its chunks say has `disconnect`. A revisit record has
+    "" until `with_body_of`: its WARC-Truncated says that it has no body."""
     refers_to: Reference | None = None
     """The response with the body of a revisit record; None if the body is here."""
     content_headers: Headers = ()
@@ -154,7 +158,12 @@ class Capture(Struct, frozen=True, kw_only=True):
             # The head of a 304 does not describe the body.
             block, described = earlier.block, earlier.headers
         return replace(
-            self, block=block, body=earlier.body, refers_to=None, content_headers=described
+            self,
+            block=block,
+            body=earlier.body,
+            truncated=earlier.truncated,
+            refers_to=None,
+            content_headers=described,
         )
 
     def has_body(self, digest: str) -> bool:
@@ -283,7 +292,8 @@ def parse_record(record: bytes) -> Capture:
         reply = _Reply(status=200, headers=headers, block=block, body=block)
     elif block or kind == RESPONSE:
         reply = _parse_response(block)
-    body = _without_transfer_coding(reply.body, reply.headers)
+    body, is_cut = _without_transfer_coding(reply.body, reply.headers)
+    truncated = fields.get("warc-truncated", "") or ("disconnect" if is_cut else "")
     digest = fields.get("warc-payload-digest", "")
     doubts = _wrong_digests(kind, fields, block, (body, *reply.sent))
     if rest[len(block) :].strip(b"\r\n"):
@@ -304,7 +314,7 @@ def parse_record(record: bytes) -> Capture:
         block=reply.block,
         body=b"" if kind == REVISIT else body,
         digest=digest,
-        truncated=fields.get("warc-truncated", ""),
+        truncated="" if kind == REVISIT else truncated,
         refers_to=_reference(fields) if kind == REVISIT else None,
         content_headers=reply.headers,
         has_head=bool(block) or kind != REVISIT,
@@ -433,35 +443,47 @@ def _block(fields: dict[str, str], rest: bytes) -> bytes:
     return rest[: int(length)]
 
 
-def _without_transfer_coding(body: bytes, headers: Headers) -> bytes:
-    """Return *body* without its transfer codings (RFC 9112, 7).
+def _without_transfer_coding(body: bytes, headers: Headers) -> tuple[bytes, bool]:
+    """Return *body* without its transfer codings (RFC 9112, 7), and whether its end is missing (8).
 
     A body that does not have a coding is returned as it is: its writer has removed the coding, but
     not the header, or the header has a word that is not a coding. Raise BadCapture if the decoded
     body is too long.
     """
     codings = joined_values(headers, "transfer-encoding").replace(" ", "").lower().split(",")
+    is_cut = 0 < len(body) < stated_length(headers)
     if CHUNKED in codings:
-        body = _without_chunks(body)
+        body, is_cut = _without_chunks(body)
+    elif joined_values(headers, "content-encoding"):
+        is_cut = False  # The writer may have removed this coding, which the length counts.
     others = ",".join(one for one in codings if one != CHUNKED)
     decoded = decode(body, others, MAX_RECORD_BYTES)
     if decoded.bomb or len(decoded.data) >= MAX_RECORD_BYTES:
         raise BadCapture("the body is too long without its transfer coding")
-    return decoded.data
+    return decoded.data, is_cut or decoded.cut
 
 
-def _without_chunks(body: bytes) -> bytes:
+def stated_length(headers: Headers) -> int:
+    """Return the Content-Length in *headers*; 0 if it is missing or invalid."""
+    length = first_value(headers, "content-length").strip()
+    is_valid = length.isascii() and length.isdecimal() and len(length) < MAX_DIGITS
+    return int(length) if is_valid else 0
+
+
+def _without_chunks(body: bytes) -> tuple[bytes, bool]:
+    """Return *body* without its chunks, and whether its last chunk is missing."""
     chunks, at, has_crlf = list[bytes](), 0, True
     while line := _chunk_size.match(body, at):
         size, begins = int(line[1], 16), line.end()
         has_crlf = has_crlf and line[0].endswith(b"\r\n")
         if size == 0:
-            return b"".join(chunks) if has_crlf or chunks else body
+            return b"".join(chunks) if has_crlf or chunks else body, False
         chunks.append(body[begins : begins + size])
         at = begins + size
         at += 2 if body[at : at + 1] == b"\r" else 1
-    # A body that was cut off has no last chunk. A text may begin with a line of a number.
-    return b"".join(chunks) if chunks and has_crlf and at >= len(body) else body
+    # A text may begin with a line of a number.
+    is_cut = bool(chunks) and has_crlf and at >= len(body)
+    return (b"".join(chunks) if is_cut else body), is_cut
 
 
 def _has_digest(data: bytes, digest: str) -> bool:

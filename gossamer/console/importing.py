@@ -39,6 +39,7 @@ from gossamer.captures import (
     opens_tunnel,
     parse_time,
     split_head,
+    stated_length,
     unfold,
 )
 from gossamer.console.import_sources import (
@@ -94,10 +95,12 @@ ANOTHER_METHOD = "response to a request that is not a GET"
 PART_OF_DOCUMENT = "part of a document (206)"
 NOT_FINAL = "response without a final status (1xx)"
 ANOTHER_SCHEME = "record of a URL that is not http or https"
+NOT_RECORDED = "response whose body was not recorded"
 SEGMENT = "segment of a record"
 CONVERSION = "conversion record"
 OTHER_TYPE = "record of an unknown type"
 NO_CAPTURE = "file with metadata records only"
+CUT_BODY = "the body is shorter than its Content-Length or its chunks say"
 ABOUT_CRAWL = "record about a crawl"
 CRAWLERS_SCHEMES = frozenset(
     (
@@ -339,6 +342,9 @@ class Importer:
         if not capture.body and opens_tunnel(split_head(capture.block)[0]):
             self._count(self.left_out, ANOTHER_METHOD, head.url)
             return None
+        if _lacks_body(capture):
+            self._count(self.left_out, NOT_RECORDED, head.url)
+            return None
         content = hash((capture.block, capture.digest, capture.refers_to))
         stated = _possible_time(capture.fetched_at, source, now)
         at = self._free_time(url, stated, content)
@@ -372,6 +378,8 @@ class Importer:
             capture = _as_whole(capture)
         for doubt in capture.doubts:
             self._count(self.doubts, doubt, head.url)
+        if capture.truncated and "warc-truncated" not in head.fields:
+            self._count(self.doubts, CUT_BODY, head.url)
         self._added[hash((url, at))] = content
         return self._make_page(source, head, capture, validators, url, at, now)
 
@@ -519,6 +527,13 @@ def _possible_time(at: float, source: Source, now: float) -> float:
     """Return the time *at* of a capture in *source*. If it is in the future, it is the time at
     which the file was written; if it is before the Web, the beginning of the Web."""
     return max(WEB_BEGAN_AT, at if at <= now else min(source.written_at, now))
+
+
+def _lacks_body(capture: Capture) -> bool:
+    """Return whether the record has the head of a document, and no byte of its body, such as the
+    answer to a HEAD. Browsers do not give the bodies of redirects to writers."""
+    has_body = bool(capture.body) or capture.refers_to is not None
+    return capture.status == OK and not has_body and stated_length(capture.headers) > 0
 
 
 def _is_part(status: int, block: bytes) -> bool:

@@ -16,7 +16,7 @@ import structlog
 from backports import zstd
 from isal import igzip_lib
 
-from gossamer.captures import split_head, unfold
+from gossamer.captures import MAX_DIGITS, split_head, unfold
 from gossamer.web.coding import GZIP_MAGIC
 
 CHUNK_BYTES = 1 << 20
@@ -30,8 +30,6 @@ RECORD_START = re.compile(rb"WARC/\d\.\d{1,2}[ \t]*\r{0,2}\n(?=(?i:WARC-|Content
 LINE_ENDS = b"\r\n"
 """The bytes behind the content of a record: two lines, also as line feeds or carriage returns."""
 MAX_LINE_END_BYTES = 64
-MAX_DIGITS = 16
-"""Digits of a Content-Length that is believed."""
 DAMAGE = (igzip_lib.IsalError, zstd.ZstdError, EOFError)
 """Errors of a damaged or partial record."""
 ERASED_FIELD = "X-Crawler-Erased"

@@ -346,6 +346,76 @@ def test_transfer_coding_of_any_server_is_removed(
         assert (result.bodies, result.problems) == ([TEXT], [])
 
 
+CUT_BODY = "the body is shorter than its Content-Length or its chunks say"
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\n"])
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        (TEXT, f"Content-Length: {len(TEXT) + 1}"),
+        (CHUNKS[:-5], "Transfer-Encoding: chunked"),
+        (CHUNKS[:-25], "Transfer-Encoding: chunked"),
+        (ZIPPED[:-9], "Transfer-Encoding: gzip"),
+    ],
+)
+def test_body_whose_end_is_missing_is_marked(
+    tmp_path: Path, body: bytes, field: str, end: str
+) -> None:
+    """RFC 9112, 8: the connection was closed. The page was as good as a whole one."""
+    first = record("response", http(body, "200 OK", field, end=end), "WARC-Record-ID: <urn:a>")
+    again = [record("revisit", block, REFERS_TO, date=LATER) for block in (b"", http(b""))]
+    for more in again:
+        result = Result(tmp_path, first, more)
+        assert [page.truncated for page in result.pages] == ["disconnect"] * 2
+        assert (result.problems, result.doubts) == ([], {CUT_BODY: 2})
+    said = first.replace(b"WARC-Record-ID", b"WARC-Truncated: time\r\nWARC-Record-ID")
+    result = Result(tmp_path, said)
+    assert [page.truncated for page in result.pages] == ["time"]
+    assert result.doubts == {}
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        (TEXT, (f"Content-Length: {len(TEXT)}",)),
+        (TEXT, ("Content-Length: 9",)),
+        (TEXT, ("Content-Length: many",)),
+        (TEXT, ("Content-Length: 9999", "Content-Encoding: gzip")),
+        (CHUNKS, ("Content-Length: 9999", "Transfer-Encoding: chunked")),
+        (TEXT, ("Content-Length: 9999", "Transfer-Encoding: chunked")),
+    ],
+)
+def test_body_whose_coding_was_removed_is_whole(
+    tmp_path: Path, body: bytes, fields: tuple[str, ...]
+) -> None:
+    (page,) = Result(tmp_path, record("response", http(body, "200 OK", *fields))).pages
+    assert (page.body, page.truncated) == (TEXT, "")
+
+
+@pytest.mark.parametrize("block", [b"", http(b"")], ids=["no block", "head"])
+def test_revisit_record_of_a_whole_body_is_whole(tmp_path: Path, block: bytes) -> None:
+    """wget and Heritrix: its WARC-Truncated says that the record has no body."""
+    again = record("revisit", block, IDENTICAL, DIGEST, "WARC-Truncated: length", date=LATER)
+    result = Result(tmp_path, record("response", http(), DIGEST), again)
+    assert [(page.body, page.truncated) for page in result.pages] == [(TEXT, "")] * 2
+
+
+def test_head_of_a_document_is_not_a_page(tmp_path: Path) -> None:
+    """The answer to a HEAD whose request was not recorded was an empty page."""
+    length = "Content-Length: 4217"
+    result = Result(tmp_path, record("response", http(b"", "200 OK", length)))
+    assert (result.pages, result.problems) == ([], [])
+    assert result.left_out == {"response whose body was not recorded": 1}
+    for whole in (
+        http(b"", "301 Moved", length),
+        http(b"", "200 OK", "Content-Length: 0"),
+        http(b""),
+    ):
+        (page,) = Result(tmp_path, record("response", whole)).pages
+        assert (page.body, page.truncated) == (b"", "")
+
+
 @pytest.mark.parametrize("text", [b"0\n", b"1\n2\n3\n", b"add\nsubtract\n", b"a\nb\n0\n"])
 def test_text_that_begins_with_a_number_is_not_a_chunk(tmp_path: Path, text: bytes) -> None:
     block = http(text, "200 OK", "Transfer-Encoding: chunked")

@@ -93,7 +93,7 @@ def _summary(page: "PageVersion", received: int) -> Iterator[Line]:
     yield Line("status", f"{page.status} {page.reason}".strip())
     if page.content_type:
         yield Line("type", page.content_type)
-    cut = f", cut by the limit of {page.truncated}" if page.truncated else ""
+    cut = f", incomplete: {page.truncated}" if page.truncated else ""
     yield Line("body", f"{size(received)} as received{cut}, {page.digest}")
     if page.body_at is not None:
         yield Line("", f"equal to {page.body_url} at {instant(page.body_at)}, which has the body")
