@@ -29,6 +29,7 @@ from gossamer.captures import (
     Capture,
     parse_record,
     read_dictionary,
+    split_head,
     unpack_record,
 )
 from gossamer.errors import BadSettings
@@ -85,12 +86,15 @@ class Damage(NamedTuple):
     start: int
     end: int | None
     """None at the end of the file."""
+    record: str = ""
+    """Type and URL of the record that begins there; "" if they are missing."""
 
     def __str__(self) -> str:
         if self.end == self.start:
             return f"is damaged before byte {self.end}"
         end = "on" if self.end is None else f"to {self.end}"
-        return f"is damaged from byte {self.start} {end}"
+        where = f", in the {self.record}" if self.record else ""
+        return f"is damaged from byte {self.start} {end}{where}"
 
 
 @dataclass(frozen=True)
@@ -307,7 +311,7 @@ def records_of(file: BinaryIO) -> Iterator[RecordHead | Damage]:
     mark = _mark_of(start)
     if dictionary is None and _needs_dictionary(start):
         raise BadCapture(NO_DICTIONARY)
-    at, damaged_at = 0, -1
+    at, damaged_at, lost = 0, -1, ""
     for _ in range(MAX_RESTARTS):
         reader = _reader_at(file, at, mark, dictionary)
         base = at if isinstance(reader, RecordReader) else 0
@@ -315,7 +319,7 @@ def records_of(file: BinaryIO) -> Iterator[RecordHead | Damage]:
         for head in reader:
             if damaged_at >= 0:
                 if not _is_blank(file, damaged_at, at):
-                    yield Damage(min(damaged_at, at), at)
+                    yield Damage(min(damaged_at, at), at, lost)
                 damaged_at = -1
             offset = base + head.offset
             if head.unpacked_length:
@@ -340,6 +344,7 @@ def records_of(file: BinaryIO) -> Iterator[RecordHead | Damage]:
             _check_packing(begun, _content_end(begun.head), is_behind_cut=False)
         if damaged_at < 0:
             damaged_at = base + reader.position
+            lost = _describe(_begun(reader, file))
         # A record whose Content-Length is too large has the beginning of the next one.
         behind_at = base + reader.position - (MARK_BYTES if mark == WARC_START else 0)
         next_at = _find(file, mark, max(at, behind_at) + 1)
@@ -347,7 +352,21 @@ def records_of(file: BinaryIO) -> Iterator[RecordHead | Damage]:
             break
         at = next_at
     if not _is_blank(file, damaged_at, None):
-        yield Damage(damaged_at, None)
+        yield Damage(damaged_at, None, lost)
+
+
+def _begun(reader: RecordReader | PlainRecordReader, file: BinaryIO) -> bytes:
+    """Return the beginning of the damaged or partial record behind the last one of *reader*."""
+    if isinstance(reader, RecordReader):
+        return bytes(reader.begun)
+    return read_range(file, reader.position, reader.position + MAX_HEAD_BYTES)
+
+
+def _describe(begun: bytes) -> str:
+    """Return type and URL of the record that has *begun*; "" if its head is not whole."""
+    head = RecordHead(0, 0, as_warc(begun) or begun)
+    is_whole = _begins_record(begun) and split_head(begun)[1] is not None
+    return f"{head.kind} record of {head.url}" if is_whole and head.kind and head.url else ""
 
 
 def _is_blank(file: BinaryIO, start: int, end: int | None) -> bool:

@@ -637,7 +637,28 @@ def test_records_before_a_cut_end_are_read(tmp_path: Path, container: str, kept:
     complete = b"".join(one + b"\r\n" * (pack is bytes) for one in whole)
     result = Result(tmp_path, complete, last[:kept], packed=False)
     assert result.urls == urls[:2]
-    assert result.problems == [f"others.warc.gz is damaged from byte {len(complete)} on"]
+    (problem,) = result.problems
+    found, _, lost = problem.partition(", ")
+    assert found == f"others.warc.gz is damaged from byte {len(complete)} on"
+    assert lost in ("", f"in the response record of {urls[2]}")
+    # A zstd frame gives the bytes of whole blocks only.
+    assert lost or kept > 0 or container == "zstd"
+
+
+@pytest.mark.parametrize("kind", ["request", "response"])
+@pytest.mark.parametrize("container", [*PACKERS, "arc"])
+def test_record_that_is_cut_or_damaged_is_named(tmp_path: Path, container: str, kind: str) -> None:
+    """The writer was killed, or a download ended: which page is missing?"""
+    block = http(b"".join(hashlib.sha512(b"%d" % number).digest() for number in range(3000)))
+    made = [record(kind, block, url=f"{HOME}{number}") for number in range(3)]
+    if container == "arc":
+        pages = [(f"{HOME}{number}", block) for number in range(3)]
+        made, kind = [arc(1, *pages, packed=False)], "response"
+    whole = b"".join(map(PACKERS.get(container, bytes), made))
+    result = Result(tmp_path, whole[:-30], packed=False)
+    (problem,) = result.problems
+    assert problem.endswith(f" on, in the {kind} record of {HOME}2")
+    assert len(result.pages) == (2 if kind == "response" else 0)
 
 
 @pytest.mark.parametrize("size", [10, 100_000])
