@@ -471,15 +471,21 @@ def _find(file: BinaryIO, mark: bytes, at: int) -> int | None:
 
 def read_capture_at(source: Source, offset: int, length: int) -> Capture:
     """Return the capture at this place of *source*. Raise BadCapture if there is none."""
+    return parse_record(read_record_at(source, offset, length))
+
+
+def read_record_at(source: Source, offset: int, length: int) -> bytes:
+    """Return the record at this place of *source*, as a plain one of WARC. Raise BadCapture if
+    there is none."""
     if length > MAX_RECORD_BYTES:
         raise BadCapture(f"the record has more than {MAX_RECORD_BYTES} bytes")
     with source.open() as file:
         packed = read_range(file, offset, offset + length)
         if arc_length(packed) is not None:
-            return parse_record(as_warc(packed) or b"")
+            return as_warc(packed) or b""
         dictionary = partial(read_dictionary, partial(read_range, file))
         record = unpack_record(packed, dictionary)
-    return parse_record(as_warc(record) or record)
+    return as_warc(record) or record
 
 
 def read_range(file: BinaryIO, start: int, end: int) -> bytes:

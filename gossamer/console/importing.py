@@ -42,6 +42,7 @@ from gossamer.captures import (
     stated_length,
     unfold,
 )
+from gossamer.console.import_segments import Segments, is_segment, join
 from gossamer.console.import_sources import (
     DAMAGED,
     PACKED_TOGETHER,
@@ -96,7 +97,7 @@ PART_OF_DOCUMENT = "part of a document (206)"
 NOT_FINAL = "response without a final status (1xx)"
 ANOTHER_SCHEME = "record of a URL that is not http or https"
 NOT_RECORDED = "response whose body was not recorded"
-SEGMENT = "segment of a record"
+SEGMENT = "segment of a record whose other segments are missing"
 CONVERSION = "conversion record"
 OTHER_TYPE = "record of an unknown type"
 NO_CAPTURE = "file with metadata records only"
@@ -229,6 +230,7 @@ class Importer:
     """Canonical URL → time of a response → its place."""
     _added: dict[int, int] = field(default_factory=dict)
     """Hash of URL and time → hash of the capture that was imported there."""
+    _segments: Segments = field(default_factory=Segments)
     _waiting: list[tuple[Source, RecordHead]] | None = field(default_factory=list)
     """Revisit records whose body was not found yet; None after the last file."""
 
@@ -265,16 +267,26 @@ class Importer:
             raise GossamerError(f"{source.name} cannot be read: {error}") from error
 
     def events_of_rest(self, now: float) -> Iterator[Event]:
-        """Yield the pages of revisit records that were read before the response with their body.
+        """Yield the pages of records in several segments, and of revisit records that were read
+        before the response with their body.
 
         To be called after the last file.
         """
+        for parts in self._segments.take():
+            if whole := join(parts):
+                yield from self._events_of_record(*whole, now)
+                continue
+            for _, head in parts:
+                self._count(self.left_out, SEGMENT, head.url or parts[0][1].url)
         waiting, self._waiting = self._waiting, None
         for source, head in waiting or ():
             yield from self._events_of_capture(source, head, now)
 
     def _events_of_record(self, source: Source, head: RecordHead, now: float) -> Iterator[Event]:
         kind = head.kind.lower()
+        if is_segment(head):
+            self._segments.add(source, head)
+            return
         if head.is_filler or kind in UNCOUNTED_TYPES:
             return
         if _is_about_crawl(head):
@@ -485,8 +497,6 @@ def _is_about_crawl(head: RecordHead) -> bool:
 
 def _reason_to_leave_out(kind: str, head: RecordHead, requests: Requests) -> str:
     """Return why the record is not the document at its URL; "" if it may be."""
-    if kind == "continuation" or "warc-segment-number" in head.fields:
-        return SEGMENT
     if kind == "conversion":
         return CONVERSION
     if kind not in RECORD_TYPES:

@@ -1046,10 +1046,65 @@ def test_records_that_are_not_documents_are_counted_by_kind(tmp_path: Path) -> N
     assert result.left_out == {
         "conversion record": 1,
         "record of a URL that is not http or https": 2,
-        "segment of a record": 2,
+        "segment of a record whose other segments are missing": 2,
         "record of an unknown type": 1,
     }
     assert result.examples["record of a URL that is not http or https"].startswith("ftp:")
+
+
+def segments(block: bytes, *sizes: int, kind: str = "response", total: int = 0) -> list[bytes]:
+    """Return a record of *block* in segments of *sizes*, and the rest in another one."""
+    starts = [sum(sizes[:number]) for number in range(len(sizes) + 1)]
+    parts = [block[at:end] for at, end in zip(starts, [*starts[1:], len(block)], strict=True)]
+    first = record(kind, parts[0], "WARC-Segment-Number: 1", "WARC-Record-ID: <urn:s>", DIGEST)
+    origin = "WARC-Segment-Origin-ID: <urn:S>"
+    length = f"WARC-Segment-Total-Length: {total or len(block)}"
+    found = [
+        record(
+            "continuation", part, origin, f"WARC-Segment-Number: {number}",
+            f"WARC-Block-Digest: {sha1(part)}", *([length] if number > len(sizes) else []),
+        )
+        for number, part in enumerate(parts[1:], 2)
+    ]  # fmt: skip
+    return [first, *found]
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("sizes", [(9,), (40, 30), (120,), (1, 1, 1, 1)])
+def test_segments_of_a_record_are_joined(
+    tmp_path: Path, sizes: tuple[int, ...], packed: bool
+) -> None:
+    """WARC 1.1, 7: the segments may be in several files, and in any order."""
+    parts = segments(http(), *sizes)
+    other = record("response", http(OTHER_TEXT), url=HOME)
+    again = record("revisit", b"", IDENTICAL, DIGEST, date=LATER)
+    for order in (parts, parts[::-1], [*parts, *parts]):
+        result = Result(tmp_path, again, order[0], other, *order[1:], packed=packed)
+        assert result.bodies == [OTHER_TEXT, TEXT, TEXT]
+        assert (result.problems, result.left_out, result.doubts) == ([], {}, {})
+    paths = [tmp_path / f"{number}.warc" for number in range(len(parts))]
+    for path, part in zip(paths, parts, strict=True):
+        path.write_bytes(part)
+    (page,) = read(make_importer(), *paths)
+    assert (page.visit.url, page.body, page.started_at) == (OLD, TEXT, AT)
+
+
+def test_record_without_all_its_segments_is_not_a_page(tmp_path: Path) -> None:
+    """The kind of a cut body: half of a page, which says that it is whole."""
+    parts = segments(http(), 90, 20)
+    for missing in range(3):
+        some = [part for number, part in enumerate(parts) if number != missing]
+        result = Result(tmp_path, *some)
+        assert (result.pages, result.problems) == ([], [])
+        assert list(result.left_out.values()) == [2]
+        assert list(result.examples.values()) == [OLD]
+    for wrong in (segments(http(), 90, total=7), segments(http(), 90)[:1], parts[:-1] + parts[:1]):
+        assert Result(tmp_path, *wrong).pages == []
+    for field in (b"WARC-Segment-Number: 2", b"WARC-Segment-Origin-ID: <urn:S>"):
+        wrong = [part.replace(field, field[:-1] + b"x") for part in parts]
+        assert sum(Result(tmp_path, *wrong).left_out.values()) == 3
+    asked = segments(b"GET /old HTTP/1.1\r\n\r\n", 9, kind="request")
+    assert Result(tmp_path, *asked).left_out == {}
 
 
 def test_file_with_metadata_only_is_counted(tmp_path: Path) -> None:
