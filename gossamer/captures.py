@@ -125,7 +125,8 @@ class Capture(Struct, frozen=True, kw_only=True):
     that is shorter than its Content-Length or its chunks say has `disconnect`. A revisit record has
     "" until `with_body_of`: its WARC-Truncated says that it has no body."""
     refers_to: Reference | None = None
-    """The response with the body of a revisit record; None if the body is here."""
+    """The response with the body of a revisit record; None if the body is here, also in a revisit
+    record whose digest proves it."""
     content_headers: Headers = ()
     """The headers that describe the body. A 304 takes them from the earlier response."""
     has_head: bool = True
@@ -168,7 +169,7 @@ class Capture(Struct, frozen=True, kw_only=True):
 
     def has_body(self, digest: str) -> bool:
         """Return whether *digest*, of a known algorithm, is that of the body."""
-        return _algorithm(digest) is not None and _has_digest(self.body, digest)
+        return _is_proved(self.body, digest)
 
     def decode_body(self, limit: int = MAX_RECORD_BYTES) -> bytes:
         """Return at most *limit* bytes of the body without its content codings.
@@ -298,6 +299,7 @@ def parse_record(record: bytes) -> Capture:
     doubts = _wrong_digests(kind, fields, block, (body, *reply.sent))
     if rest[len(block) :].strip(b"\r\n"):
         doubts.append(WRONG_LENGTH)
+    omits_body = kind == REVISIT and not (body and _is_proved(body, digest))
     at = parse_time(fields.get("warc-date", ""))
     if at is None:
         at = _date_header(reply.headers)
@@ -312,10 +314,10 @@ def parse_record(record: bytes) -> Capture:
         http_version=reply.version,
         headers=reply.headers,
         block=reply.block,
-        body=b"" if kind == REVISIT else body,
+        body=b"" if omits_body else body,
         digest=digest,
         truncated="" if kind == REVISIT else truncated,
-        refers_to=_reference(fields) if kind == REVISIT else None,
+        refers_to=_reference(fields) if omits_body else None,
         content_headers=reply.headers,
         has_head=bool(block) or kind != REVISIT,
         doubts=tuple(doubts),
@@ -484,6 +486,11 @@ def _without_chunks(body: bytes) -> tuple[bytes, bool]:
     # A text may begin with a line of a number.
     is_cut = bool(chunks) and has_crlf and at >= len(body)
     return (b"".join(chunks) if is_cut else body), is_cut
+
+
+def _is_proved(data: bytes, digest: str) -> bool:
+    """Return whether *digest*, of a known algorithm, is that of *data*."""
+    return _algorithm(digest) is not None and _has_digest(data, digest)
 
 
 def _has_digest(data: bytes, digest: str) -> bool:

@@ -397,14 +397,13 @@ def _mark_of(start: bytes) -> bytes:
 
 
 def _mark_at(file: BinaryIO, at: int, mark: bytes) -> bytes:
-    """Return the mark of the records from *at* on if two files were joined there, of which one is
-    compressed; "" otherwise. The records of the first file begin with *mark*."""
+    """Return the mark of the records from *at* on if two files of different kinds were joined
+    there; "" otherwise. The records of the first file begin with *mark*."""
     start = read_range(file, at, at + START_BYTES)
-    is_plain = RECORD_START.match(start) is not None
     is_packed = start.startswith((GZIP_MEMBER, ZSTD_MAGIC)) and is_archive(start)
-    if mark == ARC_START or not (is_packed if mark == WARC_START else is_plain):
-        return b""
-    return _mark_of(start)
+    is_warc, is_arc = RECORD_START.match(start) is not None, start.startswith(ARC_START)
+    others = {WARC_START: is_packed or is_arc, ARC_START: is_packed or is_warc}
+    return _mark_of(start) if others.get(mark, is_warc or is_arc) else b""
 
 
 def _check_packing(head: RecordHead, length: int | None, is_behind_cut: bool) -> None:

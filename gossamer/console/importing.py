@@ -113,6 +113,7 @@ CRAWLERS_SCHEMES = frozenset(
 (urn), Scoop and Perma (file), brozzler and UKWA. No server has a document at such a URL."""
 
 _protocol = re.compile(rb"(?im)^warc-protocol: *([^\r\n]+)")
+_id = re.compile(r"<[^>]*>|[^\s,<>]+")
 _concurrent = re.compile(rb"(?im)^warc-concurrent-to:[ \t]*([^\r\n]+)")
 _is_request = re.compile(rb"(?im)^warc-type:\s*request\b")
 _method = re.compile(r"[A-Z][A-Z_-]{2,29}")
@@ -188,7 +189,9 @@ def _compared_id(text: str) -> str:
 
 
 def _concurrent_ids(head: RecordHead) -> list[str]:
-    return [_compared_id(one) for one in _values(_concurrent, head.head)]
+    """Return the ids in each WARC-Concurrent-To. Some writers have several in one field."""
+    values = _values(_concurrent, head.head)
+    return [_compared_id(one) for value in values for one in _id.findall(value)]
 
 
 def _values(field: re.Pattern[bytes], message: bytes) -> list[str]:

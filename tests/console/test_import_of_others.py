@@ -111,6 +111,17 @@ def test_only_the_response_to_a_get_is_a_page(tmp_path: Path, joined: str, packe
     assert Result(tmp_path, *JOINED[joined]("GET"), packed=packed).bodies == [OTHER_TEXT]
 
 
+@pytest.mark.parametrize("between", [" ", ", ", ",", "\r\n "])
+@pytest.mark.parametrize("ids", [("<urn:c>", "<urn:a>"), ("urn:c", "urn:a")])
+def test_ids_of_several_records_may_be_in_one_field(
+    tmp_path: Path, between: str, ids: tuple[str, ...]
+) -> None:
+    """WARC 1.1, 5.7, has a field for each: the answer to a form became a page."""
+    posted = request("POST", f"WARC-Concurrent-To: {between.join(ids)}")
+    result = Result(tmp_path, response_id(), posted)
+    assert result.left_out == {"response to a request that is not a GET": 1}
+
+
 @pytest.mark.parametrize("named", ["urn:a", "<URN:A>", "<urn:a> "])
 def test_ids_of_records_are_compared_without_brackets(tmp_path: Path, named: str) -> None:
     """WARC 1.1, 4, and its errata disagree about the brackets. URN are case-insensitive."""
@@ -518,6 +529,18 @@ def test_revisit_record_without_a_reference_is_the_version_before_with_its_diges
     for body, number in ((TEXT, 2), (OTHER_TEXT, 1)):
         result = Result(tmp_path, record("response", http(body)), again)
         assert (len(result.pages), len(result.problems)) == (number, 2 - number)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_revisit_record_may_have_its_body(tmp_path: Path, known: bool) -> None:
+    """WARC 1.0, 6.7.2: a writer may keep the whole block. The page was left out if the earlier
+    record is in none of the files."""
+    first = [record("response", http(TEXT, "200 Fine"), DIGEST)] * known
+    for body, number in ((TEXT, 1), (TEXT[:-9], 0)):
+        again = record("revisit", http(body, "200 Same"), IDENTICAL, DIGEST, date=LATER)
+        result = Result(tmp_path, *first, again)
+        assert result.bodies == [TEXT] * (known + (number or known))
+        assert len(result.problems) == (not known and not number)
 
 
 def test_revisit_record_never_gets_another_body(tmp_path: Path) -> None:
@@ -949,6 +972,21 @@ def test_plain_and_compressed_files_may_be_joined(tmp_path: Path) -> None:
         result = Result(tmp_path, b"".join(packed), packed=False)
         assert result.urls == urls
         assert (result.problems, result.doubts) == ([], {})
+
+
+@pytest.mark.parametrize("first", [*PACKERS, "arc", "arc.gz"])
+@pytest.mark.parametrize("second", [*PACKERS, "arc", "arc.gz"])
+def test_files_of_two_tools_may_be_joined(tmp_path: Path, first: str, second: str) -> None:
+    """`cat`: the second file was lost if one of them was a plain ARC file."""
+    parts = [
+        arc(1, (url, http()), packed=kind == "arc.gz")
+        if kind.startswith("arc")
+        else PACKERS[kind](record("response", http(), url=url))
+        for kind, url in ((first, OLD), (second, HOME))
+    ]
+    result = Result(tmp_path, *parts, packed=False)
+    assert result.urls == [OLD, HOME]
+    assert (result.problems, result.doubts) == ([], {})
 
 
 @pytest.mark.parametrize("block", [http(b"", "304 Not Modified"), b""])
