@@ -58,8 +58,14 @@ DAMAGED = (*DAMAGED_ZIP, gzip.BadGzipFile, zstd.ZstdError)
 WARC_START = b"WARC/"
 ZIP_MAGIC = b"PK\x03\x04"
 WACZ_SUFFIX = ".wacz"
-LOCAL_HEADER = struct.Struct("<4s22xHH")
-"""Signature, and the lengths of the name and of the extra field (APPNOTE, 4.3.7)."""
+LOCAL_HEADER = struct.Struct("<4s14xL4xHH")
+"""Signature, compressed size, and the lengths of the name and of the extra field (APPNOTE,
+4.3.7)."""
+DESCRIPTOR_MAGIC, DESCRIPTOR_SIZES = b"PK\x07\x08", (16, 24)
+"""The beginning of the descriptor behind a member whose header has no size, and its lengths."""
+UNKNOWN_SIZES = (0, 0xFFFFFFFF)
+"""The compressed size of a header that does not have it."""
+NO_LIST = "the list of its files, which is at its end, is missing or damaged"
 ENCRYPTED = 1
 """The flag of an encrypted member."""
 NOT_A_WARC = "it is not a WARC, ARC or WACZ file"
@@ -149,8 +155,43 @@ def _members_of(source: Source, *, is_outer: bool) -> list[Source]:
                 member = Source(name, source.written_at, opener)
                 found += _members_of(member, is_outer=False) if is_inner else [member]
     except (OSError, ValueError, struct.error, *DAMAGED) as error:
+        is_read = not isinstance(error, OSError)
+        if is_read and (rescued := _unlisted_members(source)):
+            return [_with_problem(source, NO_LIST), *rescued]
         return [_with_problem(source, f"it cannot be read: {error}")]
     return found or [_with_problem(source, "it has no WARC file")]
+
+
+def _unlisted_members(source: Source) -> list[Source]:
+    """Return the WARC and ARC files in the WACZ file *source*, which was cut off, by their own
+    headers. A file without a size ends before the next header."""
+    found = list[Source]()
+    with source.open() as file:
+        size, at = file.seek(0, SEEK_END), _find(file, ZIP_MAGIC, 0)
+        while at is not None:
+            header = read_range(file, at, at + LOCAL_HEADER.size)
+            if len(header) < LOCAL_HEADER.size:
+                break
+            _, length, name_length, extra_length = LOCAL_HEADER.unpack(header)
+            name = file.read(name_length).decode(errors="replace")
+            start = at + LOCAL_HEADER.size + name_length + extra_length
+            at = _find(file, ZIP_MAGIC, start)
+            if is_archive(read_range(file, start, start + START_BYTES)):
+                end = min(size, start + length)
+                if length in UNKNOWN_SIZES:
+                    end = _end_of(file, start, at or size)
+                opener = partial(_open_part, source, start, end - start)
+                found.append(Source(f"{source.name}/{name}", source.written_at, opener))
+                at = _find(file, ZIP_MAGIC, end)
+    return found
+
+
+def _end_of(file: BinaryIO, start: int, end: int) -> int:
+    """Return the end of the member from *start*, before its descriptor at *end*, if it has one."""
+    for size in DESCRIPTOR_SIZES:
+        if end - size > start and read_range(file, end - size, end).startswith(DESCRIPTOR_MAGIC):
+            return end - size
+    return end
 
 
 def _with_problem(source: Source, problem: str) -> Source:
@@ -202,7 +243,7 @@ def _opener_of(source: Source, member: ZipInfo) -> Callable[[], AbstractContextM
     with source.open() as file:
         file.seek(member.header_offset)
         header = file.read(LOCAL_HEADER.size)
-    magic, name_length, extra_length = LOCAL_HEADER.unpack(header)
+    magic, _, name_length, extra_length = LOCAL_HEADER.unpack(header)
     if magic != ZIP_MAGIC:
         raise BadZipFile("a local header is damaged")
     start = member.header_offset + LOCAL_HEADER.size + name_length + extra_length

@@ -315,6 +315,44 @@ def test_damaged_wacz_file_in_another_does_not_stop_the_others(tmp_path: Path) -
         assert importer.problems
 
 
+class Stream(BytesIO):
+    """A file that cannot be sought: the sizes of members are behind them."""
+
+    def seekable(self) -> bool:
+        return False
+
+    def seek(self, *_: int) -> int:
+        raise OSError
+
+
+@pytest.mark.parametrize("kept", [0.5, 0.8, 0.97])
+@pytest.mark.parametrize("nested", [True, False])
+@pytest.mark.parametrize("kind", [BytesIO, Stream])
+def test_wacz_file_that_is_cut_off_has_its_first_captures(
+    tmp_path: Path, kind: type[BytesIO], nested: bool, kept: float
+) -> None:
+    """A download ended: the list of members is at the end of a ZIP file, and all was lost."""
+    records = [Record(f"{HOME}{number}", os.urandom(999)) for number in range(20)]
+    with ZipFile(out := kind(), "w") as packed:
+        packed.writestr("indexes/index.cdx.gz", gzip.compress(b"test,a)/ 2019 {}"))
+        for number in range(0, 20, 5):
+            packed.writestr(f"archive/{number}.warc.gz", write(*records[number : number + 5]))
+            packed.writestr(f"pages/{number}.jsonl", '{"title": "Pages"}')
+    data = out.getvalue()
+    if nested:
+        with ZipFile(out := kind(), "w") as packed:
+            packed.writestr("a.wacz", data)
+        data = out.getvalue()
+    path = tmp_path / "cut.wacz"
+    path.write_bytes(data[: int(len(data) * kept)])
+    importer = make_importer()
+    found = read(importer, path)
+    assert [page.body for page in found] == [one.body for one in records[: len(found)]]
+    assert len(found) >= 20 * kept - 3
+    assert importer.problems[0].startswith("cut.wacz: the list of its files, which is at its end")
+    assert len(importer.problems) <= 2
+
+
 @pytest.mark.parametrize("compression", [ZIP_STORED, ZIP_DEFLATED])
 def test_member_is_not_read_again_for_each_capture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compression: int
