@@ -12,7 +12,7 @@ import weakref
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from io import SEEK_CUR, SEEK_END, SEEK_SET, BufferedReader, RawIOBase
 from pathlib import Path
@@ -113,6 +113,9 @@ class Source:
     open: Callable[[], AbstractContextManager[BinaryIO]]
     problem: str = ""
     """Why the file cannot be read; "" if it can."""
+    dictionaries: set[int] = field(default_factory=set)
+    """Positions of the dictionaries behind the first one, if files of zstd were joined. They are
+    known for the records that were read."""
 
 
 def sources_of(path: Path) -> list[Source]:
@@ -341,11 +344,12 @@ class _Unpacked:
         self._size = file.tell()
 
 
-def records_of(file: BinaryIO) -> Iterator[RecordHead | Damage]:
+def records_of(file: BinaryIO, dictionaries: set[int]) -> Iterator[RecordHead | Damage]:
     """Yield the records of *file*, as records of WARC, and the damaged parts between them.
 
-    Raise BadCapture if it is not an archive, and PackedTogether if its records are not compressed
-    one by one.
+    Add the position of each dictionary but the first to *dictionaries*, before its records. Raise
+    BadCapture if it is not an archive, and PackedTogether if its records are not compressed one by
+    one.
     """
     start = file.read(START_BYTES)
     dictionary = read_dictionary(partial(read_range, file)) if _has_dictionary(start) else None
@@ -356,13 +360,19 @@ def records_of(file: BinaryIO) -> Iterator[RecordHead | Damage]:
     for _ in range(MAX_RESTARTS):
         reader = _reader_at(file, at, mark, dictionary)
         base = at if isinstance(reader, RecordReader) else 0
-        is_cut = False
+        is_cut, behind_dictionary = False, None
         for head in reader:
             if damaged_at >= 0:
                 if not _is_blank(file, damaged_at, at):
                     yield Damage(min(damaged_at, at), at, lost)
                 damaged_at = -1
             offset = base + head.offset
+            if not head.head:
+                other = _dictionary_at(file, offset)
+                if other not in (None, dictionary):
+                    dictionaries.add(offset)
+                    dictionary, behind_dictionary = other, offset + head.length
+                    break
             if head.unpacked_length:
                 length = _content_end(head.head)
                 _check_packing(head, length, is_cut)
@@ -375,6 +385,9 @@ def records_of(file: BinaryIO) -> Iterator[RecordHead | Damage]:
                     yield Damage(offset, offset + head.length)
                     continue
             yield RecordHead(offset, head.length, as_warc(head.head) or head.head)
+        if behind_dictionary is not None:
+            at, mark = behind_dictionary, ZSTD_MAGIC
+            continue
         if not reader.is_damaged:
             return
         if behind := _mark_at(file, base + reader.position, mark):
@@ -394,6 +407,22 @@ def records_of(file: BinaryIO) -> Iterator[RecordHead | Damage]:
         at = next_at
     if not _is_blank(file, damaged_at, None):
         yield Damage(damaged_at, None, lost)
+
+
+def _dictionary_at(file: BinaryIO, at: int) -> bytes | None:
+    """Return the dictionary at this place of *file*; None without one."""
+    position = file.tell()
+    try:
+        return read_dictionary(_reader_behind(file, at))
+    except BadCapture:
+        return None
+    finally:
+        file.seek(position)  # A reader goes on there.
+
+
+def _reader_behind(file: BinaryIO, at: int) -> Callable[[int, int], bytes]:
+    """Return the function that reads bytes by their positions behind *at*."""
+    return lambda start, end: read_range(file, at + start, at + end)
 
 
 def _begun(reader: RecordReader | PlainRecordReader, file: BinaryIO) -> bytes:
@@ -441,7 +470,8 @@ def _mark_at(file: BinaryIO, at: int, mark: bytes) -> bytes:
     """Return the mark of the records from *at* on if two files of different kinds were joined
     there; "" otherwise. The records of the first file begin with *mark*."""
     start = read_range(file, at, at + START_BYTES)
-    is_packed = start.startswith((GZIP_MEMBER, ZSTD_MAGIC)) and is_archive(start)
+    magic = (GZIP_MEMBER, ZSTD_MAGIC, DICTIONARY_MAGIC)
+    is_packed = start.startswith(magic) and is_archive(start)
     is_warc, is_arc = RECORD_START.match(start) is not None, start.startswith(ARC_START)
     others = {WARC_START: is_packed or is_arc, ARC_START: is_packed or is_warc}
     return _mark_of(start) if others.get(mark, is_warc or is_arc) else b""
@@ -523,7 +553,8 @@ def read_record_at(source: Source, offset: int, length: int) -> bytes:
         packed = read_range(file, offset, offset + length)
         if arc_length(packed) is not None:
             return as_warc(packed) or b""
-        dictionary = partial(read_dictionary, partial(read_range, file))
+        behind = max((one for one in source.dictionaries if one <= offset), default=0)
+        dictionary = partial(read_dictionary, _reader_behind(file, behind))
         record = unpack_record(packed, dictionary)
     return as_warc(record) or record
 

@@ -149,7 +149,7 @@ class Requests:
     def read(self, source: Source) -> None:
         """Add the requests in *source*."""
         with source.open() as file:
-            for head in records_of(file):
+            for head in records_of(file, source.dictionaries):
                 if isinstance(head, RecordHead) and _is_request.search(head.head, 0, REQUEST_BYTES):
                     self._add(head)
 
@@ -254,7 +254,7 @@ class Importer:
                 self._requests.read(source)
             kinds = set[str]()
             with source.open() as file:
-                for head in records_of(file):
+                for head in records_of(file, source.dictionaries):
                     if isinstance(head, Damage):
                         self._add_problem(f"{source.name} {head}")
                         continue

@@ -952,6 +952,42 @@ def test_zstd_file_with_a_dictionary_may_be_compressed_as_a_whole(tmp_path: Path
     assert (result.bodies, result.problems) == ([TEXT] * 3, [])
 
 
+def with_dictionary(*records: bytes, samples: str) -> bytes:
+    """Return *records* in frames with a dictionary of *samples*, behind the dictionary."""
+    made = [record("response", http(), url=f"{samples}{number}") for number in range(300)]
+    dictionary = zstd.train_dict(made, 2000)
+    content = dictionary.dict_content
+    head = b"\x5d\x2a\x4d\x18" + len(content).to_bytes(4, "little") + content
+    return head + b"".join(zstd.compress(one, zstd_dict=dictionary) for one in records)
+
+
+@pytest.mark.parametrize("container", [*PACKERS, "equal", "another", "damaged"])
+@pytest.mark.parametrize("behind", [True, False])
+def test_files_with_dictionaries_may_be_joined(
+    tmp_path: Path, container: str, behind: bool
+) -> None:
+    """ArchiveTeam joins the files of its writers, each with its dictionary. The records behind the
+    second one were lost, and its samples became pages behind a plain file."""
+    records = [record("response", http(url.encode()), url=url) for url in (OLD, HOME)]
+    file = with_dictionary(*records, samples="http://b.test/")
+    more = record("response", http(), url=f"{HOME}more")
+    other = {
+        "equal": with_dictionary(more, samples="http://b.test/"),
+        "another": with_dictionary(more, samples="http://dictionary.test/c/"),
+        "damaged": b"\x5d\x2a\x4d\x18" + bytes([60, 0, 0, 0, 0x37, 0xA4, 0x30, 0xEC]) + bytes(56),
+    }
+    if container in PACKERS:
+        other[container] = PACKERS[container](more)
+    parts = (file, other[container]) if behind else (other[container], file)
+    result = Result(tmp_path, *parts, packed=False)
+    if container == "damaged":
+        assert result.urls == [OLD, HOME] * behind
+        assert bool(result.problems) is not behind
+        return
+    expected = [OLD, HOME, f"{HOME}more"] if behind else [f"{HOME}more", OLD, HOME]
+    assert (result.urls, result.problems) == (expected, [])
+
+
 def test_byte_behind_a_compressed_record_is_counted(tmp_path: Path) -> None:
     """apache/stormcrawler#652: the file could be read up to the first record."""
     first = gzip.compress(record("response", http()) + b"\0")
