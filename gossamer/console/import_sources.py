@@ -489,7 +489,8 @@ def _check_packing(head: RecordHead, length: int | None, is_behind_cut: bool) ->
         return
     rest = head.head[length:].lstrip(LINE_ENDS)
     is_unknown = length >= len(head.head) and head.unpacked_length - length > MAX_LINE_END_BYTES
-    if _begins_record(rest) or is_unknown:
+    has_more = _begins_record(rest) or RECORD_START.search(rest) or RECORD_LINE.search(rest)
+    if has_more or is_unknown:
         raise PackedTogether(PACKED_TOGETHER)
 
 

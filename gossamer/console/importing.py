@@ -137,14 +137,14 @@ class Place(NamedTuple):
 
 class Requests:
     """The methods of the requests that were read. A request and its response name each other by
-    WARC-Concurrent-To; in files without this field, URL and date are equal. A writer may begin the
+    WARC-Concurrent-To; in files without this field, URL and time are equal. A writer may begin the
     next file between both."""
 
     def __init__(self) -> None:
         """Memory has requests that are not a GET, and those that name no response."""
         self._others = set[str]()
         """Ids of requests that are not a GET, and of their responses."""
-        self._by_place = dict[tuple[str, str], set[str]]()
+        self._by_place = dict[tuple[str, float | str], set[str]]()
 
     def read(self, source: Source) -> None:
         """Add the requests in *source*."""
@@ -162,7 +162,7 @@ class Requests:
             return
         named = _concurrent_ids(head)
         if not named:
-            self._by_place.setdefault((head.url, head.date), set()).add(method)
+            self._by_place.setdefault(_place_of(head), set()).add(method)
         if method != GET:
             self._others.update(one for one in (*named, _id_of(head)) if one)
 
@@ -171,8 +171,18 @@ class Requests:
         named = _concurrent_ids(head)
         if not self._others.isdisjoint((*named, _id_of(head))):
             return False
-        methods = set() if named else self._by_place.get((head.url, head.date), set())
+        methods = set() if named else self._by_place.get(_place_of(head), set())
         return not methods or GET in methods
+
+
+def _place_of(head: RecordHead) -> tuple[str, float | str]:
+    """Return URL and date, as they are compared: spellings may differ."""
+    try:
+        url = canonicalize(head.url)
+    except BadUrl:
+        url = head.url
+    at = parse_time(head.date)
+    return url, head.date if at is None else at
 
 
 def _method_of(request: bytes) -> str:

@@ -16,12 +16,13 @@ HTTP_START = b"HTTP/"
 NO_TYPE = b"no-type"
 
 RECORD_LINE = re.compile(
-    rb"(?<=\n)[A-Za-z][\w+.-]*:\S[^\r\n]{0,4000}? \S{1,60} \d{8,17} [^\r\n]{0,500}?\d{1,15}\r?\n"
+    rb"(?<=\n)[A-Za-z][\w+.-]*:\S[^\r\n]{0,4000}? \S{1,60} \d{8,17} "
+    rb"(?:[^\r\n]{0,500}? )?\d{1,15}\r?\n"
 )
 """The first line of a record, behind other lines."""
 
 _line = re.compile(
-    rb"\s*([A-Za-z][\w+.-]*:\S[^\r\n]*?) (\S+) (\d{8,17}) ([^\r\n]*?)(\d{1,15})\r?\n"
+    rb"\s*([A-Za-z][\w+.-]*:\S[^\r\n]*?) (\S+) (\d{8,17}) ((?:[^\r\n]*? )?)(\d{1,15})\r?\n"
 )
 
 

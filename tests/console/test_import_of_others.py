@@ -111,6 +111,18 @@ def test_only_the_response_to_a_get_is_a_page(tmp_path: Path, joined: str, packe
     assert Result(tmp_path, *JOINED[joined]("GET"), packed=packed).bodies == [OTHER_TEXT]
 
 
+@pytest.mark.parametrize("date", [DATE, "2019-05-06T07:08:09.000Z", "20190506070809"])
+@pytest.mark.parametrize("url", [OLD, f"<{OLD}>", "http://A.test:80/old#top"])
+def test_urls_and_dates_of_a_request_may_be_spelled_in_another_way(
+    tmp_path: Path, date: str, url: str
+) -> None:
+    """Writers of a request and its response in one file, without WARC-Concurrent-To."""
+    posted = request("POST", date=date).replace(OLD.encode(), url.encode())
+    assert Result(tmp_path, posted, response_id()).bodies == []
+    elsewhere = request("POST", date=date).replace(OLD.encode(), HOME.encode())
+    assert Result(tmp_path, elsewhere, response_id()).bodies == [OTHER_TEXT]
+
+
 @pytest.mark.parametrize("between", [" ", ", ", ",", "\r\n "])
 @pytest.mark.parametrize("ids", [("<urn:c>", "<urn:a>"), ("urn:c", "urn:a")])
 def test_ids_of_several_records_may_be_in_one_field(
@@ -703,6 +715,16 @@ def test_file_that_is_compressed_as_a_whole_is_read(
         {"records are not compressed one by one": "others.warc.gz"},
     )
     assert result.doubts == {"records are not compressed one by one": 1}
+
+
+def test_damage_in_a_file_that_is_compressed_as_a_whole_hides_nothing(tmp_path: Path) -> None:
+    """The kind of `example-bad-non-chunked.warc.gz`: all was lost without a word if the record
+    behind the first one was damaged."""
+    info, other = record("warcinfo", b"a: b\r\n"), record("response", http(), url=HOME)
+    for broken in BROKEN.values():
+        result = Result(tmp_path, gzip.compress(info + broken + b"\r\n" + other), packed=False)
+        assert result.urls[-1:] == [HOME]
+        assert result.doubts["records are not compressed one by one"] == 1
 
 
 def test_end_of_a_file_that_is_compressed_as_a_whole_is_cut(tmp_path: Path) -> None:
@@ -1314,6 +1336,21 @@ def test_arc_records_behind_damage_are_read(tmp_path: Path, length: int, garbage
     )
     assert {urls[0], urls[3]} <= {*result.urls}
     assert result.problems or result.urls == urls
+
+
+@pytest.mark.parametrize("length", ["-1", "-", "1e3", "+9", "0x10"])
+@pytest.mark.parametrize("packed", [True, False])
+def test_arc_record_of_an_invalid_length_is_not_a_page(
+    tmp_path: Path, length: str, packed: bool
+) -> None:
+    """`bad.arc` of webrecorder/warcio: -1 was read as 1, so the page was a letter."""
+    for pages in (((OLD, http()), (HOME, http(OTHER_TEXT))), ((OLD, TEXT), (HOME, OTHER_TEXT))):
+        whole = arc(1, *pages, packed=False)
+        line = b"text/html %d\n" % len(pages[0][1])
+        broken = whole.replace(line, f"text/html {length}\n".encode(), 1)
+        result = Result(tmp_path, broken, packed=packed)
+        assert result.bodies == [OTHER_TEXT]
+        assert "is damaged" in result.problems[0]
 
 
 @pytest.mark.parametrize("packed", [True, False])
