@@ -386,14 +386,20 @@ class Importer:
         validators = NO_VALIDATORS
         if _is_304(capture, head):
             validators = _validators_of(capture, head)
+        if _states_empty_body(capture, head):
+            capture = replace(capture, refers_to=None)
         if capture.refers_to is not None and validators == NO_VALIDATORS:
             if _is_304(capture, head) and _has_empty_digest(capture):
                 # Some writers digest the 304, which is empty, in place of the body before.
                 capture = replace(capture, digest="")
-            earlier = self._read_earlier(capture, head, url)
+            place = self._place_of_earlier(capture, head, url)
+            earlier = _read_place(place)
             # The head of a 304 without validators says nothing about the page.
             has_head = capture.has_head and capture.status != NOT_MODIFIED
             capture = replace(capture, has_head=has_head).with_body_of(earlier)
+            # A later record may refer to this one.
+            self._places.setdefault(_id_of(head), place)
+            self._versions.setdefault(url, {}).setdefault(at, place)
         elif capture.status == NOT_MODIFIED and validators == NO_VALIDATORS:
             raise BadCapture("the 304 has neither an ETag nor a Last-Modified")
         if capture.status == PARTIAL_CONTENT:
@@ -417,10 +423,10 @@ class Importer:
             at += TICK
         return at
 
-    def _read_earlier(self, capture: Capture, head: RecordHead, url: str) -> Capture:
-        """Return the response that has the body of a revisit record: the one with its digest, or
-        with the id, or the URL and the date, that it refers to. After a 304, or if its body has the
-        digest, it may be the version before."""
+    def _place_of_earlier(self, capture: Capture, head: RecordHead, url: str) -> Place:
+        """Return the place of the response that has the body of a revisit record: the one with its
+        digest, or with the id, or the URL and the date, that it refers to. After a 304, or if its
+        body has the digest, it may be the version before. Raise MissingBody without one."""
         place = None
         if capture.digest and (capture.has_head or not _has_empty_digest(capture)):
             place = self._places.get(digest_key(capture.digest))
@@ -432,13 +438,14 @@ class Importer:
             versions = self._versions.get(canonicalize(reference.url), {})
             place = _place_at(versions, reference.fetched_at)
         is_same = _is_304(capture, head) and not (reference and reference.url)
-        if place is not None or (not is_same and _has_empty_digest(capture)):
-            return _read_place(place)
         before = max((at for at in versions if at <= capture.fetched_at), default=None)
-        earlier = _read_place(versions[before] if before is not None else None)
-        if is_same or earlier.has_body(capture.digest):
-            return earlier
-        raise MissingBody(NO_BODY)
+        if place is None and before is not None and (is_same or not _has_empty_digest(capture)):
+            place = versions[before]
+            if not (is_same or _read_place(place).has_body(capture.digest)):
+                place = None
+        if place is None:
+            raise MissingBody(NO_BODY)
+        return place
 
     def _make_page(
         self,
@@ -520,9 +527,7 @@ def _reason_to_leave_out(kind: str, head: RecordHead, requests: Requests) -> str
     return "" if requests.is_get(head) else ANOTHER_METHOD
 
 
-def _read_place(place: Place | None) -> Capture:
-    if place is None:
-        raise MissingBody(NO_BODY)
+def _read_place(place: Place) -> Capture:
     return read_capture_at(*place)
 
 
@@ -537,6 +542,12 @@ def _place_at(versions: dict[float, Place], at: float | None) -> Place | None:
 
 def _has_empty_digest(capture: Capture) -> bool:
     return digest_key(capture.digest) in EMPTY_DIGESTS
+
+
+def _states_empty_body(capture: Capture, head: RecordHead) -> bool:
+    """Return whether a revisit record has all of its response: a head, and the digest of nothing,
+    as a redirect often has. Some writers digest a 304 in this way."""
+    return capture.has_head and not _is_304(capture, head) and _has_empty_digest(capture)
 
 
 def _is_304(capture: Capture, head: RecordHead) -> bool:

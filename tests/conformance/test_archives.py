@@ -48,7 +48,7 @@ SAME_SECOND = (
 )
 CUT = "the only record is cut, so that its end is unknown"
 DIFFERENCES = {
-    "BL-20140325122341434-00000-32090~opera~8443.warc.gz": Difference(55, 0, 0, ELSEWHERE),
+    "BL-20140325122341434-00000-32090~opera~8443.warc.gz": Difference(54, 0, 0, ELSEWHERE),
     "dupes.warc.gz": Difference(8, 0, 0, ELSEWHERE),
     "example-url-agnostic-revisit.warc.gz": Difference(1, 0, 0, ELSEWHERE),
     "example-extra.warc": Difference(4, 0, 0, f"two {ELSEWHERE}, and two {FORMS}"),

@@ -534,6 +534,42 @@ def test_revisit_record_is_resolved_by_the_id_of_its_response(
     assert (result.bodies, result.problems) == ([TEXT, TEXT], [])
 
 
+@pytest.mark.parametrize(
+    "fields", [("WARC-Refers-To: <urn:2>",), (REFERENCE[0], "WARC-Refers-To-Date: 2019-07-01")]
+)
+@pytest.mark.parametrize("block", [http(b""), b""], ids=["head", "no block"])
+@pytest.mark.parametrize("profile", [IDENTICAL, NOT_MODIFIED])
+def test_revisit_record_may_refer_to_another_one(
+    tmp_path: Path, fields: tuple[str, ...], block: bytes, profile: str
+) -> None:
+    """WARC 1.1, 6.7, names any record: writers refer to the newest one of the URL."""
+    first = record("response", http(), "WARC-Record-ID: <urn:1>", url=HOME)
+    again = record(
+        "revisit", block, IDENTICAL, "WARC-Refers-To: <urn:1>", "WARC-Record-ID: <urn:2>",
+        date="2019-07-01",
+    )  # fmt: skip
+    result = Result(tmp_path, first, again, record("revisit", block, profile, *fields, date=LATER))
+    assert (result.bodies, result.problems) == ([TEXT] * 3, [])
+
+
+def test_304_is_the_newest_version_before(tmp_path: Path) -> None:
+    """The version before was a revisit record, so the page got the body before that one."""
+    moved = record("response", http(OTHER_TEXT), "WARC-Record-ID: <urn:1>", url=HOME)
+    again = record("revisit", http(b""), "WARC-Refers-To: <urn:1>", date="2019-07-01")
+    not_modified = record("revisit", http(b"", "304 Not Modified"), NOT_MODIFIED, date=LATER)
+    result = Result(tmp_path, record("response", http()), moved, again, not_modified)
+    assert (result.bodies, result.problems) == ([TEXT, *[OTHER_TEXT] * 3], [])
+
+
+def test_revisit_record_of_an_empty_body_is_whole(tmp_path: Path) -> None:
+    """A redirect: the digest says that no body is missing."""
+    moved = http(b"", "302 Found", "Location: /new")
+    again = record("revisit", moved, IDENTICAL, EMPTY_DIGEST, *REFERENCE)
+    result = Result(tmp_path, again)
+    assert ([page.status for page in result.pages], result.problems) == ([302], [])
+    assert result.bodies == [b""]
+
+
 def test_revisit_record_without_a_reference_is_the_version_before_with_its_digest(
     tmp_path: Path,
 ) -> None:
