@@ -75,8 +75,12 @@ NO_DICTIONARY = "its records need a dictionary, which is not in the file"
 
 MAX_RESTARTS = 1000
 """Damaged parts of a file behind which the next record is searched."""
+MAX_FALSE_MARKS = 100
+"""Places that look like the first record, if the beginning of a file is damaged."""
 MARK_BYTES = 24
 """Bytes that the beginning of a record has at most."""
+ARCHIVE_NAME = re.compile(r"(?i)(?:^|/)(?!\._)[^/]*\.w?arc(?:\.gz|\.zst)?(?:\.open)?$")
+"""The names of WARC and ARC files, but not of those in which macOS has their attributes."""
 GZIP_MEMBER = GZIP_MAGIC + b"\x08"
 """The first bytes of a gzip member with deflate."""
 
@@ -140,6 +144,8 @@ def sources_of(path: Path) -> list[Source]:
     if is_archive(start):
         return [alone]
     if not start.startswith(ZIP_MAGIC):
+        if ARCHIVE_NAME.search(path.name):
+            return [alone]  # Its beginning may be damaged.
         return [_with_problem(alone, NOT_A_WARC)]
     return _members_of(alone, is_outer=True)
 
@@ -204,7 +210,8 @@ def _with_problem(source: Source, problem: str) -> Source:
 def _is_archive_member(packed: ZipFile, name: str) -> bool:
     try:
         with packed.open(name) as member:
-            return is_archive(member.read(START_BYTES))
+            start = member.read(START_BYTES)
+            return is_archive(start) or bool(start and ARCHIVE_NAME.search(name))
     except DAMAGED_ZIP:
         # The member is damaged, encrypted or compressed by an unknown method. Its name decides
         # whether it is missed.
@@ -353,10 +360,10 @@ def records_of(file: BinaryIO, dictionaries: set[int]) -> Iterator[RecordHead | 
     """
     start = file.read(START_BYTES)
     dictionary = read_dictionary(partial(read_range, file)) if _has_dictionary(start) else None
-    mark = _mark_of(start)
+    at, mark = _first_record(file, start)
     if dictionary is None and _needs_dictionary(start):
         raise BadCapture(NO_DICTIONARY)
-    at, damaged_at, lost = 0, -1, ""
+    damaged_at, lost = 0 if at else -1, ""
     for _ in range(MAX_RESTARTS):
         reader = _reader_at(file, at, mark, dictionary)
         base = at if isinstance(reader, RecordReader) else 0
@@ -407,6 +414,22 @@ def records_of(file: BinaryIO, dictionaries: set[int]) -> Iterator[RecordHead | 
         at = next_at
     if not _is_blank(file, damaged_at, None):
         yield Damage(damaged_at, None, lost)
+
+
+def _first_record(file: BinaryIO, start: bytes) -> tuple[int, bytes]:
+    """Return position and mark of the first record in *file*, which begins with *start*, or whose
+    beginning is damaged or missing. Raise BadCapture without one."""
+    if is_archive(start):
+        return 0, _mark_of(start)
+    for mark in (GZIP_MEMBER, ZSTD_MAGIC, WARC_START, ARC_START):
+        at = _find(file, mark, 1)
+        for _ in range(MAX_FALSE_MARKS):
+            if at is None:
+                break
+            if is_archive(read_range(file, at, at + START_BYTES)):
+                return at, mark
+            at = _find(file, mark, at + 1)
+    raise BadCapture(NOT_A_WARC)
 
 
 def _dictionary_at(file: BinaryIO, at: int) -> bytes | None:

@@ -8,6 +8,7 @@ from base64 import b32encode
 from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from backports import zstd
@@ -385,7 +386,8 @@ CUT_BODY = "the body is shorter than its Content-Length or its chunks say"
 def test_body_whose_end_is_missing_is_marked(
     tmp_path: Path, body: bytes, field: str, end: str
 ) -> None:
-    """RFC 9112, 8: the connection was closed. The page was as good as a whole one."""
+    """ukwa/webarchive-discovery#212; RFC 9112, 8: the connection was closed. The page was as good
+    as a whole one."""
     first = record("response", http(body, "200 OK", field, end=end), "WARC-Record-ID: <urn:a>")
     again = [record("revisit", block, REFERS_TO, date=LATER) for block in (b"", http(b""))]
     for more in again:
@@ -696,6 +698,50 @@ def test_records_behind_a_damaged_one_are_read(tmp_path: Path, damage: str, cont
     found = result.urls
     assert {urls[0], urls[2], urls[4]} <= {*found}
     assert len(result.problems) in (1, 2)
+
+
+BEGINNINGS: dict[str, Callable[[bytes], bytes]] = {
+    "missing": lambda data: data[30:],
+    "a part": lambda data: data[-9:],
+    "zeros": lambda data: bytes(len(data) - 1) + data[-1:],
+    "flipped bytes": lambda data: data[:20] + bytes(one ^ 0x5A for one in data[20:60]) + data[60:],
+    "other bytes before it": lambda data: b"% Total\r\n" + data[9:],
+    "byte order mark": lambda data: b"\xef\xbb\xbf" + data[3:],
+}
+
+
+@pytest.mark.parametrize("beginning", BEGINNINGS)
+@pytest.mark.parametrize("container", [*PACKERS, "arc"])
+@pytest.mark.parametrize("in_wacz", [True, False])
+def test_records_behind_a_damaged_beginning_are_read(
+    tmp_path: Path, container: str, beginning: str, in_wacz: bool
+) -> None:
+    """The kind of iipc/jwarc#26: the damage was in the first record, so that the file was refused,
+    or in a WACZ file skipped without a word."""
+    block = http(hashlib.sha512(b"a").digest() * 900)
+    records = [record("response", block, url=f"{HOME}{number}") for number in range(3)]
+    if container == "arc":
+        pages = [(f"{HOME}{number}", block) for number in range(3)]
+        first, *rest = arc(1, *pages, packed=False).partition(pages[1][0].encode())
+    else:
+        first, *rest = map(PACKERS[container], records)
+    data = BEGINNINGS[beginning](first) + b"".join(rest)
+    path = tmp_path / ("a.arc" if container == "arc" else "a.warc.gz")
+    path.write_bytes(data)
+    if in_wacz:
+        with ZipFile(tmp_path / "a.wacz", "w") as packed:
+            packed.write(path, f"archive/{path.name}")
+            packed.writestr("archive/._a.warc.gz", b"\0\5\x16\7")
+            packed.writestr("indexes/a.warc.gz.cdxj", b"test,a)/ 2019 {}")
+            packed.writestr("archive/b.warc", record("response", http()))
+        path = tmp_path / "a.wacz"
+    importer = make_importer()
+    found = [page.visit.url for page in read(importer, path)]
+    assert {f"{HOME}1", f"{HOME}2"} <= {*found}
+    assert (OLD in found) is in_wacz
+    # Flipped bytes may be in the type of a plain record.
+    (found_out,) = [*importer.problems, *importer.left_out]
+    assert "is damaged from byte 0 to" in found_out or "unknown type" in found_out
 
 
 @pytest.mark.parametrize("container", PACKERS)
