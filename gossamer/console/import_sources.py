@@ -69,6 +69,8 @@ NO_LIST = "the list of its files, which is at its end, is missing or damaged"
 ENCRYPTED = 1
 """The flag of an encrypted member."""
 NOT_A_WARC = "it is not a WARC, ARC or WACZ file"
+OTHER_COMPRESSIONS = {b"\x04\x22\x4d\x18": "LZ4", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz"}
+"""First bytes of a file → its compression, which is not read."""
 PACKED_TOGETHER = "records are not compressed one by one"
 NO_DICTIONARY = "its records need a dictionary, which is not in the file"
 
@@ -146,7 +148,9 @@ def sources_of(path: Path) -> list[Source]:
     if not start.startswith(ZIP_MAGIC):
         if ARCHIVE_NAME.search(path.name):
             return [alone]  # Its beginning may be damaged.
-        return [_with_problem(alone, NOT_A_WARC)]
+        found = (name for magic, name in OTHER_COMPRESSIONS.items() if start.startswith(magic))
+        packed = next((f"it is compressed with {name}: decompress it first" for name in found), "")
+        return [_with_problem(alone, packed or NOT_A_WARC)]
     return _members_of(alone, is_outer=True)
 
 

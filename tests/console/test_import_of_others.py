@@ -1,8 +1,10 @@
 """Records as other writers write them: each is read, or counted by its kind. None becomes a page
 that is not the document at its URL."""
 
+import bz2
 import gzip
 import hashlib
+import lzma
 import zlib
 from base64 import b32encode
 from collections.abc import Callable
@@ -1090,6 +1092,24 @@ def test_files_with_dictionaries_may_be_joined(
         return
     expected = [OLD, HOME, f"{HOME}more"] if behind else [f"{HOME}more", OLD, HOME]
     assert (result.urls, result.problems) == (expected, [])
+
+
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        (bz2.compress(record("response", http())), "bzip2"),
+        (lzma.compress(record("response", http())), "xz"),
+        (b"\x04\x22\x4d\x18\x40\x70\xdf", "LZ4"),
+    ],
+)
+def test_compression_that_is_not_read_is_named(tmp_path: Path, data: bytes, name: str) -> None:
+    """`warcfile.warc.lz4` of chatnoir-eu/chatnoir-resiliparse: not a WARC file, it said."""
+    (tmp_path / "a.warc.packed").write_bytes(data)
+    importer = make_importer()
+    read(importer, tmp_path / "a.warc.packed")
+    assert importer.problems == [
+        f"a.warc.packed: it is compressed with {name}: decompress it first"
+    ]
 
 
 def test_byte_behind_a_compressed_record_is_counted(tmp_path: Path) -> None:
