@@ -368,30 +368,37 @@ class _Reply(Struct, frozen=True, kw_only=True):
 
 
 def _parse_response(block: bytes) -> _Reply:
-    """Return the response in *block*, behind its interim responses (RFC 9110, 15.2) and the answer
-    of a proxy that opened a tunnel (9.3.6)."""
-    behind_first = None
+    """Return the response in *block*, behind those that `skip_first_responses` skips."""
+    behind_first = split_head(block.lstrip(b"\r\n"))[1]
+    block = skip_first_responses(block)
+    head, body = split_head(block)
+    if body is None and _bare_head.fullmatch(block):
+        body = b""  # Some writers omit the blank line behind a head without a body.
+    status = _status_line.fullmatch(_line_end.split(head, 1)[0].decode("latin-1"))
+    if status is None or body is None:
+        raise BadCapture("the record has no HTTP response")
+    return _Reply(
+        status=int(status[2]),
+        reason=status[3],
+        version=status[1],
+        headers=tuple(_lines(head)),
+        block=block,
+        body=body,
+        sent=(body, body if behind_first is None else behind_first),
+    )
+
+
+def skip_first_responses(block: bytes) -> bytes:
+    """Return *block* without its interim responses (RFC 9110, 15.2) and the answer of a proxy that
+    opened a tunnel (9.3.6), if another response is behind them."""
     while True:
         if block.lstrip(b"\r\n").startswith(HTTP_START):
             block = block.lstrip(b"\r\n")
         head, body = split_head(block)
-        if body is None and _bare_head.fullmatch(block):
-            body = b""  # Some writers omit the blank line behind a head without a body.
         status = _status_line.fullmatch(_line_end.split(head, 1)[0].decode("latin-1"))
-        if status is None or body is None:
-            raise BadCapture("the record has no HTTP response")
-        behind_first = body if behind_first is None else behind_first
-        is_first = is_interim(int(status[2])) or opens_tunnel(head)
-        if not (is_first and body.lstrip(b"\r\n").startswith(HTTP_START)):
-            return _Reply(
-                status=int(status[2]),
-                reason=status[3],
-                version=status[1],
-                headers=tuple(_lines(head)),
-                block=block,
-                body=body,
-                sent=(body, behind_first),
-            )
+        is_first = status and (is_interim(int(status[2])) or opens_tunnel(head))
+        if not (is_first and body and body.lstrip(b"\r\n").startswith(HTTP_START)):
+            return block
         block = body
 
 

@@ -57,7 +57,9 @@ def join(parts: list[Part]) -> Part | None:
     """Return the whole record of *parts* as the only one of a source; None if a segment is missing
     or cannot be read."""
     numbers = [_number(head, NUMBER) for _, head in parts]
-    if numbers != list(range(1, len(parts) + 1)) or parts[0][1].kind.lower() == CONTINUATION:
+    is_begun = parts[0][1].kind.lower() != CONTINUATION
+    is_ended = _number(parts[-1][1], TOTAL) > 0
+    if not (is_begun and is_ended and numbers == list(range(1, len(parts) + 1))):
         return None
     try:
         record = _joined(parts)

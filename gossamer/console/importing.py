@@ -38,6 +38,7 @@ from gossamer.captures import (
     is_interim,
     opens_tunnel,
     parse_time,
+    skip_first_responses,
     split_head,
     stated_length,
     unfold,
@@ -340,8 +341,9 @@ class Importer:
 
     def _remember(self, source: Source, head: RecordHead, url: str) -> None:
         """Remember the place of a response, whose body revisit records may need."""
-        status = _status.match(head.block)
-        if status and (int(status[1]) == NOT_MODIFIED or _is_part(int(status[1]), head.block)):
+        block = skip_first_responses(head.block)
+        status = _status.match(block)
+        if status and (int(status[1]) == NOT_MODIFIED or _is_part(int(status[1]), block)):
             return
         place = Place(source, head.offset, head.length)
         for key in (digest_key(head.digest), _id_of(head)):

@@ -250,6 +250,23 @@ def test_answer_of_a_proxy_is_before_the_response(tmp_path: Path, tunnel: str) -
     assert Result(tmp_path, part).left_out == {"part of a document (206)": 1}
 
 
+@pytest.mark.parametrize("first", ["100 Continue", TUNNELS[0]])
+@pytest.mark.parametrize("status", ["304 Not Modified", "206 Partial Content"])
+def test_revisit_record_does_not_get_the_body_of_a_later_status(
+    tmp_path: Path, status: str, first: str
+) -> None:
+    """The status behind an interim response says that the record has no document."""
+    block = f"HTTP/1.1 {first}\r\n\r\n".encode() + http(TEXT[:9], status, 'ETag: "1"')
+    part = record("response", block, "WARC-Record-ID: <urn:a>")
+    again = record("revisit", b"", IDENTICAL, REFERS_TO, date=LATER)
+    result = Result(tmp_path, part, again)
+    assert [page.status for page in result.pages] == [304] * (status > "300")
+    assert result.problems == [
+        f"others.warc.gz at byte {len(gzip.compress(part))}: "
+        "the body of the revisit record is in none of the files"
+    ]
+
+
 @pytest.mark.parametrize("tunnel", TUNNELS)
 def test_answer_of_a_proxy_alone_is_not_a_page(tmp_path: Path, tunnel: str) -> None:
     result = Result(tmp_path, record("response", f"HTTP/1.1 {tunnel}\r\n\r\n".encode()))
