@@ -218,8 +218,8 @@ def _is_archive_member(packed: ZipFile, name: str) -> bool:
             return is_archive(start) or bool(start and ARCHIVE_NAME.search(name))
     except DAMAGED_ZIP:
         # The member is damaged, encrypted or compressed by an unknown method. Its name decides
-        # whether it is missed.
-        return ".warc" in name
+        # whether it is missed. In a WACZ file, WARC files are in the folder `archive`.
+        return ".warc" in name or name.startswith("archive/")
 
 
 def is_archive(start: bytes) -> bool:

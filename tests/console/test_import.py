@@ -262,6 +262,23 @@ def test_file_of_another_kind_does_not_stop_the_others(
     assert len(importer.problems) == 1 and problem in importer.problems[0]
 
 
+@pytest.mark.parametrize("compression", [ZIP_STORED, ZIP_DEFLATED])
+def test_member_with_a_damaged_name_is_read_or_missed(tmp_path: Path, compression: int) -> None:
+    """It was skipped without a word: its name in the list was no longer that of a WARC file."""
+    with ZipFile(out := BytesIO(), "w", compression) as packed:
+        for name, url in (("a", OLD), ("b", HOME)):
+            packed.writestr(f"archive/{name}.warc.gz", write(Record(url)))
+    data = out.getvalue()
+    at = data.rindex(b"archive/a.warc") + len("archive/a.")
+    (tmp_path / "a.wacz").write_bytes(data[:at] + b"x" + data[at + 1 :])
+    importer = make_importer()
+    found = [page.visit.url for page in read(importer, tmp_path / "a.wacz")]
+    problems = [problem.partition(" is damaged")[0] for problem in importer.problems]
+    is_stored = compression == ZIP_STORED
+    assert found == [OLD, HOME][not is_stored :]
+    assert problems == ["a.wacz/archive/a.xarc.gz"] * (not is_stored)
+
+
 def test_damaged_member_does_not_stop_the_others(tmp_path: Path) -> None:
     (tmp_path / "a.wacz").write_bytes(damaged_zip())
     (tmp_path / "b.warc.gz").write_bytes(write(Record(HOME)))
