@@ -5,13 +5,19 @@ or are written for people. `parse_date` reads all of these, and only unambiguous
 a day in March or in April, unless its weekday is named. A date without a zone is in UTC.
 `parse_web_date` leaves out implausible dates: a page, a PDF or an office file is not from the
 future, and not older than the Web.
+
+A zone is an offset, a common abbreviation, or a name of the IANA (`Europe/Berlin`). The time of any
+other zone is read as UTC.
 """
 
 import re
 import unicodedata
 from calendar import timegm
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
+from functools import cache
+from zoneinfo import ZoneInfo, available_timezones
 
 from gossamer.services.parser.months import NUMBERS
 
@@ -22,7 +28,7 @@ WEB_BEGAN_AT = float(timegm((1993, 1, 1, 0, 0, 0)))
 """
 MAX_CLOCK_SKEW = 86400.0
 """Seconds by which a clock or a time zone may be ahead of ours."""
-DAY = 86400.0
+HOUR, DAY = 3600.0, 86400.0
 MONTHS = "janfebmaraprmayjunjulaugsepoctnovdec"
 WEEKDAYS = "montuewedthufrisatsun"
 LAST_MONTH = 12
@@ -33,11 +39,17 @@ ZONES = {
     **dict.fromkeys(("CET", "WEST", "BST"), 1),
     **dict.fromkeys(("CEST", "EET", "SAST"), 2),
     **dict.fromkeys(("EEST", "MSK"), 3),
+    **{"PKT": 5, "AWST": 8, "AKDT": -8, "AKST": -9, "HST": -10, "BRT": -3},
     **{"WIB": 7, "ICT": 7, "SGT": 8, "HKT": 8, "WITA": 8, "JST": 9, "KST": 9, "WIT": 9},
     **{"AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13},
-    **{"EDT": -4, "EST": -5, "CDT": -5, "CST": -6, "MDT": -6, "MST": -7, "PDT": -7, "PST": -8},
+    **{"EDT": -4, "EST": -5, "CDT": -5, "MDT": -6, "MST": -7, "PDT": -7, "PST": -8},
 }
 """Hours of common names of zones. The meaning of other names depends on the place."""
+ZONES_OF_MAIL = {"CST": -6}
+"""Hours of names that mean another zone elsewhere, in a date of RFC 822, which defines them. Java
+writes CST in China, too, but in another form of the date."""
+PLACES = {"ET": "America/New_York", "PT": "America/Los_Angeles"}
+"""Zones behind `a.m.` and `p.m.`, in any season. `et` is a word of French."""
 
 _zone = r"[+-](?:\d\d(?::?\d\d)?|\d:?\d\d|\d)"
 """`+05:30`, `+0530`, `+05`, `+5:30`, `+530` and `+5`."""
@@ -54,12 +66,14 @@ _pdf = re.compile(
 _year = r"(?P<year>(?:19|20)\d\d)(?!\d)"
 _name = r"(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?,?"
 _day = r"(?<!\d)(?P<day>\d\d?)(?:st|nd|rd|th)?"
+_day_of_mail = rf"{_day}[.,]?[\s/-]*{_name}[\s/-]*(?:{_year}|(?P<short>\d\d)(?![\d:]))"
+"""The order of RFC 822: `08 May 2024`."""
 _dates = tuple(
     re.compile(form, re.ASCII | re.IGNORECASE)
     for form in (
         r"(?<!\d)(?P<year>(?:19|20)\d\d)([-/]|\.\s?)(?P<month>\d\d?)\2(?P<day>\d\d?)(?!\d)",
         r"(?<!\d)(?P<year>(?:19|20)\d\d)(?P<month>\d\d)(?P<day>\d\d)(?=(?:\d{4}|\d{6})?(?!\d))",
-        rf"{_day}[.,]?[\s/-]*{_name}[\s/-]*(?:{_year}|(?P<short>\d\d)(?![\d:]))",
+        _day_of_mail,
         rf"{_name}\s*{_day},?\s+{_year}",
         rf"{_name}\s*{_day},?\s+(?=\d\d?:\d\d)(?:.*?(?<!\d){_year})",
         rf"{_day}\.\s?(?P<month>\d\d?)\.\s?{_year}",
@@ -98,7 +112,7 @@ _afternoon = re.compile("午後|下午|오후")
 """Words before a time of the afternoon, in Japanese, Chinese and Korean."""
 _time = re.compile(
     r"(?<![\d:.])(\d\d?):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?(?!\d)(?:\s*([ap])\.?m\b\.?)?"
-    rf"(?:\s*(?:(?:utc|gmt|z)?\s*({_zone})(?!\d)|([a-z]{{1,4}})\b))?",
+    rf"(?:\s*(?:(?:utc|gmt|z)?\s*({_zone})(?!\d)|[(\[]?([a-z_]+(?:/[a-z\d_+-]+)+|[a-z]{{1,4}}\b)))?",
     re.ASCII | re.IGNORECASE,
 )
 _compact_time = re.compile(r"T?(\d\d)(\d\d)(\d\d)?()(?:\s*([+-]\d\d:?\d\d)|(Z))?", re.ASCII)
@@ -123,7 +137,7 @@ def parse_date(text: str) -> float:
     forms = (form.search(text) for form in (*_dates, *_other_dates))
     if found := next(filter(None, forms), None):
         day = _day_of(found)
-        return max(0.0, day + _time_of_day(text, found)) if day else 0.0
+        return max(0.0, _add_time(day, text, found)) if day else 0.0
     return _parse_epoch(text)
 
 
@@ -174,26 +188,52 @@ def _day_by_weekday(found: re.Match[str], year: int, *numbers: int) -> float:
     return days[0] if len(days) == 1 else 0.0
 
 
-def _time_of_day(text: str, day: re.Match[str]) -> float:
-    """Return the seconds from the start of *day* to the time in *text*; 0 if there is none."""
-    behind = text[day.end() :].lstrip("T:,- ")
+def _add_time(day: float, text: str, found: re.Match[str]) -> float:
+    """Return the time in *text*, of the *day* that was *found* in it; *day* if there is none."""
+    behind = text[found.end() :].lstrip("T:,- ")
     if ":" not in text:
         behind = _written_time.sub(lambda time: ":".join(_two_digits(time)), behind)
     time = _compact_time.fullmatch(behind) or _time.search(behind) or _time.search(text)
     if not time:
-        return 0.0
+        return day
     hour, minute, second = (int(time[at] or 0) for at in (1, 2, 3))
     if time[4]:
         hour = hour % 12 + (12 if time[4] in "pP" else 0)
     elif _afternoon.search(text):
         hour = hour % 12 + 12
-    zone = timedelta(hours=ZONES.get((time[6] or "Z").upper(), 0))
-    try:
-        offset = (_offset(time[5]).utcoffset(None) or zone) if time[5] else zone
-    except ValueError:
-        offset = timedelta()
     seconds = hour * 3600.0 + minute * 60 + min(second, 59)
-    return seconds - offset.total_seconds() if seconds <= DAY else 0.0
+    if seconds > DAY:
+        return day
+    at = day + seconds
+    if not time[5]:
+        return at - _hours_of_zone(time, at, found) * HOUR
+    with suppress(ValueError):
+        at -= (_offset(time[5]).utcoffset(None) or timedelta()).total_seconds()
+    return at
+
+
+def _hours_of_zone(time: re.Match[str], at: float, day: re.Match[str]) -> float:
+    """Return by how many hours the named zone of *time* is ahead of UTC; 0 if that is unknown.
+
+    *at* is the local time as if it were UTC, and *day* the form of its day.
+    """
+    name = (time[6] or "").upper()
+    place = PLACES.get(name, name) if time[4] else name
+    if "/" in place and (zone := _load_places().get(place.upper())):
+        local = datetime.fromtimestamp(at, UTC).replace(tzinfo=zone)
+        return (local.utcoffset() or timedelta()) / timedelta(hours=1)
+    name = name.partition("/")[0]
+    is_of_mail = day.re.pattern == _day_of_mail
+    return ZONES.get(name, ZONES_OF_MAIL.get(name, 0) if is_of_mail else 0)
+
+
+@cache
+def _load_places() -> dict[str, ZoneInfo]:
+    """Return the time zones that this machine knows, by their names in upper case.
+
+    All are loaded at once, because a child of the pool cannot open a file later.
+    """
+    return {name.upper(): ZoneInfo(name) for name in available_timezones() if "/" in name}
 
 
 def _two_digits(time: re.Match[str]) -> Iterator[str]:

@@ -26,6 +26,9 @@ LISTINGS = {
         "</news:publication><news:title>Dark</news:title></news:news></url>",
         f'{SITEMAP} xmlns:news="{GOOGLE}/sitemap-news/0.9"',
     ),
+    "zone of a place": _urlset(
+        "<url><loc>http://a.test/1</loc><lastmod>2024-05-01 10:00 Asia/Tokyo</lastmod></url>"
+    ),
     "mobile": _urlset(
         "<url><loc>http://a.test/1</loc><mobile:mobile/></url>",
         f'{SITEMAP} xmlns:mobile="{GOOGLE}/sitemap-mobile/1.0"',

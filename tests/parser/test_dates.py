@@ -239,6 +239,60 @@ def test_time_as_people_write_it_is_read(text: str) -> None:
     assert parse_date(text) == datetime(2021, 5, 6, 17, 8, tzinfo=UTC).timestamp()
 
 
+MAY = datetime(2024, 5, 1, 10, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    ("text", "hours"),
+    [
+        ("2024-05-01 10:00 Europe/Berlin", -2),
+        ("2024-05-01T10:00:00 europe/berlin", -2),
+        ("2024-05-01T10:00:00[Europe/Berlin]", -2),
+        ("2024-05-01T10:00:00+01:00[Europe/Berlin]", -1),
+        ("Wed, 01 May 2024 10:00:00 America/New_York", 4),
+        ("1. Mai 2024 10:00 Uhr", 0),
+        ("May 1, 2024 10:00 AM (America/Argentina/Buenos_Aires)", 3),
+        ("2024-05-01 10:00 Asia/Kathmandu", -5.75),
+        ("2024-05-01 10:00 Etc/GMT-5", -5),
+        ("May 1, 2024 10:00 AM EST", 5),
+        ("May 1, 2024 10:00 AM (EDT)", 4),
+        ("May 1, 2024, 10:00 a.m. ET", 4),
+        ("May 1, 2024 10:00 AM HST", 10),
+        ("May 1, 2024 10:00 AM EST/EDT", 5),
+        ("Wed, 01 May 2024 10:00:00 CST", 6),
+    ],
+)
+def test_zone_of_a_time_is_read(text: str, hours: float) -> None:
+    assert parse_date(text) == MAY + hours * HOUR
+
+
+def test_zone_of_a_place_is_that_of_the_season() -> None:
+    assert parse_date("2024-12-01 10:00 Europe/Berlin") == parse_date("2024-12-01T10:00+01:00")
+    assert parse_date("Dec 1, 2024 10:00 AM ET") == parse_date("2024-12-01T10:00-05:00")
+
+
+@pytest.mark.parametrize(
+    "zone",
+    [
+        "IST",
+        "AST",
+        "et 12:00",
+        "Europe/Atlantis",
+        "../../etc/passwd",
+        "posix/Europe/Berlin",
+        "and/or",
+    ],
+)
+def test_unclear_zone_is_not_guessed(zone: str) -> None:
+    assert parse_date(f"2024-05-01 10:00 {zone}") == MAY
+
+
+def test_cst_is_read_only_where_a_standard_defines_it() -> None:
+    """RFC 822, 5.1. Java in China writes the other form."""
+    assert parse_date("Wed May 01 10:00:00 CST 2024") == MAY
+    assert parse_date("2024-05-01 10:00 CST") == MAY
+
+
 @pytest.mark.parametrize(
     "text", ["D:20990101", "2099-01-01T00:00:00Z", "D:19800101", "1. Mai 1990"]
 )

@@ -30,7 +30,7 @@ SITEMAP_SAMPLE = (
 )
 FEED_SAMPLE = (
     b"<rss><channel><item><link>http://localhost/</link>"
-    b"<pubDate>Thu, 29 Feb 2024 12:00:00 GMT</pubDate></item></channel></rss>"
+    b"<pubDate>Thu, 29 Feb 2024 12:00:00 Europe/Berlin</pubDate></item></channel></rss>"
 )
 XHTML_SAMPLE = b"<html xmlns='http://www.w3.org/1999/xhtml'><p>A page</p></html>"
 PDF_SAMPLE = (
