@@ -14,9 +14,14 @@ missing there.
 
 Sections of CDATA, comments and processing instructions stay as they are. A character that XML
 cannot contain becomes U+FFFD: its place is known, and a URL with it is not a URL.
+
+A reference to an entity that the document declares (XML 1.0, 4.2.1) is the text of the entity. It
+is U+FFFD if the entity is external, long, or contains elements or other entities: nothing is loaded
+or nested.
 """
 
 import re
+from html import unescape
 from html.entities import html5
 from typing import NamedTuple
 
@@ -35,6 +40,10 @@ MAX_CODE_POINT = 0x10FFFF
 MAX_DIGITS = 8
 """Most digits of a numeric reference without zeros before them."""
 XML_REFERENCES = "amp|lt|gt|quot|apos"
+MAX_ENTITY_LENGTH = 1_000
+"""Most characters of a declared entity."""
+MAX_EXPANDED = 4_000_000
+"""Most characters of the declared entities in a document together."""
 
 _opaque = r"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)"
 _hidden = re.compile(_opaque, re.DOTALL)
@@ -58,6 +67,12 @@ _prolog = re.compile(
     r"|<(?P<name>[a-z_][^\s/>]*)",
     re.DOTALL | re.IGNORECASE,
 )
+_name = r"[A-Za-z_:][^\s\"'<>&;]*"
+_declaration = re.compile(
+    rf"""<!ENTITY\s+({_name})\s+(?:"([^"]*)"|'([^']*)'|(?:SYSTEM|PUBLIC)\b)"""
+)
+_declared = re.compile(rf"{_opaque}|&(?P<name>{_name});", re.DOTALL)
+_number = re.compile(r"&#[0-9a-fA-FxX]+;")
 _windows_1252 = {
     code: bytes([code]).decode("windows-1252", "replace") for code in range(0x80, 0xA0)
 }
@@ -82,7 +97,8 @@ def repair_markup(text: str) -> Markup:
     start, root, is_noisy = _find_root(text)
     if not root:
         return Markup("", "", is_repaired=False)
-    written = text[start:]
+    entities = _read_entities(without_hidden(text[:start]))
+    written = _expand(text[start:], entities) if entities else text[start:]
     repaired = repair_references(written)
     return Markup(repaired, root, is_noisy or repaired.lower() != written.lower())
 
@@ -112,6 +128,32 @@ def _find_root(text: str) -> tuple[int, str, bool]:
                 return match.start(), local, is_noisy
         is_noisy |= not (match["opaque"] or match["type"])
     return 0, "", False
+
+
+def _read_entities(prolog: str) -> dict[str, str]:
+    """Return the text of each entity that *prolog* declares; U+FFFD for one that is not read."""
+    entities = dict[str, str]()
+    for name, *values in _declaration.findall(prolog):
+        text = _number.sub(lambda number: unescape(number[0]), "".join(values))
+        is_text = 0 < len(text) <= MAX_ENTITY_LENGTH and not re.search("[<\"']", text)
+        is_flat = all(f"{match['name']};" in html5 for match in _declared.finditer(text))
+        entities.setdefault(name, text if is_text and is_flat else REPLACEMENT)
+    return entities
+
+
+def _expand(text: str, entities: dict[str, str]) -> str:
+    """Return *text* with *entities* in place of the references to them."""
+    left = MAX_EXPANDED
+
+    def expand(match: re.Match[str]) -> str:
+        nonlocal left
+        name = match["name"] or ""
+        if name not in entities or re.fullmatch(XML_REFERENCES, name):
+            return match[0]
+        left -= len(entities[name])
+        return entities[name] if left >= 0 else REPLACEMENT
+
+    return _declared.sub(expand, text)
 
 
 def _repair(match: re.Match[str]) -> str:

@@ -1,8 +1,8 @@
-"""XML from the Web, without entities, external documents or deep trees.
+"""XML from the Web, without nested entities, external documents or deep trees.
 
 Errors are repaired before libxml2 reads a document (`gossamer.web.markup`), because libxml2's own
 repairs change URLs. It stops at 256 nested elements and 10 MB of text in one node. A document type
-is dropped, so entities are never expanded, whether they are internal or external.
+is dropped before: libxml2 expands no entity, and the repair only those that are a short text.
 
 Names of elements and attributes are compared in lower case and without their namespaces and
 prefixes, which are often wrong.

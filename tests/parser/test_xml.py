@@ -290,6 +290,57 @@ def test_letters_of_a_url_in_a_declared_encoding_are_utf_8() -> None:
     assert urls(read(body)) == ["http://h.test/caf%C3%A9?q=%E9"]
 
 
+@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize(
+    ("declaration", "url"),
+    [
+        ("<!ENTITY base 'http://h.test/'>", "http://h.test/page"),
+        ('<!ENTITY % x SYSTEM "x.dtd"> %x; <!ENTITY base "/a?b&#38;c&amp;d=">', "/a?b&c&d=page"),
+        ('<!-- <!ENTITY base "/no/"> --><!ENTITY base "/x/"><!ENTITY base "/y/">', "/x/page"),
+        ('<!ENTITY base "caf&eacute;/">', "/caf%C3%A9/page"),
+        ('<!ENTITY amp "no"><!ENTITY base "/?a&amp;b=">', "/?a&b=page"),
+    ],
+)
+def test_entity_of_the_document_is_its_text(declaration: str, url: str, writer: str) -> None:
+    parsed = read(f"<!DOCTYPE x [{declaration}]>" + WRITERS[writer]("&base;page", "/z"))
+    assert urls(parsed) == [canonicalize(url, MAP), "http://h.test/z"]
+    assert set(parsed.hazards) <= {Hazard.MALFORMED_LISTING}
+
+
+def test_title_with_declared_entities_is_read_without_a_hazard() -> None:
+    declared = '<!DOCTYPE rss [<!ENTITY nbsp "&#160;"><!ENTITY co "A &amp; B">]>'
+    parsed = read(f"{declared}<rss><channel><title>&co;&nbsp;C</title></channel></rss>")
+    assert (parsed.title, parsed.hazards) == ("A & B C", ())
+
+
+LAUGHS = "".join(f'<!ENTITY l{at} "{f"&l{at - 1};" * 10}">' for at in range(1, 12))
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        '<!ENTITY base SYSTEM "file:///etc/passwd">',
+        '<!ENTITY base PUBLIC "-//X//EN" "http://h.test/x">',
+        f'<!ENTITY l0 "/ha">{LAUGHS}<!ENTITY base "&l11;">',
+        '<!ENTITY base "&base;">',
+        '<!ENTITY base "/<b>x</b>">',
+        "<!ENTITY base '/\"'>",
+        f'<!ENTITY base "/{"x" * 2000}">',
+    ],
+)
+@pytest.mark.parametrize("writer", WRITERS)
+def test_entry_with_another_entity_is_skipped(declaration: str, writer: str) -> None:
+    parsed = read(f"<!DOCTYPE x [{declaration}]>" + WRITERS[writer]("/y", "&base;page", "/z"))
+    assert urls(parsed) == ["http://h.test/y", "http://h.test/z"]
+    assert Hazard.MALFORMED_URL in parsed.hazards
+
+
+def test_entities_of_a_document_have_a_limit_together() -> None:
+    targets = [f"/{'&x;' * 5_000}", "/z"]
+    body = f"<!DOCTYPE urlset [<!ENTITY x '{'x' * 1_000}'>]>" + sitemap(*targets)
+    assert urls(read(body)) == ["http://h.test/z"]
+
+
 def test_title_with_references_of_html_is_read() -> None:
     """miniflux#416: `D&D`; rust-syndication/rss#53: `A & B`; news-crawl#13: undeclared entities."""
     body = "<rss><channel><title>A & B&nbsp;D&D caf&eacute;</title></channel></rss>"
