@@ -269,6 +269,19 @@ TABS = {
     "radio><label>Yarn</label></div><div class=blocks><div><p>First.</div><div><p>Second.</div></div></div>",
     "Asciidoctor": "<div class='openblock tabs'><div class=content><div class='ulist tablist'><ul><li><p>npm"
     "<li><p>Yarn</ul></div><div class=tabpanel><p>First.</div><div class=tabpanel><p>Second.</div></div></div>",
+    "mdbook-tabs": "<div class=mdbook-tabs-container><nav class=mdbook-tabs><button class=mdbook-tab>npm</button>"
+    "<button class=mdbook-tab>Yarn</button></nav><div class=mdbook-tab-content><p>First.</p></div>"
+    "<div class='mdbook-tab-content hidden'><p>Second.</p></div></div>",
+    "Hugo Relearn": "<div class=tab-panel><div class=tab-nav><button class=tab-nav-button>npm</button><button "
+    "class=tab-nav-button>Yarn</button></div><div class=tab-content-container><div class=tab-content><p>First."
+    "</div><div class=tab-content><p>Second.</div></div></div>",
+    "Hextra": "<div class=hextra-scrollbar><div><button role=tab>npm</button><button role=tab>Yarn</button></div>"
+    "</div><div><div role=tabpanel><p>First.</div><div role=tabpanel><p>Second.</div></div>",
+    "Bootstrap": "<ul class='nav nav-tabs'><li><a data-toggle=tab href='#1'>npm</a><li><a data-toggle=tab href='#2'>"
+    "Yarn</a></ul><div class=tab-content><div class=tab-pane><p>First.</div><div class=tab-pane><p>Second.</div></div>",
+    "Docsy": "<ul class='nav nav-tabs' role=tablist><li class=nav-item><button role=tab>npm</button><li><button "
+    "role=tab>Yarn</button></ul><div class=tab-content><div class='tab-pane active' role=tabpanel><p>First.</div>"
+    "<div class='tab-body tab-pane' role=tabpanel><p>Second.</div></div>",
 }
 
 
@@ -277,6 +290,33 @@ def test_label_is_before_its_tab_and_no_tab_is_hidden(tabs: str) -> None:
     parsed = read_article(f"<div>{tabs}</div>")
     assert "\n\n**npm**\n\nFirst.\n\n**Yarn**\n\nSecond.\n\n" in (parsed.markdown or "")
     assert "npm\nFirst.\nYarn\nSecond." in (parsed.text or "")
+
+
+def test_label_of_the_only_tab_that_is_written_is_kept() -> None:
+    """VitePress and Docusaurus write the chosen tab alone if they are told so."""
+    tabs = (
+        "<div role=tablist><button role=tab aria-controls=1>npm</button><button role=tab "
+        "aria-controls=2>Yarn</button></div><div role=tabpanel id=2><p>Second.</div>"
+    )
+    assert "\n\n**Yarn**\n\nSecond.\n\n" in markdown_of(f"<div>{tabs}</div>")
+    unnamed = tabs.replace(" id=2", "")
+    assert "**" not in markdown_of(f"<div>{unnamed}</div>")
+
+
+@pytest.mark.parametrize("groups", [2, 3])
+def test_tabs_of_several_lists_are_not_mixed(groups: int) -> None:
+    inner = "".join(TABS["Hextra"].replace(".", f" {number}.") for number in range(groups))
+    markdown = markdown_of(f"<div>{inner}</div>")
+    for number in range(groups):
+        assert f"**npm**\n\nFirst {number}.\n\n**Yarn**\n\nSecond {number}." in markdown
+
+
+@pytest.mark.parametrize("name", ["Asciidoctor", "mdbook-tabs", "pymdown", "Hugo Relearn"])
+def test_tabs_within_the_first_tab_are_not_mixed(name: str) -> None:
+    outer = TABS[name].replace("npm", "Linux").replace("Yarn", "Windows").replace("Sec", "A sec")
+    markdown = markdown_of(f"<div>{outer.replace('<p>First.', TABS[name])}</div>")
+    inner = "**Linux**\n\n**npm**\n\nFirst.\n\n**Yarn**\n\nSecond.\n\n**Windows**\n\nA second."
+    assert inner in markdown
 
 
 def test_tabs_within_a_tab_keep_their_labels() -> None:

@@ -32,6 +32,8 @@ MIN_AROUND = 0.95
 """An element with at least this share of the text is not beside the text, whatever its name is."""
 LABEL_ELEMENTS = frozenset(("body", "center", "div", "figure", "header", "section"))
 PARAGRAPH_ELEMENTS = frozenset(("dd", "dt", "figcaption", "li", "p", "pre"))
+TITLE_ELEMENTS = frozenset(("caption", "dt", "legend", "summary"))
+"""Elements whose text may repeat, because it is the title of what follows."""
 MIN_TEXT, MIN_SENTENCE = 80, 30
 """Fewest characters of a text without an element of its own that is added, and of one with a
 period. Labels are shorter."""
@@ -173,7 +175,8 @@ def _complete(blocks: Sequence[Block], kept: list[bool], is_manual: bool) -> Non
             and not apart[index]
             and inside in block.parents
             and (is_manual or block.linked <= most_linked)
-            and (not block.lines or not seen.issuperset(block.lines))
+            # Each group of tabs has the same labels.
+            and (not seen.issuperset(block.lines or [""]) or block.tag in TITLE_ELEMENTS)
             and (
                 # The name of an item may be in a div.
                 (_is_text(block) or (whole and bool(block.containers)))

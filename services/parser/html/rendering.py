@@ -51,20 +51,36 @@ MAX_FORMS = 10
 """Most forms of a formula that are compared with its MathML."""
 REPEATING_SELECTOR = "[aria-hidden=true], mjx-math"
 """Forms of a formula beside its MathML."""
-STYLED_SELECTOR = (
-    "rt, span[style*='display' i], [role=tablist], input[type=radio] + label, .tabbed-set, "
-    ".vp-code-group, .CodeTabs, .openblock.tabs"
+TAB_SETS = {
+    "tabbed-set": (".tabbed-labels > *", ".tabbed-content > *"),
+    "vp-code-group": (".tabs > *", ".blocks > *"),
+    "CodeTabs": (".CodeTabs-toolbar > *", ".CodeTabs-inner > *"),
+    "openblock tabs": (".tablist li", ".tabpanel"),
+    "mdbook-tabs-container": (".mdbook-tab", ".mdbook-tab-content"),
+    "tab-panel": (".tab-nav-button", ".tab-content"),
+}
+"""Classes of elements with tabs, and the labels and tabs in them, in one order: of pymdown,
+VitePress, ReadMe, Asciidoctor, mdbook-tabs and Hugo Relearn."""
+TAB_LISTS = {
+    "tablist": ("[role=tab]", "tabpanel"),
+    "hextra-scrollbar": ("[role=tab]", "tabpanel"),
+    "nav-tabs": ("a, button", "tab-pane"),
+}
+"""Classes or roles of elements with labels, the labels, and the classes or roles of their tabs,
+which are elsewhere: of ARIA, Hextra and Bootstrap."""
+STYLED_SELECTOR = ", ".join(
+    [
+        "rt, span[style*='display' i], input[type=radio] + label, [role=tablist]",
+        *(f".{names.replace(' ', '.')}" for names in (*TAB_SETS, *TAB_LISTS)),
+    ]
 )
 """Elements that `write_as_displayed` changes, beside formulas."""
-TAB_SETS = {
-    "tabbed-set": ("tabbed-labels", "tabbed-content"),
-    "vp-code-group": ("tabs", "blocks"),
-    "CodeTabs": ("CodeTabs-toolbar", "CodeTabs-inner"),
-}
-"""Classes of the elements with the labels and with the tabs, in the order of the labels: of
-pymdown, VitePress and ReadMe."""
 MAX_TABS = 500
-"""Most labels of tabs of a page that are moved."""
+"""Most labels of tabs of a page that are moved, and most elements that may contain them."""
+MAX_TABS_OF_SET = 100
+"""Most labels and tabs in one element that are examined."""
+MAX_TAB_DEPTH = 20
+"""Most elements around a tab that may have tabs of their own."""
 MAX_AROUND_TABS = 4
 """Most elements between a list of labels and the element with the tabs, too."""
 BLOCK_STYLES = frozenset(("block", "flex", "grid", "list-item", "table"))
@@ -136,7 +152,7 @@ def write_as_displayed(tree: LexborHTMLParser) -> None:
             _hide_other_forms(node, wrappers)
         else:
             _write_formula(tree, node)
-    tabs_left = MAX_TABS
+    tabs_left, labels = MAX_TABS, set[int]()
     for node in tree.css(STYLED_SELECTOR):
         if node.tag == "rt":
             if all(one is None or one.tag != "rp" for one in (node.prev, node.next)):
@@ -148,7 +164,7 @@ def write_as_displayed(tree: LexborHTMLParser) -> None:
                 node.insert_before(tree.create_node("br"))
                 node.insert_after(tree.create_node("br"))
         elif tabs_left > 0:
-            tabs_left -= _label_tabs(tree, node)
+            tabs_left -= _label_tabs(tree, node, labels) or 1
 
 
 def _is_preformatted(node: LexborNode) -> bool:
@@ -160,15 +176,22 @@ def _is_preformatted(node: LexborNode) -> bool:
     return around is not None and around.tag == "pre"
 
 
-def _label_tabs(tree: LexborHTMLParser, node: LexborNode) -> int:
+def _label_tabs(tree: LexborHTMLParser, node: LexborNode, moved: set[int]) -> int:
     """Move the labels of tabs, which *node* contains, before their tabs; return their number.
 
-    Nothing is moved if the tabs are not as many as the labels.
+    If there are fewer tabs than labels, those move that name a tab: VitePress writes one tab. A
+    list of labels may match several selectors: *moved* are the labels that were moved before.
     """
     labels, tabs = _find_tabs(node)
-    if not labels or len(labels) != len(tabs):
+    if not moved.isdisjoint(label.mem_id for label in labels):
         return 0
-    for label, tab in zip(labels, tabs, strict=True):
+    pairs = [*zip(labels, tabs, strict=False)]
+    if len(labels) != len(tabs):
+        by_id = {tab.attributes.get("id"): tab for tab in tabs}
+        named = ((label, by_id.get(label.attributes.get("aria-controls"))) for label in labels)
+        pairs = [(label, tab) for label, tab in named if tab and "id" in tab.attributes]
+    moved.update(label.mem_id for label, _ in pairs)
+    for label, tab in pairs:
         words = fold_whitespace(label.text(separator=" "))
         for name in ("hidden", "style"):
             if name in tab.attributes:
@@ -178,7 +201,7 @@ def _label_tabs(tree: LexborHTMLParser, node: LexborNode) -> int:
             title = tree.create_node("legend")
             title.insert_child(words)
             tab.insert_before(title)
-    return len(labels)
+    return len(pairs)
 
 
 def _find_tabs(node: LexborNode) -> tuple[list[LexborNode], list[LexborNode]]:
@@ -188,50 +211,63 @@ def _find_tabs(node: LexborNode) -> tuple[list[LexborNode], list[LexborNode]]:
         while tab is not None and not tab.is_element_node:
             tab = tab.next
         return ([node], [tab]) if tab is not None and tab.tag == "div" else ([], [])
-    if node.attributes.get("role") == "tablist":
-        labels = node.css("[role=tab]")
-        return labels, _find_panels(node) if labels else []
-    classes = (node.attributes.get("class") or "").split()
-    if "openblock" in classes:
-        return node.css(".tablist li"), node.css(".tabpanel")
-    for name in TAB_SETS.keys() & classes:
-        around, inside = TAB_SETS[name]
-        return [*_children(node, around)], [*_children(node, inside)]
+    for names, (labels, tabs) in TAB_SETS.items():
+        if _is_named(node, names):
+            return _find_own(node, labels, names), _find_own(node, tabs, names)
+    for names, (labels, name) in TAB_LISTS.items():
+        if _is_named(node, names) and (found := node.css(labels)):
+            return found, _find_beside(node, name)
     return [], []
 
 
-def _find_panels(labels: LexborNode) -> list[LexborNode]:
-    """Return the panels of the list *labels*, which are beside it."""
-    around = labels.parent
-    for _ in range(MAX_AROUND_TABS):
-        if around is None or around.tag == "body":
+def _is_named(node: LexborNode, names: str) -> bool:
+    """Return whether *names* are classes or the role of *node*."""
+    attributes = node.attributes
+    words = f"{attributes.get('class') or ''} {attributes.get('role') or ''}".split()
+    return all(name in words for name in names.split())
+
+
+def _find_own(node: LexborNode, selector: str, names: str) -> list[LexborNode]:
+    """Return the elements of *selector* in *node*, except those in another element of *names*."""
+    return [
+        one
+        for one in islice(node.css(selector), MAX_TABS_OF_SET)
+        if one.tag != "input" and not _is_nested(one, node, names)
+    ]
+
+
+def _find_beside(labels: LexborNode, name: str) -> list[LexborNode]:
+    """Return the tabs with the *name* that are in the element behind the list *labels*, or else
+    around it."""
+    behind = labels.next
+    while behind is not None and not behind.is_element_node:
+        behind = behind.next
+    places = [*islice(_ancestors(labels), MAX_AROUND_TABS)]
+    if behind is not None and not _is_named(behind, name):
+        places.insert(0, behind)
+    for place in places:
+        if place.tag == "body":
             break
-        panels = [
-            panel
-            for panel in islice(around.css("[role=tabpanel]"), MAX_TABS)
-            if not _is_nested(panel, around)
-        ]
-        if panels:
-            return panels
-        around = around.parent
+        if tabs := _find_own(place, f".{name}, [role={name}]", name):
+            return tabs
     return []
 
 
-def _is_nested(panel: LexborNode, around: LexborNode) -> bool:
-    """Return whether *panel* is in another panel in *around*."""
-    at = panel.parent
-    while at is not None and at.mem_id != around.mem_id:
-        if at.attributes.get("role") == "tabpanel":
+def _is_nested(node: LexborNode, within: LexborNode, names: str) -> bool:
+    """Return whether *node* is in an element with *names* in *within*."""
+    for at in islice(_ancestors(node), MAX_TAB_DEPTH):
+        if at.mem_id == within.mem_id:
+            break
+        if _is_named(at, names):
             return True
-        at = at.parent
     return False
 
 
-def _children(node: LexborNode, name: str) -> Iterator[LexborNode]:
-    """Yield the elements in the children of *node* that have the class *name*, but no controls."""
-    for child in node.iter():
-        if name in (child.attributes.get("class") or "").split():
-            yield from (part for part in child.iter() if part.tag != "input")
+def _ancestors(node: LexborNode) -> Iterator[LexborNode]:
+    at = node.parent
+    while at is not None:
+        yield at
+        at = at.parent
 
 
 def _write_formula(tree: LexborHTMLParser, node: LexborNode) -> None:
