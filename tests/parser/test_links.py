@@ -302,5 +302,7 @@ def test_canonical_url_is_named_in_the_head_only(before: str, rel: str) -> None:
         assert parse_response(f"{before}{stray}{link}<p>words").canonical == f"{ROOT}/x"
         assert parse_response(f"{before}{stray}words{link}").canonical == ""
         assert parse_response(f"{before}<div>{stray}{link}</div>").canonical == ""
+    empty = parse_response(f"<link rel=canonical href=' '>{before}{link}<p>words")
+    assert empty.canonical == f"{ROOT}/x"
     both = parse_response(f"{before}{link}<p>words<link rel=canonical href=/y>")
     assert both.canonical == f"{ROOT}/x"

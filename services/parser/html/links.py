@@ -205,7 +205,9 @@ def find_target(element: Element) -> Target | None:
             kind_or_none = link_kind(
                 element.tokens("rel"), element.get("type"), "hreflang" in element.attributes
             )
-            return Target(element.get("href"), kind_or_none) if kind_or_none else None
+            # HTML standard, 4.2.4: without an address it is not a link, not even to the page.
+            href = element.get("href")
+            return Target(href, kind_or_none) if kind_or_none and href.strip() else None
         case "iframe" | "frame":
             target, kind = _framed_document(element), LinkKind.FRAME
         case "object" | "embed":
