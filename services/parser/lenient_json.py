@@ -1,10 +1,10 @@
 """JSON of the Web, with the errors that its authors make.
 
-A document without its end keeps its whole objects, and brackets that are open are closed. A comma
-behind the last item is skipped, and strings may have control characters. A lone surrogate, which is
-half of an emoji, becomes U+FFFD, and an escape that JSON does not have is the character behind its
-backslash, as in JavaScript. Other errors are not repaired: the intention of their authors is
-unknown.
+A document without its end keeps its whole objects, and brackets that are open are closed. Comments
+and a comma behind the last item are skipped, and strings may have control characters. A lone
+surrogate, which is half of an emoji, becomes U+FFFD, and an escape that JSON does not have is the
+character behind its backslash, as in JavaScript. Other errors are not repaired: the intention of
+their authors is unknown.
 """
 
 import json
@@ -19,9 +19,9 @@ from msgspec.json import decode
 from gossamer.web.markup import REPLACEMENT
 
 CLOSING = {"{": "}", "[": "]"}
-_tokens = re.compile(
-    r'(?P<string>"(?:[^"\\]|\\.)*(?:"|\\?\Z))|(?P<comma>,(?=\s*[]}]))|[][{}]', re.DOTALL
-)
+_string = r'(?P<string>"(?:[^"\\]|\\.)*(?:"|\\?\Z))'
+_comments = re.compile(rf"{_string}|/\*.*?(?:\*/|\Z)|//[^\r\n]*", re.DOTALL)
+_tokens = re.compile(_string + r"|(?P<comma>,(?=\s*[]}]))|[][{}]", re.DOTALL)
 _surrogates = re.compile(
     r"(\\\\)|(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
     r"|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\(?P<other>(?!u[0-9a-fA-F]{4})[^\"\\/bfnrt])",
@@ -41,6 +41,7 @@ def decode_json(text: str) -> tuple[Any, bool]:
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     try:
+        text = _comments.sub(lambda found: found["string"] or " ", text)
         return json.loads(_complete(_tokens.sub(_repair, text)), strict=False), True
     except RecursionError as error:
         raise ValueError("nested too deeply") from error

@@ -121,6 +121,8 @@ LINKED_TEXTS = (
     """\ufeff{"@type": "Article", "author": "A"}""",
     """/*<![CDATA[*/{"@type": "Article", "author": "A"}/*]]>*/""",
     """//<![CDATA[\n{"@type": "Article", "author": "A"}\n//]]>""",
+    """{"@type": "Article", /* the writer */ "author": "A", // and no editor\n}""",
+    """{&quot;@type&quot;: &quot;Article&quot;, &quot;author&quot;: &quot;A&quot;}""",
 )
 
 
@@ -301,6 +303,23 @@ def test_thing_that_is_named_by_its_id_is_found(things: list[object]) -> None:
     """mozilla/readability#617, the kind: the form of plug-ins for WordPress."""
     parsed = parse_body("".join(map(linked_data, things)))
     assert (parsed.author, parsed.image) == ("A. Doe", f"{ROOT}/i.png")
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"url": f"{ROOT}/a"},
+        {"@id": f"{ROOT}/a#article"},
+        {"mainEntityOfPage": {"@type": "WebPage", "@id": f"{ROOT}/a"}},
+        {"mainEntityOfPage": "/a"},
+    ],
+)
+def test_article_that_names_the_page_is_the_page(named: dict[str, object]) -> None:
+    other = {"@type": "NewsArticle", "url": f"{ROOT}/b", "author": "B"}
+    own = {"@type": "NewsArticle", "author": "A", **named}
+    for things in ([other, own], [own, other], [{"@graph": [other, other, own]}]):
+        assert parse_body("".join(map(linked_data, things)), url=f"{ROOT}/a").author == "A"
+    assert parse_body(linked_data([{**own, "@type": "WebPage"}, other])).author == "B"
 
 
 def test_unknown_id_is_not_an_author() -> None:

@@ -26,8 +26,9 @@ values = st.recursive(
         ('[{"url": "http://h.test/1"}, {"url": "http://h.test/2"}, {"url": "http://h', ITEMS),
         ('[{"url": "http://h.test/1"}, {"url": "http://h.test/2"}, {"tags": [{}], "u', ITEMS),
         ('["a\tb", "\\ud83d", "\\ud83d\\ude00", "\\\\ud83d"]', ["a\tb", "�", "😀", "\\ud83d"]),
+        ('/* a " */ ["//b", /* c */ "/*d*/", // e\n]', ["//b", "/*d*/"]),
     ],
-    ids=["comma", "cut", "cut behind a smaller item", "strings"],
+    ids=["comma", "cut", "cut behind a smaller item", "strings", "comments"],
 )
 def test_error_of_an_author_is_repaired(text: str, value: Any) -> None:
     assert decode_json(text) == (value, True)

@@ -11,7 +11,7 @@ too: the dates and authors of comments, reviews and pictures are not those of th
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from html import unescape
 from itertools import chain, islice, product
 from typing import Any, NamedTuple
@@ -136,7 +136,7 @@ def read_about(elements: Elements, meta: Meta, resolver: Resolver, url: str, now
     after *now* are ignored.
     """
     texts = collect_linked_data(elements)
-    data = LinkedData(texts)
+    data = LinkedData(texts, lambda target: resolver.resolve(target) == url)
     thing = data.main
     linked = [*map(thing.get, PROPERTIES["published", "pubdate"])]
     published = _first_time(elements, meta, now, PUBLISHED_NAMES, linked, ("published", "pubdate"))
@@ -349,7 +349,8 @@ def collect_linked_data(elements: Elements) -> tuple[str, ...]:
 class LinkedData:
     """The things that the linked data *texts* of a page describe."""
 
-    def __init__(self, texts: tuple[str, ...]) -> None:
+    def __init__(self, texts: tuple[str, ...], is_page: Callable[[str], bool]) -> None:
+        """*is_page*: whether a URL is that of the page."""
         self._values = [value for text in texts if (value := _decode(text)) is not None]
         ranked = [
             (rank, thing)
@@ -357,8 +358,12 @@ class LinkedData:
             for thing in _things(value)
             if (rank := _rank(thing))
         ]
-        self.main: Thing = max(ranked, key=lambda item: item[0], default=(0, Thing()))[1]
-        """The thing that is the page; an empty thing if none is."""
+        most = max((rank for rank, _ in ranked), default=0)
+        best = [thing for rank, thing in ranked if rank == most]
+        named = (one for one in best if any(map(is_page, _urls_of(one))))
+        self.main: Thing = next(named, best[0] if best else Thing())
+        """The thing that is the page: of several articles the one with its URL, or else the first.
+        An empty thing if none is like a page."""
         self._by_id: dict[str, Thing] | None = None
 
     def names(self, value: Any) -> str:
@@ -387,6 +392,15 @@ class LinkedData:
         return self._by_id.get(name, value)
 
 
+def _urls_of(thing: Thing) -> Iterator[str]:
+    """Yield the URLs of the pages that *thing* says it is."""
+    for name in ("url", "@id", "mainEntityOfPage"):
+        value = thing.get(name)
+        value = value.get("@id") or value.get("url") if isinstance(value, dict) else value
+        if text := linked_text(value):
+            yield text
+
+
 def _name_of(item: Any) -> str:
     """Return the name of a person or an organisation, or the parts of the name of a person."""
     if not isinstance(item, dict):
@@ -401,6 +415,9 @@ def _name_of(item: Any) -> str:
 
 
 def _decode(text: str) -> Any:
+    if '"' not in text and "&quot;" in text:
+        # A template has escaped it, as it escapes text.
+        text = unescape(text)
     try:
         return decode_json(text)[0]
     except ValueError:
