@@ -43,6 +43,7 @@ from gossamer.services.parser.xml import (
 )
 from gossamer.text.blocks import fold_whitespace
 from gossamer.web.markup import REPLACEMENT
+from gossamer.web.url import site_of
 
 MAX_ENTRIES_SIZE = 6 << 20
 """Maximum bytes of all entries. With the rest of the event, they must fit into one message."""
@@ -65,6 +66,7 @@ FEED_RELATIONS = ("alternate", "next", "previous", "prev-archive", "next-archive
 """Relations of the links of a feed itself: its site, and its other pages."""
 
 _absolute_url = re.compile(r"https?://\S+", re.IGNORECASE)
+_host = re.compile(r"[\w-]+(?:\.[\w-]+)+(?=[/?#]|$)")
 _json_feed = re.compile(r"https?://(?:www\.)?jsonfeed\.org/version/")
 _tag = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
 LINK_NAMES = ("@id", "url", "href")
@@ -117,6 +119,10 @@ class EntryCollector:
             return ""
         if base:
             url = self._resolve(base, url) or url
+        host = _host.match(target)
+        if host and site_of(f"http://{host[0]}") == site_of(url):
+            # The scheme is missing. A browser would read a path.
+            target = f"//{target}"
         return self._resolve(target, url) if target else ""
 
     def _resolve(self, target: str, base: str) -> str:
@@ -221,11 +227,18 @@ def _feed_targets(element: Element, relations: tuple[str, ...]) -> Iterator[str]
     if not any(targets):
         # A guid is a link unless isPermaLink is false. Some feeds set that for real links.
         sources = (attribute(content, "src") for content in children(element, "content"))
-        ids = (target_of(one) for name in ("guid", "id") for one in children(element, name))
-        urls = (one for one in ids if _absolute_url.fullmatch(one))
+        ids = (one for name in ("guid", "id") for one in children(element, name))
+        urls = filter(None, map(_permanent_link, ids))
         about = attribute(element, "about") or next(filter(None, sources), "")
         targets = [about or next(urls, "")]
     return filter(None, targets)
+
+
+def _permanent_link(element: Element) -> str:
+    """Return the URL that is the id *element*; "" if it is another id. A path may be one, too."""
+    target = target_of(element)
+    is_path = target.startswith("/") and attribute(element, "ispermalink").lower() == "true"
+    return target if is_path or _absolute_url.fullmatch(target) else ""
 
 
 def _relation(link: Element) -> str:

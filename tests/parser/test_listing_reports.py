@@ -30,6 +30,10 @@ REPORTS: dict[str, str | bytes] = {
     "zend-feed#69": f"<!DOCTYPE rss PUBLIC '-//N//DTD RSS 0.91//EN' 'x.dtd'><rss>{ITEM}</rss>",
     "cache-warmup#247": "<urlset><url><loc>/1</loc><lastmod>2023-03-30</lastmod></url></urlset>",
     "an id that is the URL": "<feed><entry><id>http://h.test/1</id></entry></feed>",
+    "crawler-commons#305": "<urlset><url><loc>h.test/1</loc></url></urlset>",
+    "host in capitals": "<rss><item><link>H.test/1</link></item></rss>",
+    "fluent-reader#587": '<rss><item><guid isPermaLink="true">/1</guid></item></rss>',
+    "SHARE#73": f'<rss><item><guid isPermaLink="true">post-7</guid></item>{ITEM}</rss>',
     "content elsewhere": '<feed><entry><id>tag:1</id><content src="/1"/></entry></feed>',
     "a relation as IRI": '<feed><entry><link rel="http://www.iana.org/assignments/relation/'
     'alternate" href="/1"/></entry></feed>',
@@ -49,6 +53,24 @@ def test_listing_of_a_report_is_read(report: str) -> None:
         body, ("Content-Type", "application/xml"), url=MAP, purpose=Purpose.SITEMAP
     )
     assert urls(parse(page, OPTIONS, NOW)) == ["http://h.test/1"]
+
+
+def test_host_without_a_scheme_is_of_the_site_of_the_listing() -> None:
+    locations = ["www.a.example.org/x", "a.example.org", "example.org?q", "index.html", "v1.2/x"]
+    body = "".join(f"<url><loc>{one}</loc></url>" for one in locations)
+    page = page_response(
+        f"<urlset>{body}</urlset>".encode(),
+        ("Content-Type", "application/xml"),
+        url="http://a.example.org/d/map.xml",
+        purpose=Purpose.SITEMAP,
+    )
+    assert urls(parse(page, OPTIONS, NOW)) == [
+        "http://www.a.example.org/x",
+        "http://a.example.org/",
+        "http://example.org/?q",
+        "http://a.example.org/d/index.html",
+        "http://a.example.org/d/v1.2/x",
+    ]
 
 
 @pytest.mark.parametrize(
