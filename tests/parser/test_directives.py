@@ -117,6 +117,8 @@ def test_nosnippet_texts_are_published() -> None:
     )
     assert parsed.not_in_snippets[:2] == ("not this", "")
     assert len(parsed.not_in_snippets[2]) == 500
+    link = parse_response("<a data-nosnippet itemprop=author onclick='x()' href=/x>not this</a>")
+    assert link.not_in_snippets == ("not this",)
 
 
 @pytest.mark.parametrize(

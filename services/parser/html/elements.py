@@ -112,7 +112,9 @@ class Elements:
 
 
 def _find_elements(tree: LexborHTMLParser, selector: str) -> list[Element]:
-    return [Element(node.tag or "", node.attributes, node) for node in tree.css(selector)]
+    # An element that several parts of the selector match is found several times.
+    nodes = {node.mem_id: node for node in tree.css(selector)}
+    return [Element(node.tag or "", node.attributes, node) for node in nodes.values()]
 
 
 def find_positions(tree: LexborHTMLParser) -> dict[int, str]:
