@@ -106,6 +106,22 @@ PARTS = {
         "He said this about the companies that people of the ferry had founded in the town:\n\n> 80% of the spinoffs succeed.\n\n"
         "The next paragraph was lost, too, in the reader's mode.",
     ),
+    "html2text#264, trafilatura#889": Part(
+        "<p>100<sup>2</sup> terminal nodes of 10<sup>-6</sup> m<sup>2</sup> on the 5<sup>th</sup> "
+        "day<sup><a href='#n'>1</a></sup>, <sup>1</sup>/<sub>2</sub> of them <sup>a</sup></p>",
+        "100² terminal nodes of 10⁻⁶ m² on the 5th day¹, 1/2 of them a",
+        f"100² terminal nodes of 10⁻⁶ m² on the 5th day[¹]({URL}#n), 1/2 of them a",
+    ),
+    "the same kind in MathML": Part(
+        "<p>Let <math class=math><msup><mi>x</mi><mn>2</mn></msup><mo>+</mo><mfrac><mn>1</mn><mn>2</mn></mfrac></math> be.</p>",
+        "Let x²+1/2 be.",
+        "Let x²+1/2 be.",
+    ),
+    "python-markdownify#216, html-to-markdown#28": Part(
+        "<p>Here is <q>A Quote</q> from <q>someone <em>else</em></q>.</p>",
+        "Here is \u201cA Quote\u201d from \u201csomeone else\u201d.",
+        "Here is \u201cA Quote\u201d from \u201csomeone *else*\u201d.",
+    ),
     # Code.
     "thephpleague/html-to-markdown#245": Part(
         '<pre><code># When I wrote it<br># <span class="hl">it</span> hurt<br>x &lt; y</code></pre>',
@@ -303,7 +319,7 @@ PARTS = {
     "lion-reader#1386, ropensci/katex#5": Part(
         "<p>energy is <span class=katex><math><semantics><mrow><mi>E</mi><mo>=</mo><mi>m</mi><msup><mi>c</mi><mn>2</mn></msup></mrow>"
         "<annotation encoding=application/x-tex>E = mc^2</annotation></semantics></math></span>, he says</p>",
-        "energy is E=mc2, he says",
+        "energy is E=mc², he says",
         "energy is $E = mc^2$, he says",
     ),
     "markdown-it-texmath#20, notes-buddy#24": Part(

@@ -6,7 +6,8 @@ A declarative shadow tree is displayed in place of its host's content, some of w
 Generators write a formula two or three times: as MathML for screen readers, as TeX, and as styled
 text or a picture. One form is kept: a `math` element with its TeX, from which Markdown is made.
 
-The readings above words (`ruby`) are put in parentheses, as for browsers without ruby.
+The readings above words (`ruby`) are put in parentheses, as for browsers without ruby. `q` has
+quotation marks, and numbers in `sup` have raised digits: 10³ is not 103.
 
 A reader chooses one of several tabs. All of them are text, each behind its label, although browsers
 show one at a time.
@@ -70,7 +71,7 @@ TAB_LISTS = {
 which are elsewhere: of ARIA, Hextra and Bootstrap."""
 STYLED_SELECTOR = ", ".join(
     [
-        "rt, span[style*='display' i], input[type=radio] + label, [role=tablist]",
+        "rt, q, sup, span[style*='display' i], input[type=radio] + label, [role=tablist]",
         *(f".{names.replace(' ', '.')}" for names in (*TAB_SETS, *TAB_LISTS)),
     ]
 )
@@ -83,8 +84,10 @@ MAX_TAB_DEPTH = 20
 """Most elements around a tab that may have tabs of their own."""
 MAX_AROUND_TABS = 4
 """Most elements between a list of labels and the element with the tabs, too."""
+RAISED = str.maketrans("0123456789+-\u2212", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 BLOCK_STYLES = frozenset(("block", "flex", "grid", "list-item", "table"))
 
+_number = re.compile("[+\u2212-]?[0-9]{1,9}")
 _delimited = re.compile(r"\s*(?:\\\((.+)\\\)|\\\[(.+)\\\]|\$\$(.+)\$\$)\s*", re.DOTALL)
 _cdata = re.compile(r"^\s*%?\s*<!\[CDATA\[|%?\s*\]\]>\s*$")
 _display = re.compile(r"(?:^|[;\s])display\s*:\s*([a-z-]+)", re.IGNORECASE)
@@ -150,6 +153,7 @@ def write_as_displayed(tree: LexborHTMLParser) -> None:
     for node in islice(tree.css(FORMULA_SELECTOR), MAX_FORMULAS):
         if node.tag == "math":
             _hide_other_forms(node, wrappers)
+            _write_signs(node)
         else:
             _write_formula(tree, node)
     tabs_left, labels = MAX_TABS, set[int]()
@@ -158,6 +162,11 @@ def write_as_displayed(tree: LexborHTMLParser) -> None:
             if all(one is None or one.tag != "rp" for one in (node.prev, node.next)):
                 node.insert_before("(")
                 node.insert_after(")")
+        elif node.tag == "q":
+            node.insert_before("\u201c")
+            node.insert_after("\u201d")
+        elif node.tag == "sup":
+            _raise_number(node)
         elif node.tag == "span" and "role" not in node.attributes:
             style = _display.search(node.attributes.get("style") or "")
             if style and style[1].lower() in BLOCK_STYLES and not _is_preformatted(node):
@@ -165,6 +174,22 @@ def write_as_displayed(tree: LexborHTMLParser) -> None:
                 node.insert_after(tree.create_node("br"))
         elif tabs_left > 0:
             tabs_left -= _label_tabs(tree, node, labels) or 1
+
+
+def _raise_number(node: LexborNode) -> None:
+    """Write the number that is all of *node* in raised digits, but not half of a fraction."""
+    at, next_text = node.child, (node.next and node.next.text_content) or ""
+    for _ in range(MAX_WRAPPERS):
+        if at is None or at.is_text_node:
+            break
+        # A mark of a footnote is a link.
+        at = at.child if at.next is None else None
+    text = (at.text_content or "").strip() if at is not None and at.next is None else ""
+    if at is None or not _number.fullmatch(text):
+        return
+    before = (node.prev and node.prev.text_content) or ""
+    if not next_text.startswith(("/", "\u2044")) or before[-1:].isdecimal():
+        at.replace_with(text.translate(RAISED))
 
 
 def _is_preformatted(node: LexborNode) -> bool:
@@ -321,6 +346,16 @@ def _hide_other_forms(math: LexborNode, wrappers: set[int]) -> None:
         for form in islice(around.css(REPEATING_SELECTOR), MAX_FORMS):
             if form.css_first("math") is None:
                 _hide(form)
+
+
+def _write_signs(math: LexborNode) -> None:
+    """Write what a formula says by its form: raised digits, and the stroke of a fraction."""
+    for number in math.css("msup > mn:last-child"):
+        _raise_number(number)
+    for numerator in math.css("mfrac > :first-child"):
+        # A formula may be found twice.
+        if numerator.next is None or numerator.next.text_content != "/":
+            numerator.insert_after("/")
 
 
 def _is_formula(node: LexborNode) -> bool:
