@@ -122,6 +122,24 @@ PARTS = {
         "Here is \u201cA Quote\u201d from \u201csomeone else\u201d.",
         "Here is \u201cA Quote\u201d from \u201csomeone *else*\u201d.",
     ),
+    "ckeditor5#15167, bene#174": Part(
+        "<blockquote><p>Words can be like X-rays.</p><footer class=blockquote-footer>—Aldous Huxley, "
+        "<cite>Brave New World</cite></footer></blockquote>",
+        "Words can be like X-rays.\n—Aldous Huxley, Brave New World",
+        "> Words can be like X-rays.\n>\n> —Aldous Huxley, Brave New World",
+    ),
+    "vutuv#1203, the kind": Part(
+        "<ol><li><p>The first note. <a href='#fnref1' class=footnote-backref>↩</a></p><li><p>The second note."
+        "<a href='#fnref2' role=doc-backlink>↩\ufe0e</a></p><li><span class=mw-cite-backlink><b><a href='#r'>^</a></b>"
+        "</span> The third note.</ol>",
+        "The first note.\nThe second note.\nThe third note.",
+        "1. The first note.\n2. The second note.\n3. The third note.",
+    ),
+    "an anchor around text": Part(
+        "<p>See <a name=x>The anchor of old pages</a>.</p>",
+        "See The anchor of old pages.",
+        "See The anchor of old pages.",
+    ),
     # Code.
     "thephpleague/html-to-markdown#245": Part(
         '<pre><code># When I wrote it<br># <span class="hl">it</span> hurt<br>x &lt; y</code></pre>',

@@ -180,9 +180,11 @@ class _Reader:
                     self._add_text("")
                     self._inline.add_image(child.attributes)
             elif tag == "a":
-                self._links += 1
+                # Only a link counts as one: old pages have anchors around text.
+                is_link = "href" in child.attributes
+                self._links += is_link
                 self._read_inline(child, tag, depth + 1)
-                self._links -= 1
+                self._links -= is_link
             elif tag not in SKIPPED_ELEMENTS:
                 if tag == "span" and self._tag == "div" and _is_file_name(child):
                     self._read_block(child, "caption", depth + 1)
@@ -239,7 +241,9 @@ class _Reader:
         kind = f"{names} {attributes.get('role') or ''}" if tag == "aside" else ""
         is_footnote = bool(kind) and FOOTNOTES.search(kind) is not None
         is_callout = is_callout or (bool(kind) and NOTES.search(kind) is not None)
-        is_inside = is_callout or is_footnote
+        # The author of a quotation.
+        is_attribution = tag == "footer" and any(one.kind == "quote" for one in self._containers)
+        is_inside = is_callout or is_footnote or is_attribution
         apart = (tag in APART_ELEMENTS or bool(_apart.search(names))) and not is_inside
         before = self._containers, self._parents, self._tag, self._apart
         self._tag = tag

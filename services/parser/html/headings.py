@@ -67,8 +67,13 @@ PERMALINK_SELECTOR = ", ".join(
         ".sl-heading-wrapper",
     ]
 )
-TOOLS_SELECTOR = ".mw-editsection, .viewcode-link, summary > a.src, summary > section > a.src"
-"""Links in headings to other views of the page: of MediaWiki, Sphinx and rustdoc."""
+TOOLS_SELECTOR = (
+    ".mw-editsection, .viewcode-link, summary > a.src, summary > section > a.src, "
+    ".mw-cite-backlink, a.footnote-backref, a.footnote-back, a.reversefootnote, "
+    "a[data-footnote-backref], a[role=doc-backlink]"
+)
+"""Links in headings to other views of the page, and back from footnotes: of MediaWiki, Sphinx,
+rustdoc, Markdown in Python, PHP and JavaScript, and pandoc."""
 
 LOGICAL_WEIGHTS = {**{f"h{level}": 7 - level for level in range(1, 7)}, "em": 1}
 PHYSICAL_SELECTORS = ("b", "strong", "big", "font[size]", "center", "[align]", "[style*=font-]")
