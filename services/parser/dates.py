@@ -36,8 +36,8 @@ LAST_SHORT_YEAR_OF_2000S = 68
 """Years of two digits up to this one are after 2000 (POSIX, strptime)."""
 ZONES = {
     **dict.fromkeys(("Z", "UTC", "GMT", "UT", "WET"), 0),
-    **dict.fromkeys(("CET", "WEST", "BST"), 1),
-    **dict.fromkeys(("CEST", "EET", "SAST"), 2),
+    **dict.fromkeys(("CET", "MET", "WEST", "BST"), 1),
+    **dict.fromkeys(("CEST", "MEST", "EET", "SAST"), 2),
     **dict.fromkeys(("EEST", "MSK"), 3),
     **{"PKT": 5, "AWST": 8, "AKDT": -8, "AKST": -9, "HST": -10, "BRT": -3},
     **{"WIB": 7, "ICT": 7, "SGT": 8, "HKT": 8, "WITA": 8, "JST": 9, "KST": 9, "WIT": 9},
@@ -48,8 +48,14 @@ ZONES = {
 ZONES_OF_MAIL = {"CST": -6}
 """Hours of names that mean another zone elsewhere, in a date of RFC 822, which defines them. Java
 writes CST in China, too, but in another form of the date."""
-PLACES = {"ET": "America/New_York", "PT": "America/Los_Angeles"}
-"""Zones behind `a.m.` and `p.m.`, in any season. `et` is a word of French."""
+PLACES = {
+    "ET": "America/New_York",
+    "CT": "America/Chicago",
+    "MT": "America/Denver",
+    "PT": "America/Los_Angeles",
+}
+"""Names for a zone in any season, in dates of RFC 822 and behind `a.m.` and `p.m.`. `et` is a word
+of French."""
 
 _zone = r"[+-](?:\d\d(?::?\d\d)?|\d:?\d\d|\d)"
 """`+05:30`, `+0530`, `+05`, `+5:30`, `+530` and `+5`."""
@@ -202,7 +208,7 @@ def _add_time(day: float, text: str, found: re.Match[str]) -> float:
     elif _afternoon.search(text):
         hour = hour % 12 + 12
     seconds = hour * 3600.0 + minute * 60 + min(second, 59)
-    if seconds > DAY:
+    if seconds > DAY or minute >= 60:
         return day
     at = day + seconds
     if not time[5]:
@@ -217,13 +223,12 @@ def _hours_of_zone(time: re.Match[str], at: float, day: re.Match[str]) -> float:
 
     *at* is the local time as if it were UTC, and *day* the form of its day.
     """
-    name = (time[6] or "").upper()
-    place = PLACES.get(name, name) if time[4] else name
+    name, is_of_mail = time[6] or "", day.re.pattern == _day_of_mail
+    place = PLACES.get(name, name) if time[4] or is_of_mail else name
     if "/" in place and (zone := _load_places().get(place.upper())):
         local = datetime.fromtimestamp(at, UTC).replace(tzinfo=zone)
         return (local.utcoffset() or timedelta()) / timedelta(hours=1)
-    name = name.partition("/")[0]
-    is_of_mail = day.re.pattern == _day_of_mail
+    name = name.partition("/")[0].upper()
     return ZONES.get(name, ZONES_OF_MAIL.get(name, 0) if is_of_mail else 0)
 
 

@@ -122,6 +122,7 @@ def test_common_form_of_time_is_parsed(text: str, hours: float) -> None:
         "8. May 2024",
         "08.05.2024",
         "2024-05-08 31:99:00",
+        "2024-05-08T10:61:55Z",
         "2024-05-08T",
         "2024-05-08+02:00"[:10],
     ],
@@ -194,6 +195,9 @@ def test_day_in_another_language_is_parsed(text: str) -> None:
         ("9. července 2022", 7, 9),
         ("31/12/2022", 12, 31),
         ("2 Agustus 2022", 8, 2),
+        ("11 Ιούλ 2022", 7, 11),
+        ("11 Ιουν 2022", 6, 11),
+        ("1 ΑΎΓΟΥΣΤΟΣ 2022", 8, 1),
         ("2 Desember 2022", 12, 2),
         ("2 जून 2022", 6, 2),
         ("2 กรกฎาคม 2565", 7, 2),
@@ -260,6 +264,9 @@ MAY = datetime(2024, 5, 1, 10, tzinfo=UTC).timestamp()
         ("May 1, 2024 10:00 AM HST", 10),
         ("May 1, 2024 10:00 AM EST/EDT", 5),
         ("Wed, 01 May 2024 10:00:00 CST", 6),
+        ("Wed, 1 May 2024 10:00:00 PT", 7),
+        ("Wed, 01 May 2024 10:00:00 MEST", -2),
+        ("1 may 2024 10:00 et 12:00", 0),
     ],
 )
 def test_zone_of_a_time_is_read(text: str, hours: float) -> None:
