@@ -80,10 +80,11 @@ _dates = tuple(
         r"(?<!\d)(?P<year>(?:19|20)\d\d)([-/]|\.\s?)(?P<month>\d\d?)\2(?P<day>\d\d?)(?!\d)",
         r"(?<!\d)(?P<year>(?:19|20)\d\d)(?P<month>\d\d)(?P<day>\d\d)(?=(?:\d{4}|\d{6})?(?!\d))",
         _day_of_mail,
-        rf"{_name}\s*{_day},?\s+{_year}",
+        rf"{_name}\s*{_day}(?:,\s*|\s+){_year}",
         rf"{_name}\s*{_day},?\s+(?=\d\d?:\d\d)(?:.*?(?<!\d){_year})",
         rf"{_day}\.\s?(?P<month>\d\d?)\.\s?{_year}",
         rf"(?<!\d)(?P<first>\d\d?)([-/])(?P<second>\d\d?)\2{_year}",
+        rf"(?<!\d){_year}[\s.-]*{_name}[\s.-]*{_day}(?![\d:])",
     )
 )
 """The forms of a day, those with the year first before others."""

@@ -63,6 +63,17 @@ def script(text: str) -> str:
         ("<time>2001-01-01</time><time itemprop=datePublished>2018-11-20</time>", "time"),
         ("<time>2001-01-01</time><time class='entry published'>20 Nov 2018</time>", "time"),
         ("<time datetime='Tue, 20 Nov 2018 00:00:00 GMT'>", "time"),
+        # Tests of htmldate.
+        ("<meta property=dc:created content=2018-11-20>", "meta"),
+        ("<meta name=DC.Issued content=2018-11-20>", "meta"),
+        ("<meta name=created content=2018-11-20>", "meta"),
+        ("<meta property=og:published_time content=2018-11-20>", "open graph"),
+        ("<meta property=og:regDate content=20181120000000>", "open graph"),
+        (
+            "<time class=updated datetime=2018-11-21></time>"
+            "<time class=entry-date datetime=2018-11-20></time>",
+            "time",
+        ),
         (linked_data({"@type": "VideoObject", "uploadDate": "2018-11-20"}), "linked data"),
         ("<abbr class=published title=2018-11-20T00:00:00Z>20 Nov</abbr>", "time"),
         ("<abbr itemprop=datePublished title=2018-11-20T00:00:00Z>Tuesday</abbr>", "time"),
@@ -89,6 +100,7 @@ def test_date_in_url_is_publication_time(path: str) -> None:
         (linked_data({"@type": "Article", "dateModified": "2018-11-20"}), "linked data"),
         ("<meta property=og:updated_time content=1542672000>", "open graph"),
         ("<meta name=last-modified content='2018-11-20 00:00:00 GMT'>", "meta"),
+        ("<meta name=lastmodified content=2018-11-20>", "meta"),
         ("<time></time><time class=updated datetime='2018-11-20 00:00:00'>", "time"),
     ],
 )

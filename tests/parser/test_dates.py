@@ -50,6 +50,7 @@ def test_missing_parts_of_date_are_the_earliest() -> None:
         "", "soon", "2024-02-30", "0000-00-00", "1959-01-01", "9" * 99,
         # Ambiguous, or no date
         "03/04/2024", "3-4-2024", "8 May 10:00", "1.2.3", "version 20.24", "12", "99:99", "May",
+        "2024 May 10:00",
     ],
 )  # fmt: skip
 def test_invalid_or_ambiguous_date_is_zero(text: str) -> None:
@@ -94,6 +95,9 @@ AT = datetime(2024, 5, 8, 8, 53, 11, tzinfo=UTC).timestamp()
         ("Wed May 08 08:53:11 CEST 2024", -2),
         ("Wed May 08 2024 08:53:11 GMT+0200 (Central European Summer Time)", -2),
         ("May 8, 2024, 8:53:11 AM", 0),
+        ("Wed, May 08,2024 08:53:11", 0),
+        ("2024 May 08 08:53:11", 0),
+        ("2024-May-08 08:53:11", 0),
         ("8 May 2024, 08:53:11", 0),
         ("8th May 2024 08:53:11", 0),
         ("08/May/2024:08:53:11 +0200", -2),

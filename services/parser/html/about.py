@@ -52,7 +52,7 @@ OTHER_TYPES = frozenset(
 )
 """Types of things on a page whose dates and authors are not those of the page."""
 PROPERTIES: dict[tuple[str, ...], tuple[str, ...]] = {
-    ("published", "pubdate"): (
+    ("published", "pubdate", "entry-date"): (
         *("datePublished", "dateCreated", "uploadDate", "datePosted"),
         # Dublin Core, in RDFa.
         *("issued", "created"),
@@ -67,18 +67,19 @@ OPEN_GRAPH_PREFIXES = (
     "og:", "article:", "book:", "profile:", "video:", "music:", "product:", "twitter:",
 )
 PUBLISHED_NAMES = (
-    "article:published_time", "og:article:published_time", "article:published", "og:pubdate",
-    "datepublished", "article_date_original", "article.published", "dcterms.issued",
-    "dc.date.issued", "dcterms.created", "dc.date.created", "citation_publication_date",
-    "citation_online_date", "citation_date", "parsely-pub-date", "sailthru.date", "pubdate",
-    "pub_date", "publish-date", "publish_date", "publishdate", "publication_date", "published_at",
-    "published_time", "published", "pdate", "datecreated", "article.created", "dcterms.date",
-    "dc.date", "date",
+    "article:published_time", "og:article:published_time", "og:published_time",
+    "article:published", "og:pubdate", "og:regdate", "datepublished", "article_date_original",
+    "article.published", "dcterms.issued", "dc.date.issued", "dc.issued", "dcterms.created",
+    "dc.date.created", "dc:created", "citation_publication_date", "citation_online_date",
+    "citation_date", "parsely-pub-date", "sailthru.date", "pubdate", "pub_date", "publish-date",
+    "publish_date", "publishdate", "publication_date", "published_at", "published_time",
+    "published", "pdate", "datecreated", "article.created", "dcterms.date", "dc.date", "created",
+    "date",
 )
 MODIFIED_NAMES = (
     "article:modified_time", "og:article:modified_time", "article:modified", "og:updated_time",
     "datemodified", "article_date_updated", "article.updated", "dcterms.modified",
-    "dc.date.modified", "revision_date", "updated-date", "last-modified", "lastmod",
+    "dc.date.modified", "revision_date", "updated-date", "last-modified", "lastmodified", "lastmod",
 )
 AUTHOR_NAMES = (
     "author", "article:author", "og:article:author", "citation_author", "dc.creator",
@@ -138,8 +139,9 @@ def read_about(elements: Elements, meta: Meta, resolver: Resolver, url: str, now
     texts = collect_linked_data(elements)
     data = LinkedData(texts, lambda target: resolver.resolve(target) == url)
     thing = data.main
-    linked = [*map(thing.get, PROPERTIES["published", "pubdate"])]
-    published = _first_time(elements, meta, now, PUBLISHED_NAMES, linked, ("published", "pubdate"))
+    marks = ("published", "pubdate", "entry-date")
+    linked = [*map(thing.get, PROPERTIES[marks])]
+    published = _first_time(elements, meta, now, PUBLISHED_NAMES, linked, marks)
     if not published.at and (at := parse_url_date(url, now)):
         published = StatedTime(at, Source.URL.value)
     linked = [thing.get("dateModified")]
