@@ -1,10 +1,10 @@
 """JSON of the Web, with the errors that its authors make.
 
-A document without its end keeps its whole objects, and brackets that are open are closed. Comments
-and a comma behind the last item are skipped, and strings may have control characters. A lone
-surrogate, which is half of an emoji, becomes U+FFFD, and an escape that JSON does not have is the
-character behind its backslash, as in JavaScript. Other errors are not repaired: the intention of
-their authors is unknown.
+A document without its end keeps its whole objects, and brackets that are open are closed. Comments,
+a comma behind the last item, and brackets behind the end are skipped, and strings may have control
+characters. A lone surrogate, which is half of an emoji, becomes U+FFFD, and an escape that JSON
+does not have is the character behind its backslash, as in JavaScript. Other errors are not
+repaired: the intention of their authors is unknown.
 """
 
 import json
@@ -18,6 +18,7 @@ from msgspec.json import decode
 
 from gossamer.web.markup import REPLACEMENT
 
+_decoder = json.JSONDecoder(strict=False)
 CLOSING = {"{": "}", "[": "]"}
 _string = r'(?P<string>"(?:[^"\\]|\\.)*(?:"|\\?\Z))'
 _comments = re.compile(rf"{_string}|/\*.*?(?:\*/|\Z)|//[^\r\n]*", re.DOTALL)
@@ -42,9 +43,13 @@ def decode_json(text: str) -> tuple[Any, bool]:
         raise ValueError("nested too deeply") from error
     try:
         text = _comments.sub(lambda found: found["string"] or " ", text)
-        return json.loads(_complete(_tokens.sub(_repair, text)), strict=False), True
+        text = _complete(_tokens.sub(_repair, text)).strip()
+        value, end = _decoder.raw_decode(text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
+    if text[end:].strip("]};, \t\r\n"):
+        raise ValueError("text behind the document")
+    return value, True
 
 
 def _repair(token: re.Match[str]) -> str:
@@ -80,7 +85,9 @@ def _open_brackets(text: str) -> Iterator[tuple[re.Match[str], list[str]]]:
             ends.append(end)
         elif token["string"] or token["comma"]:
             continue
-        elif not ends or ends.pop() != token[0]:
+        elif not ends:
+            return  # Behind the end of the document.
+        elif ends.pop() != token[0]:
             raise ValueError("brackets that do not match")
         yield token, ends
 

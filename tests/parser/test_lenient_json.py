@@ -26,15 +26,18 @@ values = st.recursive(
         ('[{"url": "http://h.test/1"}, {"url": "http://h.test/2"}, {"url": "http://h', ITEMS),
         ('[{"url": "http://h.test/1"}, {"url": "http://h.test/2"}, {"tags": [{}], "u', ITEMS),
         ('["a\tb", "\\ud83d", "\\ud83d\\ude00", "\\\\ud83d"]', ["a\tb", "�", "😀", "\\ud83d"]),
+        ('[{"url": "http://h.test/1"}, {"url": "http://h.test/2"}]\n}];', ITEMS),
         ('/* a " */ ["//b", /* c */ "/*d*/", // e\n]', ["//b", "/*d*/"]),
     ],
-    ids=["comma", "cut", "cut behind a smaller item", "strings", "comments"],
+    ids=["comma", "cut", "cut behind a smaller item", "strings", "brackets", "comments"],
 )
 def test_error_of_an_author_is_repaired(text: str, value: Any) -> None:
     assert decode_json(text) == (value, True)
 
 
-@pytest.mark.parametrize("text", ["", "<html>", '{"a"', "[}", '{"a": [{}}', "[" * 300_000])
+@pytest.mark.parametrize(
+    "text", ["", "<html>", '{"a"', "[}", '{"a": [{}}', "[" * 300_000, "}", "[] {}"]
+)
 def test_text_that_is_not_json_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
         decode_json(text)
