@@ -79,7 +79,7 @@ _chunk_size = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _bare_head = re.compile(
     rb"[^\r\n]*(?:\r{0,2}\n|\Z)(?:[\w!#$%&'*+.^`|~-]+[ \t]*:[^\r\n]*(?:\r{0,2}\n|\Z))*"
 )
-_status_line = re.compile(r"HTTP/(\d(?:\.\d)?) +(\d{3})(?!\d) *(.*)", re.IGNORECASE)
+_status_line = re.compile(r"HTTP/(\d(?:\.\d)?) +([1-9]\d\d)(?!\d) *(.*)", re.IGNORECASE)
 
 
 _tunnel = re.compile(rb"(?im)\AHTTP/\S+ +2\d\d [^\r\n]*\bestablished\b|^proxy-agent[ \t]*:")

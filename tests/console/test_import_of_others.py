@@ -274,6 +274,14 @@ def test_answer_of_a_proxy_alone_is_not_a_page(tmp_path: Path, tunnel: str) -> N
     assert result.left_out == {"response to a request that is not a GET": 1}
 
 
+@pytest.mark.parametrize("status", ["000", "099", "20", "2000"])
+def test_response_with_an_impossible_status_is_not_a_page(tmp_path: Path, status: str) -> None:
+    """Writers give requests without an answer the status 000, such as curl."""
+    result = Result(tmp_path, record("response", http(TEXT, f"{status} Unknown")))
+    assert result.pages == []
+    assert "the record has no HTTP response" in result.problems[0]
+
+
 @pytest.mark.parametrize(("method", "number"), [("GET", 1), ("POST", 0), ("", 0)])
 def test_request_behind_the_one_to_a_proxy_counts(tmp_path: Path, method: str, number: int) -> None:
     block = b"CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n\r\n"
