@@ -62,7 +62,7 @@ def join(parts: list[Part]) -> Part | None:
     if not (is_begun and is_ended and numbers == list(range(1, len(parts) + 1))):
         return None
     try:
-        record = _joined(parts)
+        record = _concatenate(parts)
     except (BadCapture, *DAMAGED):
         return None
     source = replace(parts[0][0], open=partial(_open, parts))
@@ -71,10 +71,10 @@ def join(parts: list[Part]) -> Part | None:
 
 @contextmanager
 def _open(parts: list[Part]) -> Iterator[BinaryIO]:
-    yield BytesIO(_joined(parts))
+    yield BytesIO(_concatenate(parts))
 
 
-def _joined(parts: list[Part]) -> bytes:
+def _concatenate(parts: list[Part]) -> bytes:
     blocks, size = list[bytes](), 0
     for source, head in parts:
         record = read_record_at(source, head.offset, head.length)

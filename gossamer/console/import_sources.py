@@ -169,13 +169,13 @@ def _members_of(source: Source, *, is_outer: bool) -> list[Source]:
                 found += _members_of(member, is_outer=False) if is_inner else [member]
     except (OSError, ValueError, struct.error, *DAMAGED) as error:
         is_read = not isinstance(error, OSError)
-        if is_read and (rescued := _unlisted_members(source)):
+        if is_read and (rescued := _find_unlisted_members(source)):
             return [_with_problem(source, NO_LIST), *rescued]
         return [_with_problem(source, f"it cannot be read: {error}")]
     return found or [_with_problem(source, "it has no WARC file")]
 
 
-def _unlisted_members(source: Source) -> list[Source]:
+def _find_unlisted_members(source: Source) -> list[Source]:
     """Return the WARC and ARC files in the WACZ file *source*, which was cut off, by their own
     headers. A file without a size ends before the next header."""
     found = list[Source]()
@@ -364,7 +364,7 @@ def records_of(file: BinaryIO, dictionaries: set[int]) -> Iterator[RecordHead | 
     """
     start = file.read(START_BYTES)
     dictionary = read_dictionary(partial(read_range, file)) if _has_dictionary(start) else None
-    at, mark = _first_record(file, start)
+    at, mark = _find_first_record(file, start)
     if dictionary is None and _needs_dictionary(start):
         raise BadCapture(NO_DICTIONARY)
     damaged_at, lost = 0 if at else -1, ""
@@ -379,7 +379,7 @@ def records_of(file: BinaryIO, dictionaries: set[int]) -> Iterator[RecordHead | 
                 damaged_at = -1
             offset = base + head.offset
             if not head.head:
-                other = _dictionary_at(file, offset)
+                other = _read_dictionary_at(file, offset)
                 if other not in (None, dictionary):
                     dictionaries.add(offset)
                     dictionary, behind_dictionary = other, offset + head.length
@@ -409,7 +409,7 @@ def records_of(file: BinaryIO, dictionaries: set[int]) -> Iterator[RecordHead | 
             _check_packing(begun, _content_end(begun.head), is_behind_cut=False)
         if damaged_at < 0:
             damaged_at = base + reader.position
-            lost = _describe(_begun(reader, file))
+            lost = _describe(_read_begun(reader, file))
         # A record whose Content-Length is too large has the beginning of the next one.
         behind_at = base + reader.position - (MARK_BYTES if mark == WARC_START else 0)
         next_at = _find(file, mark, max(at, behind_at) + 1)
@@ -420,7 +420,7 @@ def records_of(file: BinaryIO, dictionaries: set[int]) -> Iterator[RecordHead | 
         yield Damage(damaged_at, None, lost)
 
 
-def _first_record(file: BinaryIO, start: bytes) -> tuple[int, bytes]:
+def _find_first_record(file: BinaryIO, start: bytes) -> tuple[int, bytes]:
     """Return position and mark of the first record in *file*, which begins with *start*, or whose
     beginning is damaged or missing. Raise BadCapture without one."""
     if is_archive(start):
@@ -436,7 +436,7 @@ def _first_record(file: BinaryIO, start: bytes) -> tuple[int, bytes]:
     raise BadCapture(NOT_A_WARC)
 
 
-def _dictionary_at(file: BinaryIO, at: int) -> bytes | None:
+def _read_dictionary_at(file: BinaryIO, at: int) -> bytes | None:
     """Return the dictionary at this place of *file*; None without one."""
     position = file.tell()
     try:
@@ -452,7 +452,7 @@ def _reader_behind(file: BinaryIO, at: int) -> Callable[[int, int], bytes]:
     return lambda start, end: read_range(file, at + start, at + end)
 
 
-def _begun(reader: RecordReader | PlainRecordReader, file: BinaryIO) -> bytes:
+def _read_begun(reader: RecordReader | PlainRecordReader, file: BinaryIO) -> bytes:
     """Return the beginning of the damaged or partial record behind the last one of *reader*."""
     if isinstance(reader, RecordReader):
         return bytes(reader.begun)

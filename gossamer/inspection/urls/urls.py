@@ -412,7 +412,7 @@ def _document(row: DocumentRow) -> DocumentFact:
 def _next_visit(facts: UrlFacts, plan: PlanRow, now: float) -> NextVisit:
     is_due = plan.at is not None and plan.at <= now and facts.ahead is None
     budget = _awaited_budget(facts) if is_due else 0.0
-    return view_of(NextVisit, plan, budget=budget)
+    return view_of(NextVisit, plan, reason=plain_reason(plan.reason), budget=budget)
 
 
 def _make_queued(facts: UrlFacts) -> Queued | None:
