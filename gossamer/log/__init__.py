@@ -205,7 +205,11 @@ class Log(Protocol):
 
     def append(self, messages: Iterable[Message]) -> Ends:
         """Return once every message is durable, with the offset of the last message in each
-        partition."""
+        partition.
+
+        If the process is killed meanwhile, any of them may be missing. But the end of a visit is
+        durable only if the other messages are: no fetcher makes the visit again.
+        """
 
     def reader(self, group: str, topics: Sequence[str], store: Store) -> Reader:
         """Join *group*. *store* holds the writes that `advance` flushes."""

@@ -21,7 +21,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import NewPartitions, NewTopic  # type: ignore[attr-defined]
 
-from gossamer.events.topics import CONTROL
+from gossamer.events.topics import CONTROL, VISITS_ENDED
 from tests.simulation.broker import At, Broker, Headers
 from tests.simulation.kernel import Process, Strand
 
@@ -482,6 +482,10 @@ def _completed_future(result: Any) -> Future[Any]:
     return future
 
 
+QUEUED = 0.5
+"""The share of batches that are still in the memory of their process when it is killed."""
+
+
 class _Sending:
     """Messages in flight, one batch a partition, until all are acknowledged or have timed out."""
 
@@ -509,6 +513,8 @@ class _Sending:
     def _arrive(self, at: At) -> None:
         if at not in self._open:
             return
+        if self._is_lost(at):
+            return
         if not self._broker.reachable(self._process):
             # A running producer retries until the timeout.
             if not self._process.dead:
@@ -519,6 +525,12 @@ class _Sending:
             for sent in self._batches[at]:
                 self.ends[at] = self._broker.append(at, *sent)
         self._sim.later(self._sim.between(0.0005, 0.005) * self._broker.slow, self._acknowledge, at)
+
+    def _is_lost(self, at: At) -> bool:
+        # What the frontier does without a report is the matter of `fetchers killed`.
+        is_report = at[0].endswith(VISITS_ENDED.name)
+        is_cut = self._process.dead and at not in self._appended and not is_report
+        return is_cut and self._sim.between(0.0, 1.0) < QUEUED
 
     def _acknowledge(self, at: At) -> None:
         if not self._broker.reachable(self._process):

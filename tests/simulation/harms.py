@@ -162,6 +162,20 @@ def _freeze_at_send(run: "Run") -> None:
     run.broker.at_send = stop
 
 
+def _kill_at_send(run: "Run") -> None:
+    """Kill a fetcher while its messages are on their way."""
+    arrived = run.sim.random.uniform(0.0, 0.02)
+
+    def kill(process: Process) -> None:
+        if process.name.startswith("fetcher"):
+            run.losses += 1
+            run.note(f"{process.name} killed while it sends")
+            run.broker.at_send = None
+            run.sim.later(arrived, run.fleet.kill, process.name, 0.5)
+
+    run.broker.at_send = kill
+
+
 def _stop_kafka(run: "Run") -> None:
     seconds = run.sim.random.choice([1.0, 8.0, 25.0])
     run.note(f"Kafka away for {seconds} s")
@@ -376,6 +390,7 @@ SLOWING = frozenset(
 NAMED_HARMS: dict[str, Callable[["Run"], None]] = {
     "fetcher killed": _kill_fetcher,
     "freeze at send": _freeze_at_send,
+    "kill at send": _kill_at_send,
     "commits refused": _refuse_commits,
 }
 """Kinds of harm that a scenario names, and that no run draws."""

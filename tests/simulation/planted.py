@@ -43,8 +43,9 @@ from gossamer.events import (
     UrlsDiscovered,
     Verdict,
 )
-from gossamer.log import At, GroupOffsets, Headers, Log, Record
+from gossamer.log import At, Ends, GroupOffsets, Headers, Log, Message, Record
 from gossamer.log.codec import Decoded, E, _headers_of_page, decode, decode_valid, try_decode
+from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.reader import KafkaReader
 from gossamer.log.kafka.retention import GapCheck
 from gossamer.log.throttling import far_behind
@@ -360,6 +361,14 @@ def _never_excluded(
 def _drops_and_goes_on(self: KafkaReader) -> None:
     self._paused_records, self._is_outdated = [], False
     self._buffer([])
+
+
+def _deliver_together(self: KafkaLog, messages: Iterable[Message]) -> Ends:
+    with self._lock:
+        self._failures.clear()
+        self._ends = {}
+        self._deliver([*messages])
+        return self._ends
 
 
 def _always_has_place(
@@ -763,6 +772,14 @@ FAULTS = (
         seeds=10,
         report="was admitted and has no outcome|the crawl did not finish",
         seams={KafkaReader._read_again: _drops_and_goes_on},
+    ),
+    Fault(
+        "visit without its page",
+        "The end of a visit may be on the log before its page, which a kill then loses.",
+        scenario="killed at send",
+        seeds=10,
+        report="ended, and its page is lost",
+        seams={KafkaLog.append: _deliver_together},
     ),
     Fault(
         "half of the set",

@@ -393,6 +393,11 @@ def check_complete(
     poison = " ".join(str(letter) for letter in story.letters)
     result = story.result
     captured = {(one["crawl"], one["url"]) for one in story.archived}
+    with_page = {page["visit"]["id"] for _, page in story.fetched}
+    for _, ended in story.outcomes:
+        is_page = ended["event"] == "visit_ended" and ended["outcome"] == "page"
+        if is_page and ended["visit"]["id"] not in with_page:
+            yield f"the visit of {ended['visit']['url']} ended, and its page is lost"
     for _, page in story.fetched:
         visit = page["visit"]
         if visit.get("purpose", "page") != "page" or host_key(visit["url"]) in hosts:

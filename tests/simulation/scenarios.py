@@ -164,6 +164,9 @@ COMMITS_REFUSED = Scenario(
     all_added=True,
     delay=0.5,
 )
+KILLED_AT_SEND = Scenario(
+    "killed at send", ("kill at send",), (3, 6), until=60.0, pages=(20, 40), all_added=True
+)
 CROWDED = Scenario(
     "crowded",
     ("kill",),
@@ -329,7 +332,7 @@ SELDOM_SCENARIOS = {
 }
 """Scenarios with one seed of 256 each."""
 
-RAREST_SCENARIOS = {352: FENCED, 384: COMMITS_REFUSED}
+RAREST_SCENARIOS = {352: FENCED, 384: COMMITS_REFUSED, 448: KILLED_AT_SEND}
 """Scenarios with one seed of 512 each."""
 
 NAMES = (

@@ -25,7 +25,7 @@ from confluent_kafka.admin import AdminClient
 
 from gossamer import clock
 from gossamer.errors import GossamerError
-from gossamer.events.topics import SITE_KEYED, TOPICS
+from gossamer.events.topics import SITE_KEYED, TOPICS, VISITS_ENDED
 from gossamer.log import MAX_POLL_RECORDS, At, Ends, GroupOffsets, Message, Record
 from gossamer.log.kafka.client import (
     ATTEMPTS_PER_TIMEOUT,
@@ -150,15 +150,20 @@ class KafkaLog:
         with self._lock, measured:
             self._failures.clear()
             self._ends = {}
-            for message in sending:
-                self._send(message)
-            # Each message is delivered or fails within the timeout.
-            while self._producer.flush(self._settings.timeout):
-                pass
-            for error, topic in self._failures:
-                raise self._translate_error(error, topic)
+            # A kill may lose any of the messages that are sent together.
+            self._deliver([one for one in sending if one.topic != VISITS_ENDED.name])
+            self._deliver([one for one in sending if one.topic == VISITS_ENDED.name])
             self._errors.clear()
             return self._ends
+
+    def _deliver(self, messages: Sequence[Message]) -> None:
+        for message in messages:
+            self._send(message)
+        # Each message is delivered or fails within the timeout.
+        while self._producer.flush(self._settings.timeout):
+            pass
+        for error, topic in self._failures:
+            raise self._translate_error(error, topic)
 
     def _send(self, message: Message) -> None:
         while True:
