@@ -6,6 +6,7 @@ from functools import cache
 from inspect import signature
 from itertools import groupby
 from operator import itemgetter
+from threading import Lock
 from types import NoneType, UnionType
 from typing import Any, Generic, NamedTuple, NewType, Union, get_args, get_origin, get_type_hints
 
@@ -19,6 +20,7 @@ SCALARS = (str, int, float, bool, bytes)
 """Types with their own column type in every store."""
 Reader = Callable[[Any], Any] | None
 """Converts a column value to a field value. None means that both are equal."""
+_one_thread = Lock()
 
 
 class Column(NamedTuple):
@@ -90,6 +92,13 @@ def is_word(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, StrEnum)
 
 
+def _json_reader(kind: Any) -> Reader:
+    # msgspec publishes what it knows of a Struct before that is complete: a second thread that
+    # decodes with it in the meantime reads a null pointer.
+    with _one_thread:
+        return msgspec.json.Decoder(kind).decode
+
+
 @cache
 def _is_positional(row: type[Row]) -> bool:
     """Return whether all fields of *row* may be positional arguments."""
@@ -123,7 +132,7 @@ class Codec(Generic[R]):
         self._columns = columns = columns_of(row)
         in_json = [at for at, column in enumerate(columns) if column.name in json]
         readers = {
-            at: msgspec.json.Decoder(column.kind).decode if at in in_json else reader(column.kind)
+            at: _json_reader(column.kind) if at in in_json else reader(column.kind)
             for at, column in enumerate(columns)
         }
         self._fields = row.__struct_fields__
