@@ -35,7 +35,8 @@ class Strand:
         self.process = process
         self.turn = 0
         """Increases whenever the strand continues. A wake-up for an earlier wait is ignored."""
-        self.greenlet = greenlet(partial(self._run, body))
+        # A greenlet that ends continues its parent, by default the strand that has started it.
+        self.greenlet = greenlet(partial(self._run, body), process.sim.hub)
         process.strands.append(self)
         # Python would collect an unreferenced strand at any time, in the middle of another one.
         process.sim.graveyard.append(self)
@@ -138,7 +139,8 @@ class Sim:
         """Numbers for the tasks of all event loops."""
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
-        self._hub = greenlet.getcurrent()
+        self.hub = greenlet.getcurrent()
+        """The greenlet that continues the strands."""
 
     def at(self, when: float, call: Callable[[], None]) -> None:
         """Call *call* at *when*; simultaneous calls run in the order of registration."""
@@ -147,7 +149,7 @@ class Sim:
 
     def run(self, until: float, over: Callable[[], bool] = lambda: False) -> None:
         """Advance time until then, until there are no events, or until *over* is true."""
-        self._hub = greenlet.getcurrent()
+        self.hub = greenlet.getcurrent()
         while self._agenda and self._agenda[0][0] <= until and not over():
             self.now, _, call = heappop(self._agenda)
             call()
@@ -173,7 +175,7 @@ class Sim:
         # An event loop that blocks while it starts stays the running loop of its strand alone.
         if loop := events._get_running_loop():
             events._set_running_loop(None)
-        self._hub.switch()
+        self.hub.switch()
         if loop:
             events._set_running_loop(loop)
         if strand.process.dead:

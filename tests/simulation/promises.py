@@ -74,6 +74,8 @@ class Story:
     admitted: dict[Key, dict[str, Any]] = field(default_factory=dict)
     admitted_at: dict[Key, float] = field(default_factory=dict)
     """Crawl and URL → time of its last admission."""
+    priorities: dict[str, int] = field(default_factory=dict)
+    """URL → its priority at its last admission."""
     admissions: Counter[str] = field(default_factory=Counter)
     """Host → its URLs in all records of `urls.admitted`, and in all requests of operators, which
     may name URLs that nothing links to."""
@@ -135,6 +137,7 @@ class Story:
             keys = [(event["crawl"], found["url"]) for found in event["urls"]]
             self.admitted.update((key, event) for key in keys)
             self.admitted_at.update((key, now) for key in keys)
+            self.priorities.update((found["url"], found["priority"]) for found in event["urls"])
             self.admissions.update(host_key(url) for _, url in keys)
 
     def document(self, now: float, event: dict[str, Any]) -> None:
@@ -311,19 +314,26 @@ def _start(request: Request) -> float:
 
 
 def check_crowd(story: Story) -> Iterator[str]:
-    """Yield each host that waited for the hosts of the site with many of them."""
+    """Yield each host that waited for the hosts of the site with many of them.
+
+    Hosts of seeds with a higher priority precede it, and it waits for visits to its own site, for
+    example those of a fetcher that was killed.
+    """
     first = dict[str, float]()
     for at, order in story.orders:
         first.setdefault(order["host"], at)
-    crowd = [at for at, order in story.orders if order["site"] == CROWD]
-    admitted = dict[str, float]()
+    admitted, rank = dict[str, float](), dict[str, int]()
     for (_, url), at in story.admitted_at.items():
-        host = host_key(url)
+        host, priority = host_key(url), story.priorities[url]
         admitted[host] = min(at, admitted.get(host, inf))
-    for key, at in admitted.items():
-        until = first.get(key, inf)
-        before = sum(at < ordered < until for ordered in crowd)
-        if site_of(f"{key}/") != CROWD and before > MAX_BEFORE:
+        rank[host] = min(priority, rank.get(host, priority))
+    crowd = [(at, order["host"]) for at, order in story.orders if order["site"] == CROWD]
+    ended = [(at, site_of(f"{one['host']}/")) for at, one in story.outcomes if "host" in one]
+    for key, admitted_at in admitted.items():
+        site, until = site_of(f"{key}/"), first.get(key, inf)
+        since = max([admitted_at, *(at for at, of in ended if of == site and at < until)])
+        before = sum(since < at < until and rank[of] >= rank[key] for at, of in crowd)
+        if site != CROWD and before > MAX_BEFORE:
             yield f"{key} waited for {before} orders of {CROWD}"
 
 
