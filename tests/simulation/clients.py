@@ -21,7 +21,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import NewPartitions, NewTopic  # type: ignore[attr-defined]
 
-from gossamer.events.topics import CONTROL, VISITS_ENDED
+from gossamer.events.topics import CONTROL
 from tests.simulation.broker import At, Broker, Headers
 from tests.simulation.kernel import Process, Strand
 
@@ -527,9 +527,7 @@ class _Sending:
         self._sim.later(self._sim.between(0.0005, 0.005) * self._broker.slow, self._acknowledge, at)
 
     def _is_lost(self, at: At) -> bool:
-        # What the frontier does without a report is the matter of `fetchers killed`.
-        is_report = at[0].endswith(VISITS_ENDED.name)
-        is_cut = self._process.dead and at not in self._appended and not is_report
+        is_cut = self._process.dead and at not in self._appended
         return is_cut and self._sim.between(0.0, 1.0) < QUEUED
 
     def _acknowledge(self, at: At) -> None:

@@ -363,12 +363,13 @@ def _both(one: Request, other: Request) -> str:
     return f"{one.url} by {one.process}, {other.url} by {other.process}"
 
 
-def check_retry_after(story: Story, skew: float) -> Iterator[str]:
+def check_retry_after(story: Story, skew: float, partitions: int) -> Iterator[str]:
     """Yield each order within a Retry-After, unless the frontier could not know of it yet."""
+    orders = _valid_orders(story, partitions)
     for ended_at, ended in story.outcomes:
         if ended["event"] == "visit_ended" and (wait := ended.get("retry_after", 0.0)):
             until = ended_at + wait - GRACE - skew
-            for ordered_at, order in story.orders:
+            for ordered_at, order in orders:
                 if order["host"] == ended["host"] and ended_at + GRACE < ordered_at < until:
                     early = until - ordered_at
                     yield f"Retry-After of {ended['host']} broken: ordered {early:.0f} s early"
@@ -704,14 +705,14 @@ def check_fruitless_orders(story: Story, sites: Sites) -> Iterator[str]:
             yield f"{host} was ordered {MAX_UNUSED_ORDERS} times in a row until {at:.0f}, unused"
 
 
-def check_one_partition(story: Story, skew: float) -> Iterator[str]:
+def check_one_partition(story: Story, skew: float, partitions: int) -> Iterator[str]:
     """Yield each site with running orders in two partitions at once."""
     ends: dict[tuple[str, str], float] = {}
     for at, ended in story.outcomes:
         if ended.get("started_at"):
             ends[ended["order"], ended["host"]] = at
     by_site: dict[str, list[tuple[float, float, int]]] = defaultdict(list)
-    for at, order in story.orders:
+    for at, order in _valid_orders(story, partitions):
         # A host may have another order after its lease.
         end = min(ends.get((order["order"], order["host"]), at), order["expires_at"] - skew)
         by_site[order["site"]].append((at, end, order.get("sent_to", -1)))
@@ -745,8 +746,19 @@ def check_counters(story: Story, nodes: Nodes) -> Iterator[str]:
 
 
 def check_epochs(story: Story, partitions: int) -> Iterator[str]:
-    """Yield each visit for an order of a frontier that had lost the partition: an order with a
-    newer epoch was on the log before."""
+    """Yield each visit for an order of a frontier that had lost the partition."""
+    fenced = _fenced_orders(story, partitions)
+    for _, ended in story.outcomes:
+        is_visit = ended["event"] == "visit_ended" and ended["outcome"] != Outcome.UNVISITED
+        ordered_at = fenced.get((ended.get("host", ""), ended.get("order", "")))
+        if ordered_at is not None and is_visit and not ended["visit"].get("shared"):
+            url = ended["visit"]["url"]
+            yield f"{url} was visited for an order of an older epoch, of {ordered_at - START:.0f}"
+
+
+def _fenced_orders(story: Story, partitions: int) -> dict[tuple[str, str], float]:
+    """Return the times of the orders of frontiers that had lost the partition, by host and order:
+    an order with a newer epoch was on the log before. Fetchers refuse them."""
     newest: dict[int, int] = defaultdict(int)
     fenced = dict[tuple[str, str], float]()
     for at, order in story.orders:
@@ -754,12 +766,15 @@ def check_epochs(story: Story, partitions: int) -> Iterator[str]:
         if order["epoch"] < newest[number]:
             fenced[order["host"], order["order"]] = at
         newest[number] = max(newest[number], order["epoch"])
-    for _, ended in story.outcomes:
-        is_visit = ended["event"] == "visit_ended" and ended["outcome"] != Outcome.UNVISITED
-        ordered_at = fenced.get((ended.get("host", ""), ended.get("order", "")))
-        if ordered_at is not None and is_visit and not ended["visit"].get("shared"):
-            url = ended["visit"]["url"]
-            yield f"{url} was visited for an order of an older epoch, of {ordered_at - START:.0f}"
+    return fenced
+
+
+def _valid_orders(story: Story, partitions: int) -> list[tuple[float, dict[str, Any]]]:
+    """Return the orders that fetchers do not refuse, with their times."""
+    fenced = _fenced_orders(story, partitions)
+    return [
+        (at, order) for at, order in story.orders if (order["host"], order["order"]) not in fenced
+    ]
 
 
 def check_released(story: Story) -> Iterator[str]:

@@ -391,8 +391,8 @@ class Run:
         result.broken += promises.check_erased(self.story, self.nodes, self.broker, self.erased)
         result.broken += promises.check_erased_bytes(self.story, self.fleet.folder, self.erased)
         result.broken += promises.check_removed(self.nodes, self.broker, self.removed)
-        result.broken += promises.check_retry_after(self.story, skew)
-        result.broken += promises.check_one_partition(self.story, skew)
+        result.broken += promises.check_retry_after(self.story, skew, PARTITIONS)
+        result.broken += promises.check_one_partition(self.story, skew, PARTITIONS)
         if not self.links_lost:
             result.broken += promises.check_counters(self.story, self.nodes)
         if REPARTITIONING.isdisjoint(self.kinds):
