@@ -70,6 +70,8 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Seconds for which Kafka keeps a tombstone of a compacted topic."""
     read_first: bool = False
     """Whether a reader of several topics returns the records of this one before all others."""
+    appended_last: bool = False
+    """Whether records are appended only after the other records of one append are durable."""
     segment: int = 0
     """Seconds after which Kafka may compact a record."""
     segment_bytes: int = 0

@@ -207,8 +207,8 @@ class Log(Protocol):
         """Return once every message is durable, with the offset of the last message in each
         partition.
 
-        If the process is killed meanwhile, any of them may be missing. But the end of a visit is
-        durable only if the other messages are: no fetcher makes the visit again.
+        After a kill, any of them may be missing. But those of topics that are appended last
+        (`Topic.appended_last`) are durable only if all others are.
         """
 
     def reader(self, group: str, topics: Sequence[str], store: Store) -> Reader:

@@ -43,9 +43,9 @@ from gossamer.events import (
     UrlsDiscovered,
     Verdict,
 )
-from gossamer.log import At, Ends, GroupOffsets, Headers, Log, Message, Record
+from gossamer.log import At, GroupOffsets, Headers, Log, Message, Record
 from gossamer.log.codec import Decoded, E, _headers_of_page, decode, decode_valid, try_decode
-from gossamer.log.kafka.log import KafkaLog
+from gossamer.log.kafka.log import split_by_order
 from gossamer.log.kafka.reader import KafkaReader
 from gossamer.log.kafka.retention import GapCheck
 from gossamer.log.throttling import far_behind
@@ -363,12 +363,8 @@ def _drops_and_goes_on(self: KafkaReader) -> None:
     self._buffer([])
 
 
-def _deliver_together(self: KafkaLog, messages: Iterable[Message]) -> Ends:
-    with self._lock:
-        self._failures.clear()
-        self._ends = {}
-        self._deliver([*messages])
-        return self._ends
+def _send_together(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
+    return [*messages], []
 
 
 def _always_has_place(
@@ -779,7 +775,7 @@ FAULTS = (
         scenario="killed at send",
         seeds=10,
         report="ended, and its page is lost",
-        seams={KafkaLog.append: _deliver_together},
+        seams={split_by_order: _send_together},
     ),
     Fault(
         "half of the set",

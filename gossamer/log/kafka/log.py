@@ -25,7 +25,7 @@ from confluent_kafka.admin import AdminClient
 
 from gossamer import clock
 from gossamer.errors import GossamerError
-from gossamer.events.topics import SITE_KEYED, TOPICS, VISITS_ENDED
+from gossamer.events.topics import SITE_KEYED, TOPICS, topic_named
 from gossamer.log import MAX_POLL_RECORDS, At, Ends, GroupOffsets, Message, Record
 from gossamer.log.kafka.client import (
     ATTEMPTS_PER_TIMEOUT,
@@ -66,6 +66,17 @@ BATCH_BYTES = 8 << 20
 MAX_WAIT = 0.1
 """Maximum seconds of one wait for records that are known to exist. The total wait is checked in
 between, because brokers may fail to send them."""
+
+
+def split_by_order(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
+    """Return the messages that are sent first, and those that are sent once they are durable: a
+    kill may lose any of the messages that are sent together."""
+    topics = {one.topic for one in messages}
+    last = {topic for topic in topics if topic_named(topic).appended_last}
+    return (
+        [one for one in messages if one.topic not in last],
+        [one for one in messages if one.topic in last],
+    )
 
 
 class KafkaLog:
@@ -150,9 +161,8 @@ class KafkaLog:
         with self._lock, measured:
             self._failures.clear()
             self._ends = {}
-            # A kill may lose any of the messages that are sent together.
-            self._deliver([one for one in sending if one.topic != VISITS_ENDED.name])
-            self._deliver([one for one in sending if one.topic == VISITS_ENDED.name])
+            for batch in split_by_order(sending):
+                self._deliver(batch)
             self._errors.clear()
             return self._ends
 
