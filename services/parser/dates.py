@@ -196,7 +196,7 @@ def _day_by_weekday(found: re.Match[str], year: int, *numbers: int) -> float:
 
 
 def _add_time(day: float, text: str, found: re.Match[str]) -> float:
-    """Return the time in *text*, of the *day* that was *found* in it; *day* if there is none."""
+    """Return the time that *text* names beside the *day* that was *found* in it; else *day*."""
     behind = text[found.end() :].lstrip("T:,- ")
     if ":" not in text:
         behind = _written_time.sub(lambda time: ":".join(_two_digits(time)), behind)

@@ -10,7 +10,7 @@ from tests.honest.virtual import lost_pages
 SMALL, MEDIUM, LARGE = 60, 400, 1000
 """About the pages of each kind."""
 APART = [kind for kind in KINDS if kind != "exhibitions"]
-"""Kinds without hosts that may be taken for one: large exhibitions have a dozen equal lists."""
+"""Without `exhibitions`: large ones have hosts with a dozen equal lists, which pass for one."""
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -482,8 +482,8 @@ def _completed_future(result: Any) -> Future[Any]:
     return future
 
 
-QUEUED = 0.5
-"""The share of batches that are still in the memory of their process when it is killed."""
+LOST_BATCHES = 0.5
+"""The share of the batches in flight that a process still has in its memory when it is killed."""
 
 
 class _Sending:
@@ -511,9 +511,7 @@ class _Sending:
         self._sim.later(delay, self._arrive, at)
 
     def _arrive(self, at: At) -> None:
-        if at not in self._open:
-            return
-        if self._is_lost(at):
+        if at not in self._open or self._is_lost(at):
             return
         if not self._broker.reachable(self._process):
             # A running producer retries until the timeout.
@@ -528,7 +526,7 @@ class _Sending:
 
     def _is_lost(self, at: At) -> bool:
         is_cut = self._process.dead and at not in self._appended
-        return is_cut and self._sim.between(0.0, 1.0) < QUEUED
+        return is_cut and self._sim.between(0.0, 1.0) < LOST_BATCHES
 
     def _acknowledge(self, at: At) -> None:
         if not self._broker.reachable(self._process):
