@@ -34,7 +34,6 @@ from gossamer.inspection.basics.folder import Folder, Opened
 from gossamer.log.codec import encode
 from tests.archive.crawled import archived_folder, document
 from tests.archive.harness import page
-from tests.suites import data_folder
 from tests.support.commands import clean_environment
 from tests.support.waiting import HANG_TIMEOUT
 
@@ -440,46 +439,6 @@ def test_crawled_site_is_replayed_with_its_requisites(
                 assert (path, error.code) == (path, 404) and path not in archived
             else:
                 assert path in archived
-
-
-VIEWER = data_folder() / "replaywebpage"
-"""ReplayWeb.page, which `scripts/suites` fetches."""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not CHROMIUM, reason="Chromium is not installed")
-@pytest.mark.skipif(not VIEWER.is_dir(), reason="ReplayWeb.page is not here: scripts/suites")
-def test_wacz_is_searched_and_shown_in_replayweb_page(tmp_path: Path) -> None:
-    playwright = pytest.importorskip("playwright.sync_api")
-    with serving(CRAWLED) as origin:
-        folder = crawl(tmp_path / "data", f"{origin}/")
-    wacz = tmp_path / "site.wacz"
-    assert main(["export", str(wacz), "--data", str(folder.path)]) == 0
-    viewer = {
-        "/": ("text/html", (VIEWER / "index.html").read_bytes()),
-        "/ui.js": ("text/javascript; charset=utf-8", (VIEWER / "ui.js").read_bytes()),
-        "/sw.js": ("text/javascript; charset=utf-8", (VIEWER / "sw.js").read_bytes()),
-        "/site.wacz": ("application/wacz", wacz.read_bytes()),
-    }
-    with serving(viewer) as address, playwright.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        context = browser.new_context()
-        context.set_default_timeout(1000 * HANG_TIMEOUT)
-        for word, title in (("quetzal", "Gallery"), ("colophon", "Second")):
-            tab = context.new_page()
-            tab.goto(f"{address}/?source={address}/site.wacz#view=pages&query={word}")
-            # The viewer has the words that it marks in a shadow tree.
-            found = tab.locator("wr-page-entry").locator(".page-title [title]")
-            found.first.wait_for(state="attached")
-            assert [one.get_attribute("title") for one in found.all()] == [title]
-        tab = context.new_page()
-        tab.goto(f"{address}/?source={address}/site.wacz#view=pages&url={origin}/")
-        shown = tab.frame_locator("replay-app-main iframe")
-        shown.get_by_text("Engravings of the quetzal").wait_for()
-        shown.locator("img.lazyload[src$='/lazy.png']").wait_for()
-        for image in shown.locator("img").all():
-            assert image.evaluate("one => one.decode().then(() => one.naturalWidth)") > 0
-        browser.close()
 
 
 @pytest.mark.slow

@@ -1,0 +1,135 @@
+"""A WACZ file that `gossamer export` has written, in ReplayWeb.page.
+
+npm installs the viewer in the version and with the hash of `viewer/package-lock.json`. Its scripts
+contain its dependencies, so the lock file has the package alone.
+"""
+
+import gzip
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from playwright.async_api import Browser, BrowserContext, Page, Route
+
+from gossamer.console.cli.main import main
+from tests.archive.test_replay import CRAWLED, crawl
+from tests.archive.test_replay import serving as serving_ranges
+from tests.support.commands import run_command
+from tests.support.serving import NOTHING, Sent, serving
+
+from .console import PATIENCE
+
+pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
+
+PACKAGE = Path(__file__).with_name("viewer")
+SCRIPT = "text/javascript; charset=utf-8"
+HTML = "text/html; charset=utf-8"
+Files = dict[str, tuple[str, bytes]]
+"""Path → type and content."""
+
+
+@pytest.fixture(scope="session")
+def viewer(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    """Return the files of the installed viewer."""
+    if not (npm := shutil.which("npm")):
+        report = pytest.fail if os.environ.get("CI") else pytest.skip
+        report("npm not found: install Node.js with npm (Debian's package npm)")
+    folder = shutil.copytree(PACKAGE, tmp_path_factory.mktemp("viewer") / "viewer")
+    command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+    done = run_command(command, folder=folder)
+    assert done.code == 0, done.err
+    installed = folder / "node_modules" / "replaywebpage"
+    kinds = {"index.html": HTML, "ui.js": SCRIPT, "sw.js": SCRIPT}
+    found = {f"/{name}": (kind, (installed / name).read_bytes()) for name, kind in kinds.items()}
+    return {"/": found["/index.html"], **found}
+
+
+@dataclass
+class Viewer:
+    """The viewer with a WACZ file."""
+
+    address: str
+    context: BrowserContext
+    foreign: list[str] = field(default_factory=list)
+    """Requests to other servers. They were aborted."""
+
+    async def refuse(self, route: Route) -> None:
+        """Abort a request to another server."""
+        self.foreign.append(route.request.url)
+        await route.abort()
+
+    def is_foreign(self, url: str) -> bool:
+        """Return whether the request is to another server."""
+        return not url.startswith((f"{self.address}/", "blob:", "data:"))
+
+    async def open(self, **options: str) -> Page:
+        """Open a view in another tab."""
+        tab = await self.context.new_page()
+        shown = "&".join(f"{name}={quote(value, safe='')}" for name, value in options.items())
+        await tab.goto(f"{self.address}/?source={self.address}/site.wacz#view=pages&{shown}")
+        return tab
+
+    async def listed(self, **options: str) -> list[str]:
+        """Return the titles of the list of pages."""
+        tab = await self.open(**options)
+        # The viewer has the words that it marks in a shadow tree.
+        titles = tab.locator("wr-page-entry .page-title [title]")
+        await titles.first.wait_for(state="attached")
+        found = [await title.get_attribute("title") or "" for title in await titles.all()]
+        await tab.close()
+        return found
+
+
+@asynccontextmanager
+async def viewing(browser: Browser, files: Files, wacz: Path) -> AsyncIterator[Viewer]:
+    """Serve the viewer with *wacz* in the block."""
+    served = {**files, "/site.wacz": ("application/wacz", wacz.read_bytes())}
+    with serving_ranges(served) as address:
+        context = await browser.new_context(viewport={"width": 1280, "height": 900})
+        context.set_default_timeout(PATIENCE)
+        viewer = Viewer(address, context)
+        await context.route(viewer.is_foreign, viewer.refuse)
+        try:
+            yield viewer
+        finally:
+            await context.close()
+        assert viewer.foreign == []
+
+
+def export(folder: Path, *options: str) -> Path:
+    """Return the WACZ file of a crawl."""
+    target = folder.parent / "site.wacz"
+    assert main(["export", str(target), "--data", str(folder), *options]) == 0
+    return target
+
+
+async def test_crawled_site_is_listed_searched_and_shown(
+    browser: Browser, viewer: Files, tmp_path: Path
+) -> None:
+    def answer(target: str) -> Sent:
+        kind, body = CRAWLED.get(target, ("", b""))
+        if target == "/second":
+            coded = {"Content-Type": kind, "Content-Encoding": "gzip"}
+            return Sent(gzip.compress(body), headers=coded)
+        return Sent(body, headers={"Content-Type": kind}) if kind else NOTHING
+
+    with serving(answer) as origin:
+        folder = crawl(tmp_path / "data", f"{origin}/")
+    async with viewing(browser, viewer, export(folder.path)) as opened:
+        assert sorted(await opened.listed()) == ["Gallery", "Second"]
+        for word, title in (("quetzal", "Gallery"), ("colophon", "Second")):
+            assert await opened.listed(query=word) == [title]
+        tab = await opened.open(url=f"{origin}/")
+        shown = tab.frame_locator("replay-app-main iframe")
+        await shown.get_by_text("Engravings of the quetzal").wait_for()
+        await shown.locator("img.lazyload[src$='/lazy.png']").wait_for()
+        for image in await shown.locator("img").all():
+            decoded = "one => one.decode().then(() => one.naturalWidth)"
+            assert await image.evaluate(decoded) > 0
+        await shown.get_by_text("Next").click()
+        await shown.get_by_text("Nothing but a colophon").wait_for()
