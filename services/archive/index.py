@@ -22,6 +22,7 @@ FIELDS_TYPE = "application/warc-fields"
 """Content type of records about a capture, which are not indexed."""
 TYPE_BYTES = 4 << 10
 """Bytes of a record that are searched for its type before it is parsed."""
+NOT_MODIFIED_STATUS = "304"
 _indexed = re.compile(rb"\nWARC-Type: *(?:response|revisit|resource|metadata)\r", re.IGNORECASE)
 
 
@@ -69,9 +70,16 @@ def _mime(kind: str, content_type: str, headers: Fields) -> str | None:
     return None if value is None else (value.replace(";", " ").split() or [""])[0]
 
 
-def timestamp_of(date: str) -> str:
-    """Return a WARC-Date as the timestamp of an index."""
-    return "".join(character for character in date if character.isdigit())[:14]
+def timestamp_of(date: str, digits: int = 14) -> str:
+    """Return a WARC-Date as the timestamp of an index, in seconds, or with 17 digits in
+    milliseconds."""
+    return "".join(character for character in date if character.isdigit())[:digits]
+
+
+def is_replayed(line: str) -> bool:
+    """Return whether replay tools can show a capture: pywb and ReplayWeb.page show an empty page
+    for a 304, in place of the page that has not changed."""
+    return bool(json.loads(line.split(" ", 2)[2]).get("status") != NOT_MODIFIED_STATUS)
 
 
 def index_file(chunks: Iterable[bytes], file: str) -> Iterator[str]:

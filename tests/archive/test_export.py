@@ -27,7 +27,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     load_der_public_key,
 )
-from fastwarc.warc import ArchiveIterator
+from fastwarc.warc import ArchiveIterator, WarcRecordType
 from msgspec.structs import replace
 
 from gossamer.console.cli.main import main
@@ -184,8 +184,23 @@ def test_pywb_unpacks_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def captures_of(entries: dict[str, bytes], tmp_path: Path) -> list[tuple[str, str]]:
-    """Return type and URL of each record in the index, read at its position by FastWARC."""
-    found = []
+    """Return type and URL of each capture in the WARC files, read by FastWARC.
+
+    The index must have the positions of all of them except those of a 304.
+    """
+    found, replayed = list[tuple[str, str]](), list[tuple[str, str]]()
+    for name, data in entries.items():
+        if not name.startswith("archive/"):
+            continue
+        kinds = WarcRecordType.response | WarcRecordType.revisit
+        for record in ArchiveIterator(io.BytesIO(data), record_types=kinds, parse_http=False):
+            found.append((record.headers["WARC-Type"], record.headers["WARC-Target-URI"]))
+            if not record.reader.read().startswith(b"HTTP/1.1 304 "):
+                replayed.append(found[-1])
+        path = tmp_path / name.removeprefix("archive/")
+        path.write_bytes(data)
+        check([str(path)])
+    indexed = list[tuple[str, str]]()
     for line in gzip.decompress(entries["indexes/index.cdx.gz"]).decode().splitlines():
         place = json.loads(line.split(" ", 2)[2])
         data = entries[f"archive/{place['filename']}"]
@@ -193,12 +208,8 @@ def captures_of(entries: dict[str, bytes], tmp_path: Path) -> list[tuple[str, st
         part = data[start : start + int(place["length"])]
         (record,) = ArchiveIterator(io.BytesIO(part), parse_http=False)
         assert record.headers["WARC-Target-URI"] == place["url"]
-        found.append((record.headers["WARC-Type"], place["url"]))
-    for name, data in entries.items():
-        if name.startswith("archive/"):
-            path = tmp_path / name.removeprefix("archive/")
-            path.write_bytes(data)
-            check([str(path)])
+        indexed.append((record.headers["WARC-Type"], place["url"]))
+    assert sorted(indexed) == sorted(replayed)
     return found
 
 
@@ -247,6 +258,16 @@ def read_as_wabac_does(data: bytes) -> dict[str, bytes]:
         assert len(found[name.decode()]) == size
         at += 46 + name_length + extra_length + comment_length
     return found
+
+
+def test_index_of_a_wacz_has_times_in_milliseconds_and_no_304(tmp_path: Path) -> None:
+    """ReplayWeb.page showed a 304 as an empty page, and the wrong version for a revisit record."""
+    folder = archived_folder(tmp_path / "data", pages())
+    target = tmp_path / "site.wacz"
+    assert main(["export", str(target), "--data", str(folder.path)]) == 0
+    lines = gzip.decompress(read_as_wabac_does(target.read_bytes())["indexes/index.cdx.gz"])
+    times = [line.split()[1] for line in lines.decode().splitlines()]
+    assert sorted(times) == [f"202311142213{20 + number}250" for number in range(1, 11)]
 
 
 @pytest.mark.parametrize("limit", [zipfile.ZIP64_LIMIT, 20_000, 5_000, 700, 0])

@@ -27,11 +27,11 @@ from backports import zstd
 from msgspec.structs import replace
 
 from gossamer.console.cli.main import main
-from gossamer.console.cli.replay import is_replayed
 from gossamer.console.replay_page import MAX_LISTED, Listed, render
 from gossamer.events import PageFetched
 from gossamer.inspection.basics.folder import Folder, Opened
 from gossamer.log.codec import encode
+from gossamer.services.archive.index import is_replayed
 from tests.archive.crawled import archived_folder, document
 from tests.archive.harness import page
 from tests.support.commands import clean_environment

@@ -10,14 +10,19 @@ import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from msgspec.structs import replace
 from playwright.async_api import Browser, BrowserContext, Page, Route
 
 from gossamer.console.cli.main import main
-from tests.archive.test_replay import CRAWLED, crawl
+from tests.archive.crawled import archived_folder, publish
+from tests.archive.harness import NOW
+from tests.archive.test_export import revisit_of
+from tests.archive.test_replay import CRAWLED, capture, crawl
 from tests.archive.test_replay import serving as serving_ranges
 from tests.support.commands import run_command
 from tests.support.serving import NOTHING, Sent, serving
@@ -84,6 +89,25 @@ class Viewer:
         await tab.close()
         return found
 
+    async def bodies(self, *captures: tuple[str, str]) -> list[str]:
+        """Return what the viewer has for each timestamp and URL, as its frame would load it."""
+        tab = await self.open()
+        await tab.locator("wr-page-entry").first.wait_for()
+        found: list[str] = await tab.evaluate(
+            """async (captures) => {
+              const all = await (await fetch('/w/api/coll-index')).json();
+              const found = [];
+              for (const [at, url] of captures) {
+                const path = `/w/${all.colls[0].id}/${at}mp_/${url}`;
+                found.push(await (await fetch(path)).text());
+              }
+              return found;
+            }""",
+            [[*one] for one in captures],
+        )
+        await tab.close()
+        return found
+
 
 @asynccontextmanager
 async def viewing(browser: Browser, files: Files, wacz: Path) -> AsyncIterator[Viewer]:
@@ -133,3 +157,36 @@ async def test_crawled_site_is_listed_searched_and_shown(
             assert await image.evaluate(decoded) > 0
         await shown.get_by_text("Next").click()
         await shown.get_by_text("Nothing but a colophon").wait_for()
+
+
+def timestamp(at: float) -> str:
+    """Return epoch seconds as in the addresses of replayed pages."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y%m%d%H%M%S")
+
+
+def large(text: str) -> bytes:
+    """Return a page that is large enough for revisit records."""
+    return f"<title>{text}</title><p>{text} {text.encode().hex() * 500}".encode()
+
+
+async def test_each_version_is_shown_at_its_time(
+    browser: Browser, viewer: Files, tmp_path: Path
+) -> None:
+    """A 304 was an empty page. A version that came back was shown with the body of the version
+    behind it: its revisit record has the time of the first one with a fraction, and the index had
+    none."""
+    url, days = "http://a.example/", 86_400.0
+    texts = ("first", "second", "first", "third", "second", "third")
+    fetched = [
+        replace(capture(number, url, body=large(text)), started_at=NOW + number * days)
+        for number, text in enumerate(texts)
+    ]
+    unchanged = revisit_of(fetched[-1], days / 2)
+    folder = archived_folder(tmp_path / "data", [*fetched, unchanged])
+    publish(folder, unchanged)
+    times: dict[float, str] = {4.0: "second", 2.0: "first", 5.5: "third"}
+    times.update(enumerate(texts))
+    async with viewing(browser, viewer, export(folder.path)) as opened:
+        bodies = await opened.bodies(*[(timestamp(NOW + at * days), url) for at in times])
+    found = [body.partition("<p>")[2].partition(" ")[0] for body in bodies]
+    assert dict(zip(times, found, strict=True)) == times

@@ -34,6 +34,7 @@ from gossamer.inspection.basics.figures import plural
 from gossamer.inspection.crawls.crawl import OpenCrawl
 from gossamer.inspection.crawls.documents import iterate_records
 from gossamer.log.codec import decode
+from gossamer.services.archive.index import is_replayed
 
 DEFAULT_PORT = 8090
 COLLECTION = "archive"
@@ -43,7 +44,6 @@ POLL_SECONDS = 0.1
 INDEX, PATHS, CONFIG, LOG = "index.cdxj", "paths.txt", "config.yaml", "pywb.log"
 TEMPLATES, FIRST_PAGE = "templates", "search.html"
 """Where pywb looks for the page of a collection."""
-NOT_MODIFIED_STATUS = "304"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -163,12 +163,6 @@ def _titles(crawl: OpenCrawl, urls: set[str]) -> dict[str, str]:
         if isinstance(page, Page) and page.url in urls and page.title:
             found[page.url] = page.title
     return found
-
-
-def is_replayed(line: str) -> bool:
-    """Return whether pywb can show a capture: it shows an empty page for a 304, in place of the
-    page that has not changed."""
-    return bool(json.loads(line.split(" ", 2)[2]).get("status") != NOT_MODIFIED_STATUS)
 
 
 def _path_of(uri: str) -> str:

@@ -4,6 +4,9 @@ Files, lines and pages are copied as they are read; memory has the index of one 
 files and the compressed index are stored in the ZIP without another compression, so that a reader
 finds a record in it by an offset.
 
+The index leaves out captures of a 304. Their records are in the WARC files, and their pages in the
+list.
+
 The size of each file is known before its entry begins. A file of 2 GiB or more has the fields of
 ZIP64 in both of its headers, and a smaller one in none: ReplayWeb.page computes where a file begins
 from the entry in the central directory.
@@ -34,7 +37,7 @@ from gossamer.errors import BadSettings
 from gossamer.events import Page
 from gossamer.inspection.archive.selection import Selection
 from gossamer.inspection.archive.warcs import CHUNK_BYTES, WarcFile, WarcFiles, split_lines
-from gossamer.services.archive.index import index_line
+from gossamer.services.archive.index import index_line, is_replayed, timestamp_of
 from gossamer.services.archive.reading import RecordReader
 from gossamer.services.archive.records import SOFTWARE, date
 from gossamer.web.coding import GZIP
@@ -45,6 +48,9 @@ if TYPE_CHECKING:
 VERSION = "1.1.1"
 INDEX_LINES = 1024
 """Lines in each compressed block of the index."""
+TIMESTAMP_DIGITS = 17
+"""Milliseconds: ReplayWeb.page looks for the response of a revisit record at the time in the record
+or later, and would find the version behind it at a time in seconds."""
 CURVES = ("secp256r1", "secp384r1")
 PAGES = "pages/pages.jsonl"
 """The list of all pages. The optional `pages/extraPages.jsonl` for those that are not seeds is not
@@ -127,7 +133,10 @@ class Wacz:
             reader = RecordReader(copied, file.basename)
             for record in reader:
                 if line := index_line(record, file.basename):
-                    lines.append(str(line))
+                    self.captures += 1
+                    if is_replayed(str(line)):
+                        at = timestamp_of(record.date, TIMESTAMP_DIGITS)
+                        lines.append(str(line._replace(timestamp=at)))
                     self._captured.execute(
                         "INSERT OR IGNORE INTO captured VALUES (?, ?)", (record.url, record.date)
                     )
@@ -139,7 +148,6 @@ class Wacz:
         self.files += 1
         if reader.is_damaged:
             self.damaged.add(file.name)
-        self.captures += len(lines)
 
     def add_index(self) -> None:
         """Add the index of the added files: blocks of lines, and an index of the blocks."""
