@@ -270,6 +270,30 @@ def test_index_of_a_wacz_has_times_in_milliseconds_and_no_304(tmp_path: Path) ->
     assert sorted(times) == [f"202311142213{20 + number}250" for number in range(1, 11)]
 
 
+def test_index_of_blocks_has_the_whole_key_of_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ReplayWeb.page found no capture of a block that began with a URL with a brace."""
+    urls = ("http://a.example/%7Bid%7D", "http://a.example/?q={%20", "http://a.example/")
+    fetched = [
+        replace(one, visit=replace(one.visit, url=url))
+        for one, url in zip(pages(), urls, strict=False)
+    ]
+    folder = archived_folder(tmp_path / "data", fetched)
+    monkeypatch.setattr("gossamer.inspection.archive.wacz.INDEX_LINES", 1)
+    target = tmp_path / "site.wacz"
+    assert main(["export", str(target), "--data", str(folder.path)]) == 0
+    with ZipFile(target) as file:
+        blocks = file.read("indexes/index.cdx.gz")
+        places = file.read("indexes/index.idx").decode().splitlines()[1:]
+    for place in places:
+        key, time, fields = place.split(" ", 2)
+        at = json.loads(fields)
+        line = gzip.decompress(blocks[at["offset"] : at["offset"] + at["length"]]).decode()
+        assert line.startswith(f"{key} {time} {{")
+    assert len(places) == len(urls)
+
+
 @pytest.mark.parametrize("limit", [zipfile.ZIP64_LIMIT, 20_000, 5_000, 700, 0])
 def test_files_in_a_wacz_begin_where_its_directory_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int

@@ -162,7 +162,8 @@ class Wacz:
                 digest = f"sha256:{sha256(packed).hexdigest()}"
                 place = {"offset": blocks.tell(), "length": len(packed), "digest": digest}
                 blocks.write(packed)
-                places.write(f"{block[0].partition('{')[0]}{json.dumps(place)}\n".encode())
+                key, timestamp, _ = block[0].split(" ", 2)
+                places.write(f"{key} {timestamp} {json.dumps(place)}\n".encode())
             self._add_file("indexes/index.cdx.gz", blocks, compression=ZIP_STORED)
             self._add_file("indexes/index.idx", places)
 
