@@ -53,6 +53,21 @@ def surt_key(url: str) -> str:
     return f"{key}?{query}" if query else key
 
 
+def viewer_key(url: str) -> str:
+    """Return the key by which ReplayWeb.page searches *url* in an index (warcio.js, `getSurt`).
+
+    Unlike a SURT key, it has the escapes of the URL, its last slash, and all of its query.
+    """
+    found = _url.match(url)
+    if found is None or found["scheme"].lower() not in SCHEMES:
+        return url
+    host = _www.sub("", found["host"].lower())
+    port = f":{found['port']}" if found["port"] else ""
+    key = f"{','.join(host.split('.')[::-1])}{port}){found['path'].lower()}"
+    query = "&".join(sorted((found["query"] or "").lower().split("&")))
+    return f"{key}?{query}" if query else key
+
+
 def _path_key(path: str) -> str:
     segments = list[bytes]()
     for segment in _unescape(path).split(b"/")[1:]:

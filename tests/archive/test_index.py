@@ -11,7 +11,7 @@ from surt import surt
 from gossamer.events import PageFetched
 from gossamer.services.archive.index import INDEX_SUFFIX, index_file
 from gossamer.services.archive.reading import read_chunks
-from gossamer.web.surt import surt_key
+from gossamer.web.surt import surt_key, viewer_key
 from gossamer.web.url import canonicalize
 from gossamer.web.validators import Validators
 from tests.archive.faults import Crash, Crashed, crashing
@@ -37,6 +37,21 @@ def test_surt_keys_equal_those_of_the_reference() -> None:
         url = canonicalize(f"{scheme}://{chance.choice(HOSTS)}/{path}")
         if url:
             assert surt_key(url) == surt(url), url
+
+
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        ("https://www2.A.example/Dir/?b=%2F&a=1", "example,a)/dir/?a=1&b=%2f"),
+        ("http://a.example:8080/a%20b//c", "example,a:8080)/a%20b//c"),
+        ("http://[2001:db8::1]:81/?sid=", "[2001:db8::1]:81)/?sid="),
+        ("http://192.0.2.9/?", "9,2,0,192)/"),
+        ("dns:a.example", "dns:a.example"),
+    ],
+)
+def test_viewer_key_has_escapes_and_slashes(url: str, key: str) -> None:
+    """`tests/browser/test_viewer.py` has the viewer itself."""
+    assert viewer_key(url) == key
 
 
 def pages() -> list[PageFetched]:

@@ -121,7 +121,7 @@ def serving(site: Mapping[str, tuple[str, bytes]]) -> Iterator[str]:
             kind, body = site.get(path, ("text/plain", b""))
             first, last = 0, len(body) - 1
             if asked := re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", "")):
-                first = int(asked[1]) if asked[1] else len(body) - int(asked[2])
+                first = int(asked[1]) if asked[1] else max(0, len(body) - int(asked[2]))
                 last = min(int(asked[2]), last) if asked[1] and asked[2] else last
             self.send_response(404 if path not in site else 206 if asked else 200)
             self.send_header("Content-Type", kind)

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from playwright.async_api import Browser, BrowserContext, Page, Route
 
 from gossamer.console.cli.main import main
+from gossamer.web.url import canonicalize
 from tests.archive.crawled import archived_folder, publish
 from tests.archive.harness import NOW
 from tests.archive.test_export import revisit_of
@@ -190,3 +191,34 @@ async def test_each_version_is_shown_at_its_time(
         bodies = await opened.bodies(*[(timestamp(NOW + at * days), url) for at in times])
     found = [body.partition("<p>")[2].partition(" ")[0] for body in bodies]
     assert dict(zip(times, found, strict=True)) == times
+
+
+URLS = [
+    "http://www.a.example/", "https://www2.a.example/", "http://h.example/Case",
+    "http://h.example/case", "http://h.example/case/", "http://h.example/case-1",
+    "http://h.example/case.html", "http://q.example/?b=1&a=2", "http://q.example/?a=2&b=1",
+    "http://q.example/?a", "http://q.example/?q=%20x&q=a%26b", "http://q.example/?x=1&X=2",
+    "http://q.example/?sid=0123456789abcdef0123456789abcdef", "http://q.example/?q=http://a.test/",
+    "http://p.example:8080/x", "https://192.0.2.9:8443/x", "http://[2001:db8::1]/x",
+    "http://[2001:db8::1]:8080/x", "http://xn--mnchen-3ya.example/", "http://e.example/%E4%B8%AD",
+    "http://e.example/a%20b", "http://e.example/a%2Fb", "http://e.example/a%2fb",
+    "http://e.example/a;b=c", "http://e.example/~user/", "http://e.example/%7Euser",
+    "http://e.example/a//b", "http://e.example/%7Ba%7D^`",
+    "http://e.example/(a)/!$&'*,=:@", "http://e.example/http://other.example/",
+    f"http://e.example/{'x' * 1500}",
+]  # fmt: skip
+
+
+async def test_page_at_each_url_is_found_in_a_long_index(
+    browser: Browser, viewer: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The viewer searches the blocks of the index by a key with a last slash and escapes, which
+    a SURT key has not."""
+    urls = list(dict.fromkeys(map(canonicalize, URLS)))
+    fetched = [capture(number, url, body=url.encode()) for number, url in enumerate(urls)]
+    folder = archived_folder(tmp_path / "data", fetched)
+    publish(folder, fetched[0])
+    monkeypatch.setattr("gossamer.inspection.archive.wacz.INDEX_LINES", 1)
+    async with viewing(browser, viewer, export(folder.path)) as opened:
+        bodies = await opened.bodies(*[("", url) for url in urls])
+    assert [url for url, body in zip(urls, bodies, strict=True) if not body.endswith(url)] == []

@@ -4,7 +4,8 @@ Files, lines and pages are copied as they are read; memory has the index of one 
 files and the compressed index are stored in the ZIP without another compression, so that a reader
 finds a record in it by an offset.
 
-The index leaves out captures of a 304. Their records are in the WARC files, and their pages in the
+The index has two lines for a capture if the keys by which pywb and ReplayWeb.page search its URL
+differ. It leaves out captures of a 304. Their records are in the WARC files, and their pages in the
 list.
 
 The size of each file is known before its entry begins. A file of 2 GiB or more has the fields of
@@ -41,6 +42,7 @@ from gossamer.services.archive.index import index_line, is_replayed, timestamp_o
 from gossamer.services.archive.reading import RecordReader
 from gossamer.services.archive.records import SOFTWARE, date
 from gossamer.web.coding import GZIP
+from gossamer.web.surt import viewer_key
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -136,7 +138,8 @@ class Wacz:
                     self.captures += 1
                     if is_replayed(str(line)):
                         at = timestamp_of(record.date, TIMESTAMP_DIGITS)
-                        lines.append(str(line._replace(timestamp=at)))
+                        keys = sorted({line.key, viewer_key(record.url)})
+                        lines += [str(line._replace(key=key, timestamp=at)) for key in keys]
                     self._captured.execute(
                         "INSERT OR IGNORE INTO captured VALUES (?, ?)", (record.url, record.date)
                     )
