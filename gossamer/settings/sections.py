@@ -323,8 +323,8 @@ class FetcherSettings(Section):
     """Minimum age of a robots.txt before it is fetched again, whatever its Cache-Control says."""
     accept_encoding: Annotated[tuple[Coding, ...] | None, unit("list of content codings")] = None
     """Content codings of the Accept-Encoding header: `gzip`, `deflate`, `br`, `zstd`. An empty list
-    requests bodies without one. If it is not set, crawls for the purpose `archive` request `gzip`
-    and `deflate`, which all readers of archives decode, and other crawls all four."""
+    requests bodies without one. If it is not set, crawls for the purpose `archive` request `gzip`,
+    which all readers of archives decode, and other crawls all four."""
     usual_sitemaps: Literal["seeds", "all", "never"] = "seeds"
     """At which hosts `/sitemap.xml` is fetched if robots.txt names no sitemap: those of `seeds`,
     `all`, or `never`. It is one request to a host. A missing file is not a failure, and is not

@@ -155,8 +155,8 @@ def _access_error(reason: str) -> BadSettings:
 
 CODINGS = tuple(coding for coding in INFLATERS if not coding.startswith("x-"))
 """The content codings that `gossamer.web.coding` decodes."""
-ARCHIVE_CODINGS = ("gzip", "deflate")
-"""The content codings that all readers of WARC files decode."""
+ARCHIVE_CODINGS = ("gzip",)
+"""The content codings that all readers of WARC files decode. ReplayWeb.page decodes no deflate."""
 
 _mailbox = re.compile(r"[\w.+=-]+@[A-Za-z0-9][A-Za-z0-9.-]*", re.ASCII)
 _page = re.compile(r"https?://[\x21-\x27\x2a-\x3a\x3c-\x7e]+")

@@ -332,6 +332,33 @@ def test_page_list_has_text_only_if_pages_have_it(
     assert [line.get("text") for line in lines] == [*texts]
 
 
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (("zstd",), "1 capture in a coding that ReplayWeb.page does not decode (zstd)"),
+        (("GZIP",), "does not decode (GZIP)"),
+        (("gzip, br",), "does not decode (gzip, br)"),
+        (("gzip", "br"), "does not decode (gzip, br)"),
+        (("gzip",), ""),
+        (("br",), ""),
+        (("identity",), ""),
+        (("utf-8",), ""),
+        ((), ""),
+    ],
+)
+def test_captures_that_the_viewer_does_not_decode_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], values: tuple[str, ...], said: str
+) -> None:
+    headers = tuple(("Content-Encoding", value) for value in values)
+    # A body may have such a line, too.
+    body = b"\r\n\r\nContent-Encoding: zstd\r\n"
+    folder = archived_folder(tmp_path / "data", [page(1, body, headers=headers)])
+    assert main(["export", str(tmp_path / "site.wacz"), "--data", str(folder.path)]) == 0
+    printed = capsys.readouterr().out
+    assert said in printed
+    assert ("decode" in printed) == bool(said)
+
+
 def test_title_and_description_are_those_of_the_options(tmp_path: Path) -> None:
     folder = archived_folder(tmp_path / "data", pages()[:1])
     command = ["export", "--data", str(folder.path), str(tmp_path / "site.wacz")]

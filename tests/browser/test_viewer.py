@@ -23,7 +23,7 @@ from gossamer.web.url import canonicalize
 from tests.archive.crawled import archived_folder, publish
 from tests.archive.harness import NOW
 from tests.archive.test_export import revisit_of
-from tests.archive.test_replay import CRAWLED, capture, crawl
+from tests.archive.test_replay import CODED, CRAWLED, capture, crawl
 from tests.archive.test_replay import serving as serving_ranges
 from tests.support.commands import run_command
 from tests.support.serving import NOTHING, Sent, serving
@@ -222,3 +222,25 @@ async def test_page_at_each_url_is_found_in_a_long_index(
     async with viewing(browser, viewer, export(folder.path)) as opened:
         bodies = await opened.bodies(*[("", url) for url in urls])
     assert [url for url, body in zip(urls, bodies, strict=True) if not body.endswith(url)] == []
+
+
+@pytest.mark.parametrize("coding", CODED)
+async def test_each_content_coding_is_shown_or_named(
+    browser: Browser,
+    viewer: Files,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    coding: str,
+) -> None:
+    """Bytes were shown in place of a page whose server has sent "GZIP", deflate or zstd."""
+    name, code = CODED[coding]
+    headers = (("Content-Type", "text/html"), ("Content-Encoding", name))
+    fetched = capture(1, "http://a.example/", body=code(large("shown")), headers=headers)
+    folder = archived_folder(tmp_path / "data", [fetched])
+    publish(folder, fetched)
+    wacz = export(folder.path)
+    async with viewing(browser, viewer, wacz) as opened:
+        (body,) = await opened.bodies(("", fetched.visit.url))
+    is_shown, is_named = body.endswith(large("shown").decode()), "decode" in capsys.readouterr().out
+    assert is_shown or is_named
+    assert is_shown == (coding in ("identity", "gzip", "br", "not-applied"))

@@ -200,7 +200,7 @@ async def test_request_has_our_identity_and_the_exact_url() -> None:
     ("purposes", "codings", "sent"),
     [
         (("search",), None, "gzip, deflate, br, zstd"),
-        (("search", "archive"), None, "gzip, deflate"),
+        (("search", "archive"), None, "gzip"),
         (("archive",), ("gzip", "zstd"), "gzip, zstd"),
         (("search",), ("br",), "br"),
         (("search",), (), "identity"),

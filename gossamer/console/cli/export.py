@@ -222,6 +222,12 @@ def _export_wacz(crawl: OpenCrawl, options: argparse.Namespace) -> Iterator[str]
         partial.unlink(missing_ok=True)
     captures, pages = plural(wacz.captures, "capture"), plural(wacz.pages, "page")
     yield f"{captures} and {pages} in {plural(wacz.files, 'WARC file')} written to {path}."
+    if wacz.undecoded:
+        coded, names = plural(wacz.undecoded.total(), "capture"), ", ".join(sorted(wacz.undecoded))
+        yield (
+            f"{coded} in a coding that ReplayWeb.page does not decode ({names}): gossamer replay "
+            "shows such pages."
+        )
     if wacz.damaged:
         damaged = plural(len(wacz.damaged), "damaged file")
         yield f"{damaged}: captures behind the damage are not in the index."

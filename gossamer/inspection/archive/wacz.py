@@ -19,10 +19,12 @@ hash of `datapackage.json`, r and s one after another, with the public key besid
 import heapq
 import json
 import os
+import re
 import sqlite3
 import zipfile
 import zlib
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -41,7 +43,7 @@ from gossamer.inspection.archive.warcs import CHUNK_BYTES, WarcFile, WarcFiles, 
 from gossamer.services.archive.index import index_line, is_replayed, timestamp_of
 from gossamer.services.archive.reading import RecordReader
 from gossamer.services.archive.records import SOFTWARE, date
-from gossamer.web.coding import GZIP
+from gossamer.web.coding import GZIP, INFLATERS
 from gossamer.web.surt import viewer_key
 
 if TYPE_CHECKING:
@@ -50,6 +52,8 @@ if TYPE_CHECKING:
 VERSION = "1.1.1"
 INDEX_LINES = 1024
 """Lines in each compressed block of the index."""
+VIEWER_CODINGS = ("gzip", "br")
+"""Each Content-Encoding that ReplayWeb.page decodes, in these letters."""
 TIMESTAMP_DIGITS = 17
 """Milliseconds: ReplayWeb.page looks for the response of a revisit record at the time in the record
 or later, and would find the version behind it at a time in seconds."""
@@ -57,6 +61,7 @@ CURVES = ("secp256r1", "secp384r1")
 PAGES = "pages/pages.jsonl"
 """The list of all pages. The optional `pages/extraPages.jsonl` for those that are not seeds is not
 written: ReplayWeb.page would search the texts of that list alone."""
+_content_encoding = re.compile(rb"(?im)^content-encoding:([^\r\n]*)")
 
 
 class Wacz:
@@ -72,6 +77,8 @@ class Wacz:
         self._captured.execute("CREATE TABLE captured (url TEXT, at TEXT, PRIMARY KEY (url, at))")
         self._main: dict[str, str] = {}
         self.files = self.captures = self.pages = 0
+        self.undecoded = Counter[str]()
+        """Content-Encoding that ReplayWeb.page does not decode → captures."""
         self.damaged = set[str]()
         """Files that cannot be read to their end."""
 
@@ -136,6 +143,7 @@ class Wacz:
             for record in reader:
                 if line := index_line(record, file.basename):
                     self.captures += 1
+                    self.undecoded.update(_undecoded_codings(record.block))
                     if is_replayed(str(line)):
                         at = timestamp_of(record.date, TIMESTAMP_DIGITS)
                         keys = sorted({line.key, viewer_key(record.url)})
@@ -267,6 +275,15 @@ def read_signing_key(path: Path) -> "EllipticCurvePrivateKey":
             "openssl ecparam -name secp384r1 -genkey -noout"
         )
     return key
+
+
+def _undecoded_codings(block: bytes) -> list[str]:
+    """Return the Content-Encoding of a response if we decode it, and ReplayWeb.page does not."""
+    values = _content_encoding.findall(block, 0, max(0, block.find(b"\r\n\r\n")))
+    value = ", ".join(each.decode("latin-1").strip() for each in values)
+    is_decoded = value in VIEWER_CODINGS
+    codings = {coding.strip() for coding in value.lower().split(",")}
+    return [] if is_decoded or codings.isdisjoint(INFLATERS) else [value]
 
 
 def _tee(chunks: Iterable[bytes], write: Callable[[bytes], None]) -> Iterator[bytes]:
