@@ -369,7 +369,8 @@ def test_title_and_description_are_those_of_the_options(tmp_path: Path) -> None:
         assert main([*command, *options]) == 0
         with ZipFile(tmp_path / "site.wacz") as file:
             package = json.loads(file.read("datapackage.json"))
-        assert (package["title"], package.get("description")) == expected
+        for about in (package, package["metadata"]):
+            assert (about["title"], about.get("description")) == expected
 
 
 @pytest.mark.slow

@@ -145,7 +145,11 @@ async def test_crawled_site_is_listed_searched_and_shown(
 
     with serving(answer) as origin:
         folder = crawl(tmp_path / "data", f"{origin}/")
-    async with viewing(browser, viewer, export(folder.path)) as opened:
+    wacz = export(folder.path, "--title", "A museum", "--description", "Birds, and a colophon")
+    async with viewing(browser, viewer, wacz) as opened:
+        first = await opened.open()
+        for text in ("A museum", "Birds, and a colophon"):
+            await first.get_by_text(text).first.wait_for()
         assert sorted(await opened.listed()) == ["Gallery", "Second"]
         for word, title in (("quetzal", "Gallery"), ("colophon", "Second")):
             assert await opened.listed(query=word) == [title]

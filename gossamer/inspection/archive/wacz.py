@@ -212,11 +212,12 @@ class Wacz:
     ) -> None:
         """Add `datapackage.json` with the hashes of all files, and its hash, signed with *key*."""
         created = _iso(self._now.timestamp())
+        about = {"title": title} | ({"description": description} if description else {})
         package = {
             "profile": "data-package",
             "wacz_version": VERSION,
-            "title": title,
-            **({"description": description} if description else {}),
+            **about,
+            "metadata": about,  # ReplayWeb.page reads both here.
             "created": created,
             "software": SOFTWARE,
             **self._main,
