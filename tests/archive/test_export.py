@@ -359,6 +359,18 @@ def test_captures_that_the_viewer_does_not_decode_are_counted(
     assert ("decode" in printed) == bool(said)
 
 
+@pytest.mark.parametrize("limit", [200, 20_000])
+def test_list_that_the_viewer_searches_in_part_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], limit: int
+) -> None:
+    """wabac.js, `MAX_TEXT_INDEX`: a search found no word of the later pages."""
+    folder = archived_folder(tmp_path / "data", pages())
+    publish(folder, *pages()[:9])
+    monkeypatch.setattr("gossamer.inspection.archive.wacz.SEARCHED_BYTES", limit)
+    assert main(["export", str(tmp_path / "site.wacz"), "--data", str(folder.path)]) == 0
+    assert ("first MiB" in capsys.readouterr().out) == (limit == 200)
+
+
 def test_title_and_description_are_those_of_the_options(tmp_path: Path) -> None:
     folder = archived_folder(tmp_path / "data", pages()[:1])
     command = ["export", "--data", str(folder.path), str(tmp_path / "site.wacz")]

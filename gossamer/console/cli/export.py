@@ -228,6 +228,11 @@ def _export_wacz(crawl: OpenCrawl, options: argparse.Namespace) -> Iterator[str]
             f"{coded} in a coding that ReplayWeb.page does not decode ({names}): gossamer replay "
             "shows such pages."
         )
+    if wacz.is_searched_in_part:
+        yield (
+            "ReplayWeb.page searches the first MiB of the compressed list of pages, which is "
+            "longer: it finds no words of later pages. --where writes a part of the archive."
+        )
     if wacz.damaged:
         damaged = plural(len(wacz.damaged), "damaged file")
         yield f"{damaged}: captures behind the damage are not in the index."

@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 VERSION = "1.1.1"
 INDEX_LINES = 1024
 """Lines in each compressed block of the index."""
+SEARCHED_BYTES = 1 << 20
+"""Compressed bytes of the list of pages that ReplayWeb.page searches, if it has texts."""
 VIEWER_CODINGS = ("gzip", "br")
 """Each Content-Encoding that ReplayWeb.page decodes, in these letters."""
 TIMESTAMP_DIGITS = 17
@@ -77,6 +79,8 @@ class Wacz:
         self._captured.execute("CREATE TABLE captured (url TEXT, at TEXT, PRIMARY KEY (url, at))")
         self._main: dict[str, str] = {}
         self.files = self.captures = self.pages = 0
+        self.is_searched_in_part = False
+        """Whether ReplayWeb.page searches the first pages of the list only."""
         self.undecoded = Counter[str]()
         """Content-Encoding that ReplayWeb.page does not decode → captures."""
         self.damaged = set[str]()
@@ -201,6 +205,8 @@ class Wacz:
             header = {"format": "json-pages-1.0", "id": "pages", "title": "Pages"}
             header_line = json.dumps({**header, "hasText": has_text}).encode() + b"\n"
             self._add_file(PAGES, listed, header_line)
+        is_long = self._zip.getinfo(PAGES).compress_size > SEARCHED_BYTES
+        self.is_searched_in_part = has_text and is_long
 
     def _is_captured(self, page: Page) -> bool:
         query = "SELECT 1 FROM captured WHERE url = ? AND at = ?"
