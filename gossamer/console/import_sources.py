@@ -15,12 +15,14 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from io import SEEK_CUR, SEEK_END, SEEK_SET, BufferedReader, RawIOBase
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from tempfile import TemporaryFile
 from typing import IO, Any, BinaryIO, NamedTuple, cast
 from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
+import msgspec
 from backports import zstd
+from msgspec import Struct
 
 from gossamer.captures import (
     DICTIONARY_MAGIC,
@@ -66,10 +68,21 @@ DESCRIPTOR_MAGIC, DESCRIPTOR_SIZES = b"PK\x07\x08", (16, 24)
 UNKNOWN_SIZES = (0, 0xFFFFFFFF)
 """The compressed size of a header that does not have it."""
 NO_LIST = "the list of its files, which is at its end, is missing or damaged"
+DESCRIPTION = "datapackage.json"
+MAX_DESCRIPTION_BYTES = 16 << 20
+MISSING = f"{DESCRIPTION} lists it, but it is not in the file"
+MAX_DEPTH = 2
+"""WACZ files in which another one is opened: a collection of collections."""
+TOO_DEEP = "it is in too many WACZ files, one in another"
 ENCRYPTED = 1
 """The flag of an encrypted member."""
 NOT_A_WARC = "it is not a WARC, ARC or WACZ file"
-OTHER_COMPRESSIONS = {b"\x04\x22\x4d\x18": "LZ4", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz"}
+OTHER_COMPRESSIONS = {
+    b"\x04\x22\x4d\x18": "LZ4",
+    b"\x02\x21\x4c\x18": "LZ4",  # The older format.
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\0": "xz",
+}
 """First bytes of a file → its compression, which is not read."""
 PACKED_TOGETHER = "records are not compressed one by one"
 NO_DICTIONARY = "its records need a dictionary, which is not in the file"
@@ -81,10 +94,22 @@ MAX_FALSE_MARKS = 100
 """Places that look like the first record, if the beginning of a file is damaged."""
 MARK_BYTES = 24
 """Bytes that the beginning of a record has at most."""
-ARCHIVE_NAME = re.compile(r"(?i)(?:^|/)(?!\._)[^/]*\.w?arc(?:\.gz|\.zst)?(?:\.open)?$")
+ARCHIVE_NAME = re.compile(r"(?i)(?:^|/)(?!\._)[^/]*\.w?arc(?:\.(?:gz|zst|lz4|bz2|xz))?(?:\.open)?$")
 """The names of WARC and ARC files, but not of those in which macOS has their attributes."""
 GZIP_MEMBER = GZIP_MAGIC + b"\x08"
 """The first bytes of a gzip member with deflate."""
+
+
+class _Resource(Struct):
+    """A file in the description of a WACZ file."""
+
+    path: str = ""
+
+
+class _Package(Struct):
+    """The description of a WACZ file."""
+
+    resources: list[_Resource] = []
 
 
 class PackedTogether(BadCapture):
@@ -148,31 +173,58 @@ def sources_of(path: Path) -> list[Source]:
     if not start.startswith(ZIP_MAGIC):
         if ARCHIVE_NAME.search(path.name):
             return [alone]  # Its beginning may be damaged.
-        found = (name for magic, name in OTHER_COMPRESSIONS.items() if start.startswith(magic))
-        packed = next((f"it is compressed with {name}: decompress it first" for name in found), "")
-        return [_with_problem(alone, packed or NOT_A_WARC)]
-    return _members_of(alone, is_outer=True)
+        return [_with_problem(alone, _describe_other(start))]
+    return _members_of(alone)
 
 
-def _members_of(source: Source, *, is_outer: bool) -> list[Source]:
-    """Return the WARC and ARC files in the WACZ file *source*, and if it *is_outer*, those in WACZ
-    files in it."""
+def _describe_other(start: bytes) -> str:
+    """Return why a file that begins with *start* is not read."""
+    found = (name for magic, name in OTHER_COMPRESSIONS.items() if start.startswith(magic))
+    name = next(found, "")
+    return f"it is compressed with {name}: decompress it first" if name else NOT_A_WARC
+
+
+def _members_of(source: Source, depth: int = 0) -> list[Source]:
+    """Return the WARC and ARC files in the WACZ file *source*, which is in *depth* others, and
+    those in WACZ files in it."""
+    if depth > MAX_DEPTH:
+        return [_with_problem(source, TOO_DEEP)]
     found = list[Source]()
     try:
         with source.open() as file, ZipFile(file) as packed:
             for one in sorted(packed.infolist(), key=lambda one: one.filename):
-                is_inner = is_outer and one.filename.lower().endswith(WACZ_SUFFIX)
+                is_inner = one.filename.lower().endswith(WACZ_SUFFIX)
                 if not is_inner and not _is_archive_member(packed, one.filename):
                     continue
                 name, opener = f"{source.name}/{one.filename}", _opener_of(source, one)
                 member = Source(name, source.written_at, opener)
-                found += _members_of(member, is_outer=False) if is_inner else [member]
+                found += _members_of(member, depth + 1) if is_inner else [member]
+            for path in _missing_members(packed):
+                absent = Source(f"{source.name}/{path}", source.written_at, source.open)
+                found.append(_with_problem(absent, MISSING))
     except (OSError, ValueError, struct.error, *DAMAGED) as error:
         is_read = not isinstance(error, OSError)
         if is_read and (rescued := _find_unlisted_members(source)):
             return [_with_problem(source, NO_LIST), *rescued]
         return [_with_problem(source, f"it cannot be read: {error}")]
     return found or [_with_problem(source, "it has no WARC file")]
+
+
+def _missing_members(packed: ZipFile) -> list[str]:
+    """Return the WARC, ARC and WACZ files that the description of a WACZ file lists, and that are
+    not in it under any path: the collection is on other servers, or a part of it was lost."""
+    if DESCRIPTION not in packed.namelist():
+        return []
+    try:
+        with packed.open(DESCRIPTION) as file:
+            package = msgspec.json.decode(file.read(MAX_DESCRIPTION_BYTES), type=_Package)
+    except (msgspec.DecodeError, *DAMAGED_ZIP):
+        return []
+    names = {PureWindowsPath(name).name for name in packed.namelist()}
+    paths = [one.path for one in package.resources if PureWindowsPath(one.path).name not in names]
+    return [
+        path for path in paths if ARCHIVE_NAME.search(path) or path.lower().endswith(WACZ_SUFFIX)
+    ]
 
 
 def _find_unlisted_members(source: Source) -> list[Source]:
@@ -425,6 +477,8 @@ def _find_first_record(file: BinaryIO, start: bytes) -> tuple[int, bytes]:
     beginning is damaged or missing. Raise BadCapture without one."""
     if is_archive(start):
         return 0, _mark_of(start)
+    if start.startswith(tuple(OTHER_COMPRESSIONS)):
+        raise BadCapture(_describe_other(start))  # LZ4 has whole heads of records.
     for mark in (GZIP_MEMBER, ZSTD_MAGIC, WARC_START, ARC_START):
         at = _find(file, mark, 1)
         for _ in range(MAX_FALSE_MARKS):

@@ -309,6 +309,86 @@ def test_wacz_files_in_a_wacz_file_are_read(tmp_path: Path, packing: int, inner:
     assert problem.startswith("all.wacz/d.wacz: it cannot be read")
 
 
+def packed_in(*members: tuple[str, bytes], listed: tuple[str, ...] = ()) -> bytes:
+    """Return a WACZ file whose description lists files."""
+    found = BytesIO()
+    with ZipFile(found, "w") as packed:
+        for name, data in members:
+            packed.writestr(name, data)
+        if listed:
+            resources = [{"name": path, "path": path, "bytes": 1} for path in listed]
+            packed.writestr("datapackage.json", json.dumps({"resources": resources}))
+    return found.getvalue()
+
+
+def test_collection_in_a_collection_is_read_and_a_deeper_one_is_named(tmp_path: Path) -> None:
+    """Collections are packed into collections: the inner one was skipped without a word."""
+    data = packed_in(("archive/a.warc.gz", write(Record(OLD))))
+    for depth in range(4):
+        (tmp_path / "all.wacz").write_bytes(data)
+        importer = make_importer()
+        found = read(importer, tmp_path / "all.wacz")
+        assert [page.visit.url for page in found] == ([OLD] if depth < 3 else [])
+        assert ["too many" in problem for problem in importer.problems] == [True] * (depth == 3)
+        data = packed_in(("inner.wacz", data))
+
+
+@pytest.mark.parametrize(
+    ("listed", "missing"),
+    [
+        (("archive/a.warc.gz", "archive/b.warc.gz"), ["archive/b.warc.gz"]),
+        (("https://a.test/b.wacz", "pages/pages.jsonl"), ["https://a.test/b.wacz"]),
+        ((".\\archive\\a.warc.gz", "other/a.warc.gz", "a.warc.gz"), []),
+    ],
+)
+def test_listed_file_that_is_not_in_a_wacz_file_is_named(
+    tmp_path: Path, listed: tuple[str, ...], missing: list[str]
+) -> None:
+    """Multi-WACZ: the other WACZ files may be on servers."""
+    member = ("archive/a.warc.gz", write(Record(OLD)))
+    (tmp_path / "a.wacz").write_bytes(packed_in(member, listed=listed))
+    importer = make_importer()
+    assert [page.visit.url for page in read(importer, tmp_path / "a.wacz")] == [OLD]
+    assert importer.problems == [
+        f"a.wacz/{path}: datapackage.json lists it, but it is not in the file" for path in missing
+    ]
+
+
+@pytest.mark.parametrize(
+    "description", [b"", b"{", b"[]", b'{"resources": 1}', b'{"resources": [{"path": 1}]}', b"\xff"]
+)
+def test_wacz_file_with_an_invalid_description_is_read(tmp_path: Path, description: bytes) -> None:
+    members = (("a.warc.gz", write(Record(OLD))), ("datapackage.json", description))
+    (tmp_path / "a.wacz").write_bytes(packed_in(*members))
+    importer = make_importer()
+    assert [page.visit.url for page in read(importer, tmp_path / "a.wacz")] == [OLD]
+    assert importer.problems == []
+
+
+@pytest.mark.parametrize(
+    ("start", "name"),
+    [
+        (b"\x04\x22\x4d\x18", "LZ4"),
+        (b"\x02\x21\x4c\x18", "LZ4"),
+        (b"BZh", "bzip2"),
+        (b"\xfd7zXZ\0", "xz"),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".lz4", ".bz2", ".xz", ".gz", ""])
+def test_member_with_another_compression_is_named(
+    tmp_path: Path, start: bytes, name: str, suffix: str
+) -> None:
+    """LZ4 has whole heads of records in it: none of them is a page."""
+    packed = start + b"\0" * 9 + gzip.decompress(write(Record(HOME)))
+    members = (("archive/a.warc.gz", write(Record(OLD))), (f"archive/b.warc{suffix}", packed))
+    (tmp_path / "a.wacz").write_bytes(packed_in(*members))
+    importer = make_importer()
+    assert [page.visit.url for page in read(importer, tmp_path / "a.wacz")] == [OLD]
+    assert importer.problems == [
+        f"a.wacz/archive/b.warc{suffix}: it is compressed with {name}: decompress it first"
+    ]
+
+
 def test_damaged_wacz_file_in_another_does_not_stop_the_others(tmp_path: Path) -> None:
     """A member began before its file: the import ended with an error."""
     with ZipFile(tmp_path / "a.wacz", "w") as packed:
