@@ -24,7 +24,7 @@ records. Facts that it cannot prove are in the `doubts` of a capture.
 import hashlib
 import re
 import zlib
-from base64 import b32decode
+from base64 import b32decode, b64decode
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -511,8 +511,8 @@ def _has_digest(data: bytes, digest: str) -> bool:
 
 
 def digest_key(digest: str) -> str:
-    """Return *digest* with hexadecimal digits: some writers use base 32. A digest with an unknown
-    algorithm or an invalid value is returned unchanged."""
+    """Return *digest* with hexadecimal digits: some writers use base 32 or 64. A digest with an
+    unknown algorithm or an invalid value is returned unchanged."""
     algorithm = _algorithm(digest)
     value = digest.partition(":")[2].rstrip("=")
     size = DIGEST_SIZES.get(algorithm or "", 0)
@@ -522,6 +522,9 @@ def digest_key(digest: str) -> str:
         if len(value) == -(-size * 8 // 5) and size:
             padded = value.upper() + "=" * (-len(value) % 8)
             return f"{algorithm}:{b32decode(padded).hex()}"
+        if len(value) == -(-size * 8 // 6) and size:
+            padded = value + "=" * (-len(value) % 4)
+            return f"{algorithm}:{b64decode(padded, validate=True).hex()}"
     except ValueError:
         pass
     return digest

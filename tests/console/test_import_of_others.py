@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import lzma
 import zlib
-from base64 import b32encode
+from base64 import b32encode, b64encode
 from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
@@ -355,7 +355,10 @@ def test_record_behind_garbage_is_found_by_any_first_field(
     assert len(result.problems) == 1
 
 
-@pytest.mark.parametrize("written", [lambda one: b32encode(one).decode(), bytes.hex])
+@pytest.mark.parametrize(
+    "written",
+    [lambda one: b32encode(one).decode(), bytes.hex, lambda one: b64encode(one).decode()],
+)
 @pytest.mark.parametrize("again", [lambda one: b32encode(one).decode().lower(), bytes.hex])
 @pytest.mark.parametrize("name", ["sha1", "SHA-1"])
 def test_digests_in_base_16_and_32_are_equal(
@@ -1199,7 +1202,7 @@ def test_wrong_block_digest_beside_a_right_payload_digest_is_counted(tmp_path: P
 )
 @pytest.mark.parametrize("kind", ["response", "resource"])
 def test_wrong_digest_is_no_damage(tmp_path: Path, name: str, value: str, kind: str) -> None:
-    """Writers digest a decoded body, write base 64, or leave the value out. A gzip member has a
+    """Writers digest a decoded body, or leave the value out. A gzip member has a
     checksum of its own."""
     fields = [f"{name}: {value}", *(("Content-Type: text/html",) * (kind == "resource"))]
     block = http() if kind == "response" else TEXT
@@ -1207,6 +1210,20 @@ def test_wrong_digest_is_no_damage(tmp_path: Path, name: str, value: str, kind: 
         result = Result(tmp_path, record(kind, block, *fields, *more))
         assert (result.bodies, result.problems) == ([TEXT], [])
         assert result.doubts == {"every digest of the record is wrong": 1}
+
+
+@pytest.mark.parametrize("algorithm", ["md5", "sha1", "sha256", "sha512"])
+def test_digest_in_base_64_is_compared(tmp_path: Path, algorithm: str) -> None:
+    """`valid-warcrecorddigests-1.warc` of openpreserve/jhove: every digest was wrong, it said."""
+    digests = [
+        b64encode(hashlib.new(algorithm, one).digest()).decode() for one in (http(), TEXT, b"x")
+    ]
+    block, payload, wrong = [f"{algorithm}:{digest}" for digest in digests]
+    fields = (f"WARC-Block-Digest: {block}", f"WARC-Payload-Digest: {payload}")
+    assert Result(tmp_path, record("response", http(), *fields)).doubts == {}
+    fields = (f"WARC-Block-Digest: {wrong}", f"WARC-Payload-Digest: {wrong}")
+    result = Result(tmp_path, record("response", http(), *fields))
+    assert result.doubts == {"every digest of the record is wrong": 1}
 
 
 @pytest.mark.parametrize("digested", [http(), OTHER_TEXT])
