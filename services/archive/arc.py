@@ -13,7 +13,7 @@ START = b"filedesc:"
 """The first bytes of an ARC file: its first record describes it."""
 MAX_LINE_BYTES = 8 << 10
 HTTP_START = b"HTTP/"
-NO_TYPE = b"no-type"
+NO_TYPES = (b"", b"no-type")
 
 RECORD_LINE = re.compile(
     rb"(?<=\n)[A-Za-z][\w+.-]*:\S[^\r\n]{0,4000}? \S{1,60} \d{8,17} "
@@ -55,6 +55,6 @@ def as_warc(data: bytes) -> bytes | None:
         b"WARC-IP-Address: " + address,
         b"Content-Length: " + length,
     ]
-    if content_type != NO_TYPE:
+    if content_type not in NO_TYPES:
         head.append(b"Content-Type: " + content_type)
     return b"\r\n".join(head) + b"\r\n\r\n" + content

@@ -1510,6 +1510,15 @@ def test_arc_record_without_a_head_is_the_document(tmp_path: Path, packed: bool)
     assert ["no HTTP response" in problem for problem in result.problems] == [True]
 
 
+@pytest.mark.parametrize("kind", [b"", b"no-type"])
+def test_arc_record_without_a_type_has_no_type(tmp_path: Path, kind: bytes) -> None:
+    """`alexa_short_header.arc.gz` of internetarchive/warc: the Content-Type was empty, which is
+    another statement than none."""
+    data = arc(1, (OLD, TEXT), packed=False).replace(b"text/html", kind)
+    (page,) = Result(tmp_path, data, packed=False).pages
+    assert (page.body, page.headers) == (TEXT, ())
+
+
 def test_arc_record_with_blanks_in_its_line_is_read(tmp_path: Path) -> None:
     """internetarchive/liveweb#41, internetarchive/warctools#3, webrecorder/warcio#61: blanks in the
     URL or the type."""
