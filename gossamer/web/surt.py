@@ -17,6 +17,7 @@ SCHEMES = {"http": "80", "https": "443"}
 MAX_UNESCAPES = 100
 """Rounds of unescaping; each round that changes a text makes it shorter."""
 
+_escaped = re.compile("%[0-9A-Fa-f]{2}")
 _www = re.compile(r"^www\d*\.")
 _url = re.compile(
     r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?:[^/?#@]*@)?"
@@ -66,6 +67,16 @@ def viewer_key(url: str) -> str:
     key = f"{','.join(host.split('.')[::-1])}{port}){found['path'].lower()}"
     query = "&".join(sorted((found["query"] or "").lower().split("&")))
     return f"{key}?{query}" if query else key
+
+
+def viewer_spellings(url: str) -> list[str]:
+    """Return the spellings of the canonical *url* by which a browser may ask for it: pages link to
+    escapes in lower case and to escaped tildes, and Chromium escapes a bar."""
+    found = [url]
+    for character, escape in (("|", "%7C"), ("~", "%7E")):
+        found += [one.replace(character, escape) for one in found]
+    found += [_escaped.sub(lambda escape: escape[0].lower(), one) for one in found]
+    return list(dict.fromkeys(found))
 
 
 def _path_key(path: str) -> str:

@@ -11,7 +11,7 @@ from surt import surt
 from gossamer.events import PageFetched
 from gossamer.services.archive.index import INDEX_SUFFIX, index_file
 from gossamer.services.archive.reading import read_chunks
-from gossamer.web.surt import surt_key, viewer_key
+from gossamer.web.surt import surt_key, viewer_key, viewer_spellings
 from gossamer.web.url import canonicalize
 from gossamer.web.validators import Validators
 from tests.archive.faults import Crash, Crashed, crashing
@@ -52,6 +52,23 @@ def test_surt_keys_equal_those_of_the_reference() -> None:
 def test_viewer_key_has_escapes_and_slashes(url: str, key: str) -> None:
     """`tests/browser/test_viewer.py` has the viewer itself."""
     assert viewer_key(url) == key
+
+
+@pytest.mark.parametrize(
+    ("url", "others"),
+    [
+        ("http://a.example/?q=1", ()),
+        ("http://a.example/%C3%A9", ("%c3%a9",)),
+        ("http://a.example/~b", ("%7Eb", "%7eb")),
+        ("http://a.example/a|b", ("a%7Cb", "a%7cb")),
+        ("http://a.example/~/%2F|", ("~/%2F%7C", "%7E/%2F|", "%7E/%2F%7C", "~/%2f|", "~/%2f%7c",
+                                     "%7e/%2f|", "%7e/%2f%7c")),
+    ],
+)  # fmt: skip
+def test_spellings_are_those_of_browsers_and_pages(url: str, others: tuple[str, ...]) -> None:
+    found = viewer_spellings(url)
+    assert found[0] == url
+    assert sorted(found[1:]) == sorted(f"http://a.example/{other}" for other in others)
 
 
 def pages() -> list[PageFetched]:

@@ -4,9 +4,9 @@ Files, lines and pages are copied as they are read; memory has the index of one 
 files and the compressed index are stored in the ZIP without another compression, so that a reader
 finds a record in it by an offset.
 
-The index has two lines for a capture if the keys by which pywb and ReplayWeb.page search its URL
-differ. It leaves out captures of a 304. Their records are in the WARC files, and their pages in the
-list.
+The index has another line for a capture if the keys by which pywb and ReplayWeb.page search its URL
+differ, and for each other spelling of the URL by which a browser may ask. It leaves out captures of
+a 304. Their records are in the WARC files, and their pages in the list.
 
 The size of each file is known before its entry begins. A file of 2 GiB or more has the fields of
 ZIP64 in both of its headers, and a smaller one in none: ReplayWeb.page computes where a file begins
@@ -40,11 +40,11 @@ from gossamer.errors import BadSettings
 from gossamer.events import Page
 from gossamer.inspection.archive.selection import Selection
 from gossamer.inspection.archive.warcs import CHUNK_BYTES, WarcFile, WarcFiles, split_lines
-from gossamer.services.archive.index import index_line, is_replayed, timestamp_of
+from gossamer.services.archive.index import Line, index_line, is_replayed, timestamp_of
 from gossamer.services.archive.reading import RecordReader
 from gossamer.services.archive.records import SOFTWARE, date
 from gossamer.web.coding import GZIP, INFLATERS
-from gossamer.web.surt import viewer_key
+from gossamer.web.surt import viewer_key, viewer_spellings
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -150,8 +150,7 @@ class Wacz:
                     self.undecoded.update(_undecoded_codings(record.block))
                     if is_replayed(str(line)):
                         at = timestamp_of(record.date, TIMESTAMP_DIGITS)
-                        keys = sorted({line.key, viewer_key(record.url)})
-                        lines += [str(line._replace(key=key, timestamp=at)) for key in keys]
+                        lines += _lines_of(line._replace(timestamp=at), record.url)
                     self._captured.execute(
                         "INSERT OR IGNORE INTO captured VALUES (?, ?)", (record.url, record.date)
                     )
@@ -282,6 +281,15 @@ def read_signing_key(path: Path) -> "EllipticCurvePrivateKey":
             "openssl ecparam -name secp384r1 -genkey -noout"
         )
     return key
+
+
+def _lines_of(line: Line, url: str) -> list[str]:
+    """Return the lines of a capture of *url*, which has *line*, for pywb and ReplayWeb.page."""
+    found = {str(line)}
+    for spelling in viewer_spellings(url):
+        data = json.dumps(json.loads(line.data) | {"url": spelling})
+        found.add(str(line._replace(key=viewer_key(spelling), data=data)))
+    return sorted(found)
 
 
 def _undecoded_codings(block: bytes) -> list[str]:
