@@ -259,6 +259,7 @@ LINKS = [
     "/c^d`e", "/[br]", "/a'b", "/a//b", "/a\\b", "/u/./t/../s", "/%2e%2e/up", "/pct%zz", "/w?",
     "/q?x=%d0%b0", "/q?x=%d0%b1", "/q?x=%D0%B2", "/q?x=é", "/q?x=a|b", "/q?x=a%20b+c", "/q?x=a'b",
     "/q?b=2&a=1", "/q?&a=1&&b=2&", "/q?x[]=1&x[]=2", "/q?x=http://o.example/?y=%2f",
+    *("/moved", "/moved/%c3%a9?q=1"),
     *("/utm?utm_source=a&id=1", "/php?PHPSESSID=0123456789abcdef0123456789abcdef&p=3"),
 ]  # fmt: skip
 """Targets of links, in spellings that the crawl changes, or not."""
@@ -278,6 +279,8 @@ async def test_links_of_a_page_lead_to_their_pages(
     def answer(target: str) -> Sent:
         if target == "/robots.txt":
             return NOTHING
+        if target.startswith("/moved"):
+            return Sent(status=301, headers={"Location": target.replace("moved", "arrived")})
         return Sent((home if target == "/" else f"<p>Page {html.escape(target)}").encode())
 
     with serving(answer) as origin:
@@ -286,7 +289,7 @@ async def test_links_of_a_page_lead_to_their_pages(
             url = canonicalize(f"{origin}{target}").removeprefix(origin)
             for parameter in NOT_VISITED:
                 url = url.replace(parameter, "")
-            expected.append(f"Page {url}")
+            expected.append(f"Page {url.replace('moved', 'arrived')}")
     async with viewing(browser, viewer, export(folder.path)) as opened:
         tab = await opened.open(url=f"{origin}/")
         await tab.frame_locator("replay-app-main iframe").locator("a").first.wait_for()
