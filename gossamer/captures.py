@@ -70,8 +70,9 @@ WRONG_DIGEST = "every digest of the record is wrong"
 WRONG_LENGTH = "the Content-Length is too small: more bytes are behind the content"
 WRONG_DATE = "the WARC-Date is invalid: the time is that of the Date header"
 VOLUME_CACHE_SIZE = 16
+WARC_START = b"WARC/"
 
-_version = re.compile(rb"WARC/\d+\.\d+[ \t]*")
+_version = re.compile(rb"(?i:WARC)/\d+\.\d+[ \t]*")
 _head_end = re.compile(rb"\r{0,2}\n\r{0,2}\n")
 _line_end = re.compile(rb"\r{0,2}\n")
 _fold = re.compile(rb"\r{0,2}\n[ \t]+")
@@ -232,12 +233,17 @@ def read_dictionary(read: Callable[[int, int], bytes]) -> bytes:
     return found
 
 
+def begins_warc(data: bytes) -> bool:
+    """Return whether *data* begins like a plain record of WARC, whose grammar has no case."""
+    return data[: len(WARC_START)].upper() == WARC_START
+
+
 def unpack_record(packed: bytes, dictionary: Callable[[], bytes]) -> bytes:
     """Return the record in the gzip member or zstd frame that *packed* begins with.
 
     *dictionary* returns the dictionary of the file. It is called only if the frame names one.
     """
-    if packed.startswith(b"WARC/"):
+    if begins_warc(packed):
         return packed
     if packed.startswith(ZSTD_MAGIC):
         return _inflate(packed, MAX_RECORD_BYTES, dictionary)

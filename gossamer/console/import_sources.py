@@ -27,8 +27,10 @@ from msgspec import Struct
 from gossamer.captures import (
     DICTIONARY_MAGIC,
     MAX_RECORD_BYTES,
+    WARC_START,
     BadCapture,
     Capture,
+    begins_warc,
     parse_record,
     read_dictionary,
     split_head,
@@ -57,7 +59,6 @@ DAMAGED_ZIP = (BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.err
 """Errors of a ZIP file or a member of it that is damaged, encrypted or of an unknown kind."""
 DAMAGED = (*DAMAGED_ZIP, gzip.BadGzipFile, zstd.ZstdError)
 """Errors of a file that cannot be unpacked."""
-WARC_START = b"WARC/"
 ZIP_MAGIC = b"PK\x03\x04"
 WACZ_SUFFIX = ".wacz"
 LOCAL_HEADER = struct.Struct("<4s14xL4xHH")
@@ -279,7 +280,7 @@ def is_archive(start: bytes) -> bool:
     if start.startswith((ZSTD_MAGIC, DICTIONARY_MAGIC)):
         return True
     found = _unpack(start).lstrip()
-    return found.startswith(WARC_START) or _begins_arc(found)
+    return begins_warc(found) or _begins_arc(found)
 
 
 def _begins_arc(data: bytes) -> bool:
@@ -540,7 +541,7 @@ def _mark_of(start: bytes) -> bytes:
     for mark in (GZIP_MEMBER, GZIP_MAGIC, ZSTD_MAGIC):
         if start.startswith(mark):
             return mark
-    if start.lstrip().startswith(WARC_START):
+    if begins_warc(start.lstrip()):
         return WARC_START
     if _begins_arc(start):
         return ARC_START
@@ -576,7 +577,7 @@ def _check_packing(head: RecordHead, length: int | None, is_behind_cut: bool) ->
 
 
 def _begins_record(data: bytes) -> bool:
-    return data.startswith(WARC_START) or arc_length(data) is not None
+    return begins_warc(data) or arc_length(data) is not None
 
 
 def _content_end(data: bytes) -> int | None:

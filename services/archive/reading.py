@@ -25,7 +25,7 @@ INPUT_BYTES = 64 << 10
 """Bytes that are decompressed at a time. At the end of each record, the rest of them is copied."""
 MAX_HEAD_BYTES = 64 << 10
 """Bytes of a record that are searched for its headers."""
-RECORD_START = re.compile(rb"WARC/\d\.\d{1,2}[ \t]*\r{0,2}\n(?=(?i:WARC-|Content-|X-))")
+RECORD_START = re.compile(rb"(?i:WARC)/\d\.\d{1,2}[ \t]*\r{0,2}\n(?=(?i:WARC-|Content-|X-))")
 """The beginning of a plain record, also behind a record whose end is missing."""
 LINE_ENDS = b"\r\n"
 """The bytes behind the content of a record: two lines, also as line feeds or carriage returns."""
@@ -35,7 +35,7 @@ DAMAGE = (igzip_lib.IsalError, zstd.ZstdError, EOFError)
 ERASED_FIELD = "X-Crawler-Erased"
 """Field of a filler, which takes the place of an erased record (`fillers`)."""
 
-_first_line = re.compile(rb"WARC/\d+\.\d+[ \t]*\r{0,2}\n")
+_first_line = re.compile(rb"(?i:WARC)/\d+\.\d+[ \t]*\r{0,2}\n")
 
 Fields = dict[str, str]
 """Headers by name in lower case; of several headers with one name, the first."""

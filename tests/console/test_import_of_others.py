@@ -1212,6 +1212,22 @@ def test_wrong_digest_is_no_damage(tmp_path: Path, name: str, value: str, kind: 
         assert result.doubts == {"every digest of the record is wrong": 1}
 
 
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("write_case", [str.lower, str.upper])
+def test_record_in_letters_of_one_case_is_read(
+    tmp_path: Path, packed: bool, write_case: Callable[[str], str]
+) -> None:
+    """`valid-warcfile-upper-lower-case.warc` of netarchivesuite/jwat: by the grammar of WARC, names
+    and the version have no case. The records were damage."""
+    head, _, block = record("response", http(), DIGEST).partition(b"\r\n\r\n")
+    other = write_case(head.decode()).encode() + b"\r\n\r\n" + block
+    result = Result(tmp_path, other, record("response", http(), url=HOME), other, packed=packed)
+    assert [url.lower() for url in result.urls] == [OLD, HOME]
+    assert (result.problems, result.doubts) == ([], {})
+    cut = Result(tmp_path, other[:-20], other, packed=False)
+    assert (len(cut.urls), len(cut.problems)) == (1, 1)
+
+
 @pytest.mark.parametrize("algorithm", ["md5", "sha1", "sha256", "sha512"])
 def test_digest_in_base_64_is_compared(tmp_path: Path, algorithm: str) -> None:
     """`valid-warcrecorddigests-1.warc` of openpreserve/jhove: every digest was wrong, it said."""
