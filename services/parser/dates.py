@@ -11,7 +11,6 @@ other zone is read as UTC.
 """
 
 import re
-import unicodedata
 from calendar import timegm
 from collections.abc import Iterator
 from contextlib import suppress
@@ -19,7 +18,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
-from gossamer.services.parser.months import NUMBERS
+from gossamer.services.parser.months import NUMBERS, normalize
 
 MAX_DATE_LENGTH = 64
 """Most characters of a date that are read."""
@@ -70,9 +69,13 @@ _pdf = re.compile(
 )
 """ISO 32000, 7.9.4: `D:20240229120000+01'00'`."""
 _year = r"(?P<year>(?:19|20)\d\d)(?!\d)"
-_name = r"(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?,?"
-_day = r"(?<!\d)(?P<day>\d\d?)(?:st|nd|rd|th)?"
-_day_of_mail = rf"{_day}[.,]?[\s/-]*{_name}[\s/-]*(?:{_year}|(?P<short>\d\d)(?![\d:]))"
+_name = (
+    r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)(?![^\W\d_])\.?,?"
+)
+_ordinal = "(?:st|nd|rd|th)?"
+_day = rf"(?<!\d)(?P<day>\d\d?){_ordinal}"
+_day_of_mail = rf"{_day}(?:\sof\s|[.,]?[\s/-]*){_name}[\s/-]*(?:{_year}|(?P<short>\d\d)(?![\d:]))"
 """The order of RFC 822: `08 May 2024`."""
 _dates = tuple(
     re.compile(form, re.ASCII | re.IGNORECASE)
@@ -97,10 +100,12 @@ _other_dates = tuple(
         r"(?:(?P<year>(?:19|20)\d\d)|(?P<era>令和|平成|昭和)\s?(?P<of_era>\d\d?|元))\s?[年년]\s?"
         r"(?P<month>\d\d?)\s?[月월]\s?(?P<day>\d\d?)\s?[日号號일]",
         rf"(?<!\d)(?P<day>\d\d?)(?:\.|o|er|a)?[\s/-]*(?:(?:de|d['\u2019])\s*|ב)?{_other_month}\.?[,،]?[\s/-]*"
-        rf"(?:(?:de|del)\s+)?(?:{_year}|(?:พ\.ศ\.\s?)?(?P<buddhist>25\d\d)(?!\d))",
-        rf"(?<!\d)(?P<day>\d\d?)\s?tháng\s?(?P<month>\d\d?),?\s?(?:năm\s?)?{_year}",
-        rf"{_other_month}\.?\s+(?P<day>\d\d?),?\s+{_year}",
-        rf"(?<!\d){_year}\.?\s*{_other_month}\.?\s*(?P<day>\d\d?)(?!\d)",
+        rf"(?:(?:de|del)\s+)?(?:(?:ค\.ศ\.\s?)?{_year}|(?:พ\.ศ\.\s?)?(?P<buddhist>25\d\d)(?!\d))",
+        rf"(?<!\d)(?P<day>\d\d?)\s?(?:tháng|thg)\s?(?P<month>\d\d?),?\s?(?:năm\s?)?{_year}",
+        rf"{_other_month}\.?\s+(?P<day>\d\d?){_ordinal},?\s+{_year}",
+        # "2024 m. sausio 20 d." in Lithuanian, and "2024. gada 20. janvāris" in Latvian.
+        rf"(?<!\d){_year}\.?\s*(?:[^\W\d_]{{1,2}}\.\s*)?{_other_month}\.?\s*(?P<day>\d\d?)(?![\d:])",
+        rf"(?<!\d){_year}\.?\s(?:gada|ж\.)\s(?P<day>\d\d?)\.?\s{_other_month}",
     )
 )
 """The forms of a day in other languages than English."""
@@ -135,7 +140,7 @@ def parse_date(text: str) -> float:
     """
     text = text[: 2 * MAX_DATE_LENGTH]
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", text).replace("\u2212", "-")
+        text = normalize(text).replace("\u2212", "-")
         text = re.sub(r"\d", lambda digit: str(int(digit[0])), text)
     text = " ".join(text.split())[:MAX_DATE_LENGTH]
     exact = _w3c.fullmatch(text) or (_pdf.fullmatch(text) if _is_of_pdf(text) else None)

@@ -213,6 +213,59 @@ def test_months_are_told_apart(text: str, month: int, day: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "month"),
+    [
+        # datefinder#198, rails#27361, chrono#162, dateutil#1090: names that begin as in English.
+        ("20 de octubre de 2024", 10),
+        ("20 de novembro de 2024", 11),
+        ("20 de nov. de 2024", 11),
+        ("20 d’octubre de 2024", 10),
+        ("20. marraskuuta 2024", 11),
+        ("20 novembre 2024", 11),
+        ("octubre 20, 2024", 10),
+        ("20 décembre 2024", 12),
+        # dateparser#147, #106: abbreviations.
+        ("20 янв. 2024", 1),
+        ("20 дек 2024 г.", 12),
+        ("20 серп. 2024", 8),
+        ("20 kwi 2024", 4),
+        ("20 Ağu 2024", 8),
+        ("20 Şub 2024", 2),
+        ("20 mrt. 2024", 3),
+        ("20 Agu 2024", 8),
+        ("20. siječnja 2024.", 1),
+        ("2024. február 20.", 2),
+        ("20. nóv. 2024", 11),
+        ("20 noiembrie 2024", 11),
+        ("20 јануара 2024.", 1),
+        ("20 студзеня 2024", 1),
+        ("20 ജനുവരി 2024", 1),
+        ("20 ஜனவரி, 2024", 1),
+        ("20 જાન્યુઆરી 2024", 1),
+        ("20 جنوری 2024", 1),
+        ("20 كانون الثاني 2024", 1),
+        ("20 ژانویه 2024", 1),
+        ("20 იანვარი 2024", 1),
+        # Other forms.
+        ("2024 m. sausio 20 d.", 1),
+        ("2024. gada 20. janvāris", 1),
+        ("20 มกราคม ค.ศ. 2024", 1),
+        ("20 thg 1, 2024", 1),
+        ("20\u200f/10\u200f/2024", 10),
+        ("20th of May 2024", 5),
+        ("Montag, Mai 20th, 2024", 5),
+    ],
+)
+def test_months_have_the_names_of_their_languages(text: str, month: int) -> None:
+    assert parse_date(text) == datetime(2024, month, 20, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize("text", ["20 Marina 2024", "Decisions 12 2024", "2024 Augsburg 20"])
+def test_word_that_begins_as_a_month_is_not_a_month(text: str) -> None:
+    assert parse_date(text) == 0.0
+
+
+@pytest.mark.parametrize(
     "text", ["12. listopada 2021", "3 xyz 2021", "5 มีนาคม 4564", "大正3年5月6日", "2021年5月"]
 )
 def test_unclear_name_of_a_month_is_not_guessed(text: str) -> None:
