@@ -278,7 +278,7 @@ def _timestamp(date: datetime) -> float:
 
 def parse_url_date(url: str, now: float) -> float:
     """Return the start of the day in a URL's path, such as `/2026/11/23/`; 0 if there is none."""
-    match = _in_url.search(url)
+    match = _in_url.search(url.partition("?")[0])
     at = _day_start(int(match[1]), match[2], int(match[3])) if match else 0.0
     return at if at <= now + MAX_CLOCK_SKEW else 0.0
 

@@ -465,3 +465,74 @@ def test_title_is_the_first_one_with_words(markup: str, title: str) -> None:
 )
 def test_description_is_the_first_one_with_words(markup: str, description: str) -> None:
     assert parse_body(markup).description == description
+
+
+OWN_TIME = "<time class=published datetime=2018-11-20>x</time>"
+OTHER_TIME = "<time class=published datetime=2001-01-01>x</time>"
+CITED = (
+    "<ol><li itemprop=citation itemscope itemtype='https://schema.org/ScholarlyArticle'>"
+    "<meta itemprop=datePublished content=2001-01-01><meta itemprop=author content=Cited>"
+    "<meta itemprop=description content=Cited></ol>"
+)
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        # la-bas.org, resonator-podcast.de and limespace.de in the evaluation of adbar/htmldate.
+        f"<div class='comment hreview'>{OTHER_TIME}</div>{OWN_TIME}",
+        f"<section id=comments><time datetime=2001-01-01>x</time></section>{OWN_TIME}",
+        f"<li><h4><a rel=bookmark href=/older>A</a></h4>{OTHER_TIME}</li>{OWN_TIME}",
+        f"<article><a rel=bookmark href='/story?x'>A</a>{OWN_TIME}</article>",
+        f"<body class='single comments-open'>{OWN_TIME}",
+        # link.springer.com there.
+        SCOPE.format("ScholarlyArticle", CITED + DATED),
+        # kinra.de there: a time in words, whose exact form is not a date, or is ambiguous.
+        "<abbr class=published title='Dienstag, x'>20.11.2018</abbr>",
+        "<time datetime=2018-11-20>x</time><time datetime=2018-11-20>x</time>",
+    ],
+)
+def test_time_is_that_of_the_page(markup: str) -> None:
+    parsed = parse_body(f"<p>x</p>{markup}", "http://www.example.org/story")
+    assert parsed.published_at == DAY
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        f"<div class=comment-body>{OTHER_TIME}</div>",
+        "<ol class=commentlist><li><time datetime=2001-01-01>x</time></ol>",
+        f"<article><h2><a rel=bookmark href=/a>A</a></h2>{OTHER_TIME}</article>",
+        "<p>x</p><footer>© <time datetime=2001>2001</time></footer>",
+        SCOPE.format("ScholarlyArticle", CITED),
+    ],
+)
+def test_time_of_another_thing_is_not_that_of_the_page(markup: str) -> None:
+    parsed = parse_body(markup, "http://www.example.org/")
+    assert (parsed.published_at, parsed.author, parsed.description) == (0.0, "", "")
+
+
+def test_date_in_the_query_of_a_url_is_not_that_of_the_page() -> None:
+    assert parse_body("<p>x", "http://www.example.org/log?next=/2018/11/20/x").published_at == 0.0
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        # pitchfork.com, www.wired.com and medium.com of the fixtures of postlight/parser.
+        "<meta name=author content='By A. Doe'>",
+        "<a rel=author href=/a>by\n A. Doe</a>",
+        "<meta name=author content=Publisher><meta property=article:author content='A. Doe'>",
+        "<meta property=article:author content='/@adoe'><meta name=author content='A. Doe'>",
+        "<meta property=article:author content=10000123456789><meta name=author content='A. Doe'>",
+        "<meta name=author content='&lt;a href=/a>A. Doe&lt;/a>'>",
+        # Test pages 003 and 004 of mozilla/readability.
+        "<meta name='DC:creator' content='A. Doe'>",
+        "<meta property='dc:creator twitter:site_name' content='A. Doe'>",
+        "<meta property='x:author dcterms:creator' content='A. Doe'>",
+        linked_data({"@type": "Article", "author": [{"name": "By A. Doe"}, {"name": "A. Doe"}]}),
+        linked_data({"@type": "Article", "author": True}) + "<meta name=author content='A. Doe'>",
+    ],
+)
+def test_author_is_a_name(head: str) -> None:
+    assert parse_body(head).author == "A. Doe"

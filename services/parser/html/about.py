@@ -7,7 +7,8 @@ they are, with their source. The text is not searched.
 Linked data describes many things: the publisher, breadcrumbs, recommended pages. The thing that is
 most like an article or a page is the page itself. A thing may be named by its `@id` in one place,
 and described in another one (JSON-LD 1.1, 3.3). Microdata (HTML standard, 5.2) describes things,
-too: the dates and authors of comments, reviews and pictures are not those of the page.
+too: the dates and authors of comments, reviews and pictures are not those of the page. Neither are
+the times in comments without microdata, and in teasers of other pages.
 """
 
 import re
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from html import unescape
 from itertools import chain, islice, product
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -51,6 +53,22 @@ OTHER_TYPES = frozenset(
     }
 )
 """Types of things on a page whose dates and authors are not those of the page."""
+OTHER_PROPERTIES = frozenset(
+    {
+        *("citation", "comment", "review", "acceptedAnswer", "suggestedAnswer", "itemListElement"),
+        *("isRelatedTo", "isSimilarTo"),
+    }
+)
+"""Properties whose values are other things, of any type: a paper cites papers."""
+COMMENT_MARKS = frozenset(
+    {
+        *("comment", "comments", "commentlist", "comment-list", "comments-list", "comments-area"),
+        *("comment-body", "comment-content", "comment-meta", "comment-metadata", "u-comment"),
+    }
+)
+"""Classes and ids of comments. The body has others, such as `comments-open`."""
+MAX_DEPTH = 40
+"""Most ancestors of a time that are examined."""
 PROPERTIES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("published", "pubdate", "entry-date"): (
         *("datePublished", "dateCreated", "uploadDate", "datePosted"),
@@ -70,7 +88,7 @@ PUBLISHED_NAMES = (
     "article:published_time", "og:article:published_time", "og:published_time",
     "article:published", "og:pubdate", "og:regdate", "datepublished", "article_date_original",
     "article.published", "dcterms.issued", "dc.date.issued", "dc.issued", "dcterms.created",
-    "dc.date.created", "dc:created", "citation_publication_date", "citation_online_date",
+    "dc.date.created", "dc.created", "citation_publication_date", "citation_online_date",
     "citation_date", "parsely-pub-date", "sailthru.date", "pubdate", "pub_date", "publish-date",
     "publish_date", "publishdate", "publication_date", "published_at", "published_time",
     "published", "pdate", "datecreated", "article.created", "dcterms.date", "dc.date", "created",
@@ -82,7 +100,7 @@ MODIFIED_NAMES = (
     "dc.date.modified", "revision_date", "updated-date", "last-modified", "lastmodified", "lastmod",
 )
 AUTHOR_NAMES = (
-    "author", "article:author", "og:article:author", "citation_author", "dc.creator",
+    "article:author", "author", "og:article:author", "citation_author", "dc.creator",
     "dcterms.creator", "parsely-author", "sailthru.author", "article_author", "content-creator",
     "authors", "dc.creator.personalname",
 )
@@ -98,6 +116,9 @@ IMAGE_NAMES = (
     "og:image:secure_url", "og:image", "og:image:url", "twitter:image", "twitter:image:src",
 )
 # fmt: on
+_dublin_core = re.compile("(dc|dcterms):")
+_tag = re.compile(r"<[^<>]*>")
+_byline = re.compile(r"(?:written |posted )?by:? ", re.IGNORECASE)
 _article = re.compile(r'"@type"\s*:\s*(?:\[[^\]]*)?"\w*(?:Article|BlogPosting|Report)"')
 _script_wrapping = re.compile(
     r"^[\s\ufeff]*(?:<!--[^{}\[\]]*-->|<!--|(?://|/\*)?\s*<!\[CDATA\[(?:\s*\*/)?)?|"
@@ -121,11 +142,15 @@ class StatedTime(NamedTuple):
 
 
 def collect_meta(elements: Elements) -> Meta:
-    """Return the values of the meta elements."""
+    """Return the values of the meta elements. A property of RDFa may have several names."""
     values: Meta = {}
     metas = (element for element in elements.of("meta") if "content" in element.attributes)
     for element, attribute in product(metas, ("name", "property", "itemprop")):
-        if name := element.get(attribute).strip().lower():
+        stated = element.get(attribute).strip().lower()
+        if attribute == "itemprop" and not (stated and _rank_of_item(element.node)):
+            continue
+        for name in stated.split() if attribute == "property" else filter(None, [stated]):
+            name = _dublin_core.sub(r"\1.", name)
             values.setdefault(name, []).append(element.get("content"))
     return values
 
@@ -141,11 +166,13 @@ def read_about(elements: Elements, meta: Meta, resolver: Resolver, url: str, now
     thing = data.main
     marks = ("published", "pubdate", "entry-date")
     linked = [*map(thing.get, PROPERTIES[marks])]
-    published = _first_time(elements, meta, now, PUBLISHED_NAMES, linked, marks)
+    path = urlsplit(url).path
+    published = _first_time(elements, meta, now, PUBLISHED_NAMES, linked, marks, path)
     if not published.at and (at := parse_url_date(url, now)):
         published = StatedTime(at, Source.URL.value)
     linked = [thing.get("dateModified")]
-    modified = _first_time(elements, meta, now, MODIFIED_NAMES, linked, ("modified", "updated"))
+    changes = ("modified", "updated")
+    modified = _first_time(elements, meta, now, MODIFIED_NAMES, linked, changes, path)
     return {
         "title": linked_text(thing.get("headline") or thing.get("name")),
         "description": linked_text(thing.get("description")),
@@ -179,13 +206,14 @@ def _first_time(
     names: tuple[str, ...],
     linked: Iterable[Any],
     marks: tuple[str, ...],
+    path: str,
 ) -> StatedTime:
     """Return the first valid time in *linked* data, meta *names*, or elements with *marks*."""
     sources = (
         (Source.LINKED_DATA, map(linked_text, linked)),
         *_meta_values(meta, names),
         (Source.TIME, _microdata_values(elements, *PROPERTIES[marks])),
-        (Source.TIME, _time_elements(elements, marks)),
+        (Source.TIME, _time_elements(elements, marks, path)),
     )
     for source, values in sources:
         for value in values:
@@ -201,21 +229,66 @@ def _meta_values(meta: Meta, names: Iterable[str]) -> Iterator[tuple[Source, Ite
             yield Source.OPEN_GRAPH if is_open_graph else Source.META, values
 
 
-def _time_elements(elements: Elements, words: tuple[str, ...]) -> Iterator[str]:
-    """Yield the times of elements whose attributes contain one of *words*.
+def _time_elements(elements: Elements, words: tuple[str, ...], path: str) -> Iterator[str]:
+    """Yield the times of elements whose attributes contain one of *words*, on a page at *path*.
 
-    The only time element of a page counts as the time of its publication.
+    The only time on a page counts as the time of its publication.
     """
+    has_entries = next(_elements_with_rel(elements, "bookmark"), None) is not None
     times = [
         element
         for element in islice(elements.of("time", "abbr"), MAX_TIMES)
-        if not element.properties or _rank_of_item(element.node)
+        if (not element.properties or _rank_of_item(element.node))
+        and not _is_of_comment(element.node)
+        and not (has_entries and _is_of_other_entry(element.node, path))
     ]
     for element in times:
         marks = (*element.properties, element.get("class"), " ".join(element.attributes))
-        is_marked = any(word in mark.lower() for mark in marks for word in words)
-        if is_marked or ("published" in words and len(times) == 1):
-            yield element.get("datetime") or element.get("title") or element.node.text()
+        if any(word in mark.lower() for mark in marks for word in words):
+            yield from _stated_times(element)
+    unmarked = {tuple(_stated_times(element)): element.node for element in times}
+    if "published" in words and len(unmarked) == 1:
+        [(stated, node)] = unmarked.items()
+        if not _is_beside_the_text(node):
+            yield from stated
+
+
+def _stated_times(element: Element) -> Iterator[str]:
+    """Yield the time of an element, the exact form first: `01-11-2023` is in its text, too."""
+    yield from filter(None, (element.get("datetime") or element.get("title"), element.node.text()))
+
+
+def _ancestors(node: LexborNode) -> Iterator[LexborNode]:
+    """Yield the elements around *node* below the body, the inner ones first."""
+    at = node.parent
+    for _ in range(MAX_DEPTH):
+        if at is None or at.tag in ("body", "html"):
+            return
+        yield at
+        at = at.parent
+
+
+def _is_of_comment(node: LexborNode) -> bool:
+    return any(
+        not COMMENT_MARKS.isdisjoint((attributes.get("class") or "").lower().split())
+        or (attributes.get("id") or "").lower() in COMMENT_MARKS
+        for attributes in (one.attributes for one in _ancestors(node))
+    )
+
+
+def _is_of_other_entry(node: LexborNode, path: str) -> bool:
+    """Return whether the entry around *node* has a permanent link to another page than *path*."""
+    for one in _ancestors(node):
+        if links := one.css("a[rel~=bookmark]"):
+            paths = (urlsplit(link.attributes.get("href") or "").path for link in links)
+            return not any(link and path.startswith(link.rstrip("/") or "/ ") for link in paths)
+    return False
+
+
+def _is_beside_the_text(node: LexborNode) -> bool:
+    """Return whether *node* is in a footer, an aside or a menu of the page, not of an article."""
+    tags = [one.tag for one in _ancestors(node)]
+    return not {"footer", "aside", "nav"}.isdisjoint(tags) and not {"article", "main"} & {*tags}
 
 
 def _microdata_values(elements: Elements, *names: str) -> Iterator[str]:
@@ -236,6 +309,8 @@ def _rank_of_item(node: LexborNode) -> int:
     while scope is not None:
         attributes = scope.attributes
         if "itemscope" in attributes or "typeof" in attributes:
+            if not OTHER_PROPERTIES.isdisjoint((attributes.get("itemprop") or "").split()):
+                return 0
             stated = attributes.get("itemtype") or attributes.get("typeof") or ""
             kinds = [kind.rpartition("/")[2].rpartition(":")[2] for kind in stated.split()]
             other = any(kind in OTHER_TYPES for kind in kinds)
@@ -264,17 +339,24 @@ def _find_author(data: "LinkedData", meta: Meta, elements: Elements) -> str:
         (element.node.text() for element in _elements_with_rel(elements, "author")),
         _only_name(elements),
     )
-    names = (fold_whitespace(name) for name in candidates if _is_name(name))
+    names = (_clean_name(name) for name in candidates if _is_name(name))
     return next((name[:MAX_AUTHOR_LENGTH] for name in names if name), "")
 
 
 def _is_name(text: str) -> bool:
-    return not text.lstrip().startswith(("http", "@", "//"))
+    return not text.lstrip().startswith(("http", "@", "/")) and any(map(str.isalpha, text))
+
+
+def _clean_name(text: str) -> str:
+    """Return a name without markup and without the *by* before it."""
+    name = fold_whitespace(_tag.sub("", text))
+    byline = _byline.match(name)
+    return name[byline.end() :] if byline else name
 
 
 def _join_names(values: Iterable[str]) -> str:
     """Return the names in elements of one kind: a paper has one for each author."""
-    names = filter(None, map(fold_whitespace, filter(_is_name, values)))
+    names = filter(None, map(_clean_name, filter(_is_name, values)))
     return ", ".join(islice(dict.fromkeys(names), MAX_PEOPLE))
 
 
@@ -371,7 +453,7 @@ class LinkedData:
     def names(self, value: Any) -> str:
         """Return the names of people or organisations, separated by commas."""
         items = map(self._resolve, value[:MAX_PEOPLE] if isinstance(value, list) else [value])
-        names = (unescape(unescape(_name_of(item))).strip() for item in items)
+        names = (_clean_name(unescape(unescape(_name_of(item)))) for item in items)
         return ", ".join(dict.fromkeys(filter(None, names)))
 
     def url(self, value: Any) -> str:
@@ -459,4 +541,5 @@ def linked_text(value: Any) -> str:
     """
     item = value[0] if isinstance(value, list) and value else value
     item = item.get("@value") if isinstance(item, dict) else item
-    return str(item) if isinstance(item, str | int | float) else ""
+    is_text = isinstance(item, str | int | float) and not isinstance(item, bool)
+    return str(item) if is_text else ""
