@@ -2,7 +2,7 @@
 
 Sitemaps (sitemaps.org) are XML, an index in XML, or text. Namespaces are ignored because they are
 often wrong. Some indexes have a URL in place of a `loc` element. Images, videos and news are
-skipped: their pages are listed.
+skipped: their pages are listed. A page without a `lastmod` has the date of its news.
 
 Feeds are RSS 0.9 to 2.0 (also as RDF), Atom (RFC 4287, 5005) and JSON Feed. An entry is a link with
 the date of its last change or of its publication. Its text is skipped: the linked page has it. RSS
@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from html import unescape
 from typing import Any
 
+from lxml import etree
 from msgspec import json
 from msgspec.structs import replace
 
@@ -24,6 +25,7 @@ from gossamer.events import Entry, Link, Listing, PageParsed
 from gossamer.events.hazards import Hazard
 from gossamer.services.parser.dates import parse_date
 from gossamer.services.parser.html.document import MAX_DESCRIPTION_LENGTH, MAX_TITLE_LENGTH
+from gossamer.services.parser.html.headings import INLINE_ELEMENTS
 from gossamer.services.parser.lenient_json import decode_json, find_objects
 from gossamer.services.parser.links import Resolver
 from gossamer.services.parser.options import Options
@@ -38,11 +40,13 @@ from gossamer.services.parser.xml import (
     children,
     first_text,
     local_name,
+    prefix_of,
     target_of,
     text_of,
 )
 from gossamer.text.blocks import fold_whitespace
 from gossamer.web.markup import REPLACEMENT
+from gossamer.web.sniffing import JSON_FEED
 from gossamer.web.url import site_of
 
 MAX_ENTRIES_SIZE = 6 << 20
@@ -62,13 +66,24 @@ SITEMAP_ENTRIES, FEED_ENTRIES = ("url", "sitemap"), ("item", "entry")
 """Names of the elements of entries."""
 SITEMAP_ROOTS = {"urlset": Listing.SITEMAP, "sitemapindex": Listing.SITEMAP_INDEX}
 FEED_ROOTS = frozenset({"rss", "rdf", "feed"})
+ENTRY_DATES = (
+    *("updated", "modified", "date", "pubdate", "published"),
+    # Atom 0.3 and Dublin Core.
+    *("issued", "created"),
+)
+"""Names of the dates of an entry, that of its last change first."""
 FEED_RELATIONS = ("alternate", "next", "previous", "prev-archive", "next-archive")
 """Relations of the links of a feed itself: its site, and its other pages."""
+
+INLINE = INLINE_ELEMENTS | {"abbr", "cite", "code", "q", "strike", "sub", "sup"}
+"""Elements that do not divide words."""
 
 _absolute_url = re.compile(r"https?://\S+", re.IGNORECASE)
 _host = re.compile(r"[\w-]+(?:\.[\w-]+)+(?=[/?#]|$)")
 _json_feed = re.compile(r"https?://(?:www\.)?jsonfeed\.org/version/")
-_tag = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
+_reference = re.compile(r"&(?:\w+|#\w+);", re.ASCII)
+_unseen = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.I)
+_tag = re.compile(r"</?([a-z][a-z0-9]*)\b[^<>]*>", re.IGNORECASE)
 LINK_NAMES = ("@id", "url", "href")
 TITLE_NAMES = ("headline", "name", "title")
 """Names of titles, the best one first: two of schema.org, and a common one."""
@@ -114,7 +129,8 @@ class EntryCollector:
         *base*, and *base* to the URL of the listing.
         """
         url = self._parsed.visit.url
-        if REPLACEMENT in target:
+        if REPLACEMENT in target or _tag.match(target):
+            # A tag is that of an element that is written as text.
             self._hazards.add(Hazard.MALFORMED_URL)
             return ""
         if base:
@@ -160,10 +176,17 @@ def read_sitemap(parsed: PageParsed, xml: XmlDocument, options: Options) -> Page
 
 def _add_element(entries: EntryCollector, element: Element) -> None:
     texts = child_texts(element)
-    target = next(filter(None, map(target_of, children(element, "loc"))), "")
+    # A loc of an image, with another prefix, may be outside of its image.
+    locations = sorted(
+        children(element, "loc"), key=lambda one: prefix_of(one) != prefix_of(element)
+    )
+    target = next(filter(None, map(target_of, locations)), "")
     if not target and not len(element) and _absolute_url.fullmatch(text_of(element)):
         target = text_of(element)
-    changed_at = parse_date(texts.get("lastmod", ""))
+    changed_at = parse_date(texts.get("lastmod", "")) or next(
+        (parse_date(first_text(news, "publication_date")) for news in children(element, "news")),
+        0.0,
+    )
     interval = CHANGEFREQ_SECONDS.get(texts.get("changefreq", "").lower(), 0.0)
     priority = _parse_priority(texts.get("priority", ""))
     entries.add(entries.resolve(target), changed_at, interval, priority)
@@ -208,30 +231,34 @@ def read_feed(parsed: PageParsed, xml: XmlDocument, options: Options) -> PagePar
     entries, links = EntryCollector(parsed, options), list[str]()
     for element in xml.iterate_elements(*FEED_ENTRIES, "channel", "feed"):
         if local_name(element) in FEED_ENTRIES:
-            changed_at = _first_date(element, "updated", "modified", "date", "pubdate", "published")
-            for target in _feed_targets(element, ("alternate",)):
-                entries.add(entries.resolve(target, element.base), changed_at)
+            changed_at = _first_date(element, *ENTRY_DATES)
+            for target, base in _feed_targets(element, ("alternate",)):
+                entries.add(entries.resolve(target, base), changed_at)
         else:
             targets = _feed_targets(element, FEED_RELATIONS)
-            links += [entries.resolve(target, element.base) for target in targets]
+            links += [entries.resolve(target, base) for target, base in targets]
             parsed = _add_header(parsed, element)
         if entries.is_full:
             break
     return _copy_header(entries.finish(Listing.FEED, *links), parsed)
 
 
-def _feed_targets(element: Element, relations: tuple[str, ...]) -> Iterator[str]:
+def _feed_targets(element: Element, relations: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Yield the targets of the links of an entry or a feed, each with its base (XML Base)."""
     links = [*children(element, "link")]
-    targets = [target for target in map(target_of, links) if target]
-    targets += [attribute(link, "href") for link in links if _relation(link) in relations]
-    if not any(targets):
+    # The text of a link with an address, such as that of iTunes to an image, is not an address.
+    targets = [(target_of(link), link.base) for link in links if not attribute(link, "href")]
+    targets += [
+        (attribute(link, "href"), link.base) for link in links if _relation(link) in relations
+    ]
+    if not any(target for target, _ in targets):
         # A guid is a link unless isPermaLink is false. Some feeds set that for real links.
         sources = (attribute(content, "src") for content in children(element, "content"))
         ids = (one for name in ("guid", "id") for one in children(element, name))
         urls = filter(None, map(_permanent_link, ids))
         about = attribute(element, "about") or next(filter(None, sources), "")
-        targets = [about or next(urls, "")]
-    return filter(None, targets)
+        targets = [(about or next(urls, ""), element.base)]
+    return ((target, base) for target, base in targets if target)
 
 
 def _permanent_link(element: Element) -> str:
@@ -259,19 +286,35 @@ def _add_header(parsed: PageParsed, header: Element) -> PageParsed:
         parsed,
         title=fold_whitespace(_header_text(header, "title"))[:MAX_TITLE_LENGTH],
         description=fold_whitespace(description)[:MAX_DESCRIPTION_LENGTH],
-        language=detect_language("", language),
+        language=detect_language("", language or parsed.declared_language),
     )
 
 
 def _header_text(header: Element, *names: str) -> str:
-    """Return the text of the first child with one of *names*, which Atom may write as HTML."""
-    text = first_text(header, *names)
-    is_html = any(
-        attribute(child, "type").lower() in ("html", "text/html")
-        for name in names
-        for child in children(header, name)
-    )
-    return unescape(_tag.sub("", text)) if is_html else text
+    """Return the text of the first child with one of *names*, which Atom may write as HTML.
+
+    RSS does not say whether a text is HTML: its descriptions have tags, and its titles references.
+    """
+    found = (child for name in names for child in children(header, name) if text_of(child))
+    # An extension has names of its own, such as the short title of iTunes.
+    ranked = sorted(found, key=lambda one: prefix_of(one) != prefix_of(header))
+    child = next(iter(ranked), None)
+    if child is None:
+        return ""
+    kind, text = attribute(child, "type").lower(), text_of(child)
+    if len(child):
+        return read_html_text(etree.tostring(child, encoding="unicode", with_tail=False))
+    if kind in ("html", "text/html") or local_name(child) == "description":
+        return read_html_text(text)
+    if local_name(header) == "channel":
+        return _reference.sub(lambda reference: unescape(reference[0]), text)
+    return text
+
+
+def read_html_text(markup: str) -> str:
+    """Return the text of a small piece of HTML."""
+    seen = _unseen.sub("", markup)
+    return unescape(_tag.sub(lambda tag: "" if tag[1].lower() in INLINE else " ", seen))
 
 
 def _copy_header(listed: PageParsed, header: PageParsed) -> PageParsed:
@@ -312,7 +355,7 @@ def read_json(received: ReceivedDocument) -> PageParsed:
     except ValueError:
         return parsed
     parsed = add_hazards(parsed, [Hazard.MALFORMED_LISTING] * is_repaired)
-    if isinstance(value, dict) and _json_feed.match(str(value.get("version"))):
+    if isinstance(value, dict) and _is_json_feed(value, parsed.content_type):
         return read_json_feed(parsed, value, received.options)
     objects = [*find_objects(value)]
     titles = (
@@ -320,6 +363,11 @@ def read_json(received: ReceivedDocument) -> PageParsed:
     )
     titled = replace(parsed, title=fold_whitespace(next(titles, ""))[:MAX_TITLE_LENGTH])
     return add_links(titled, _find_targets(objects), received.options)
+
+
+def _is_json_feed(value: dict[str, Any], kind: str) -> bool:
+    is_named = _json_feed.match(str(value.get("version"))) is not None
+    return is_named or (kind == JSON_FEED and isinstance(value.get("items"), list))
 
 
 def _find_targets(objects: list[dict[str, Any]]) -> Iterator[str]:

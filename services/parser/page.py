@@ -263,14 +263,16 @@ def _read_listing(
 
 
 def _unpack(received: ReceivedDocument) -> ReceivedDocument:
-    """Return *received* without gzip around it; a decompression bomb is cut."""
-    if not received.body.startswith(GZIP_MAGIC):
-        return received
+    """Return *received* without gzip around it, once or twice; a decompression bomb is cut."""
     options = received.options
-    body = decode(received.body, "gzip", options.sitemap_limit, options.ratio_limit)
-    parsed = add_hazards(received.parsed, [Hazard.DECOMPRESSION_BOMB] * body.bomb)
-    parsed = replace(parsed, truncated=parsed.truncated or body.cut)
-    return received._replace(parsed=parsed, body=body.data)
+    for _ in range(2):
+        if not received.body.startswith(GZIP_MAGIC):
+            break
+        body = decode(received.body, "gzip", options.sitemap_limit, options.ratio_limit)
+        parsed = add_hazards(received.parsed, [Hazard.DECOMPRESSION_BOMB] * body.bomb)
+        parsed = replace(parsed, truncated=parsed.truncated or body.cut)
+        received = received._replace(parsed=parsed, body=body.data)
+    return received
 
 
 READERS: Mapping[str, Reader] = {

@@ -108,6 +108,12 @@ def _strip_namespace(tag: object) -> str:
     return tag.rpartition("}")[2].rpartition(":")[2].lower() if isinstance(tag, str) else ""
 
 
+def prefix_of(element: Element) -> str:
+    """Return the namespace of *element*, or its prefix if that is not declared."""
+    tag = element.tag if isinstance(element.tag, str) else ""
+    return tag[: -len(local_name(element))] if tag else ""
+
+
 def attribute(element: Element, name: str) -> str:
     """Return the value of the attribute of *element* with a local *name*; "" if there is none."""
     found = (value for key, value in element.items() if _strip_namespace(key) == name)

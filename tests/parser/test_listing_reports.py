@@ -88,3 +88,126 @@ def test_title_of_atom_may_be_html(title: str, expected: str) -> None:
     """RFC 4287, 3.1.1."""
     page = page_response(f"<feed>{title}</feed>".encode(), ("Content-Type", "application/atom+xml"))
     assert parse(page, OPTIONS, NOW).title == expected
+
+
+FEED = ("Content-Type", "application/xml")
+
+
+def read_feed(text: str, *headers: tuple[str, str]) -> PageParsed:
+    page = page_response(text.encode(), *(headers or (FEED,)), url="http://h.test/d/feed.xml")
+    return parse(page, OPTIONS, NOW)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        # feedbin/support#338, NetNewsWire#3662, Feeder#883, rome#38: on a link, too.
+        "<entry xml:base='/c/'><link xml:base='d/' href='e'/></entry>",
+        "<entry><link xml:base='http://h.test/c/d/' href='e'/></entry>",
+    ],
+)
+def test_link_has_the_base_of_xml(entry: str) -> None:
+    text = f"<feed xmlns='http://www.w3.org/2005/Atom' xml:base='/a/'>{entry}</feed>"
+    assert urls(read_feed(text)) == ["http://h.test/c/d/e"]
+
+
+def test_text_of_a_link_with_an_address_is_not_a_url() -> None:
+    """`lr.xml` of rometools/rome: a link of iTunes to an image."""
+    link = '<itunes:link rel="image" href="/cover.jpg">Left &amp;amp; Right</itunes:link>'
+    parsed = read_feed(f"<rss><channel><link>/show</link>{link}{ITEM}</channel></rss>")
+    assert [one.url for one in parsed.links] == ["http://h.test/show"]
+
+
+def test_tag_in_a_link_is_not_a_url() -> None:
+    link = "<link>&lt;a href='http://h.test/1'>http://h.test/1&lt;/a></link>"
+    parsed = read_feed(f"<rss><channel><item>{link}</item>{ITEM}</channel></rss>")
+    assert urls(parsed) == ["http://h.test/1"]
+
+
+@pytest.mark.parametrize(
+    ("header", "title", "description"),
+    [
+        ("<title>A &amp;amp; B</title>", "A & B", ""),
+        ("<title>A &amp;lt;b> &lt;b></title>", "A <b> <b>", ""),
+        ("<title>?a=1&amp;copy=2</title>", "?a=1&copy=2", ""),
+        ("<itunes:title>Short</itunes:title><title>Whole</title>", "Whole", ""),
+        (
+            "<description><![CDATA[<p>One<br>two</p><script>x()</script> &amp; th<b>re</b>e]]>"
+            "</description>",
+            "",
+            "One two & three",
+        ),
+        ("<description>1 &lt; 2</description>", "", "1 < 2"),
+    ],
+)
+def test_header_of_rss_is_what_readers_show(header: str, title: str, description: str) -> None:
+    """Podcasts have HTML in descriptions; references of HTML in titles: `lr.xml` of rome."""
+    parsed = read_feed(f"<rss><channel>{header}{ITEM}</channel></rss>")
+    assert (parsed.title, parsed.description) == (title, description)
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "<title type='html'>sa&lt;b>fe&lt;/b>&lt;script>x()&lt;/script>&lt;!-- c --></title>",
+        "<title type='xhtml'><div xmlns='http://www.w3.org/1999/xhtml'>sa<b>fe</b></div></title>",
+        "<title type='html'><![CDATA[safe<style>b {]]></title>",
+    ],
+)
+def test_title_of_atom_is_what_readers_show(title: str) -> None:
+    """`feed_title_script.xml` and `xml_unclosed_comment.xml` of kurtmckee/feedparser."""
+    assert read_feed(f"<feed>{title}<entry/></feed>").title == "safe"
+
+
+def test_break_in_a_title_divides_words() -> None:
+    title = "<title type='xhtml'><div>A <b>bold</b><br/>move</div></title>"
+    assert read_feed(f"<feed>{title}<entry/></feed>").title == "A bold move"
+
+
+def test_feed_has_the_language_of_its_headers() -> None:
+    """`http_content_language.xml` of kurtmckee/feedparser."""
+    parsed = read_feed("<feed><entry/></feed>", FEED, ("Content-Language", "de-AT"))
+    assert parsed.language == "de"
+
+
+@pytest.mark.parametrize("name", ["issued", "created", "dcterms:issued"])
+def test_entry_has_the_date_of_atom_0_3(name: str) -> None:
+    date = f"<{name}>2004-01-02T00:00:00Z</{name}>"
+    [entry] = read_feed(f"<feed><entry><link href='/1'/>{date}</entry></feed>").entries
+    assert entry.changed_at == 1073001600.0
+
+
+def test_json_of_the_type_of_feeds_is_a_feed() -> None:
+    text = '{"title": "T", "items": [{"url": "/1", "date_published": "2004-01-02"}]}'
+    [entry] = read_feed(text, ("Content-Type", "application/feed+json")).entries
+    assert (entry.url, entry.changed_at) == ("http://h.test/1", 1073001600.0)
+
+
+NEWS = (
+    "<news:news><news:publication_date>2004-01-02</news:publication_date>"
+    "<news:title>x</news:title></news:news>"
+)
+
+
+@pytest.mark.parametrize(
+    "url", [f"<loc>/1</loc>{NEWS}", f"<loc>/1</loc><lastmod>2004-01-02</lastmod>{NEWS}"]
+)
+def test_page_in_a_sitemap_has_the_date_of_its_news(url: str) -> None:
+    """commoncrawl/news-crawl reads it."""
+    [entry] = read_feed(f"<urlset><url>{url}</url></urlset>").entries
+    assert entry.changed_at == 1073001600.0
+
+
+def test_location_of_an_image_beside_it_is_not_that_of_the_page() -> None:
+    image = "<image:loc>/cat.jpg</image:loc><image:title>x</image:title>"
+    assert urls(read_feed(f"<urlset><url>{image}<loc>/1</loc></url></urlset>")) == [
+        "http://h.test/1"
+    ]
+
+
+def test_sitemap_that_is_packed_twice_is_read() -> None:
+    body = gzip.compress(gzip.compress(b"<urlset><url><loc>/1</loc></url></urlset>"))
+    page = page_response(
+        body, ("Content-Type", "application/gzip"), url=MAP, purpose=Purpose.SITEMAP
+    )
+    assert urls(parse(page, OPTIONS, NOW)) == ["http://h.test/1"]
