@@ -237,6 +237,9 @@ def link_kind(rel: list[str], media_type: str, has_language: bool) -> LinkKind |
     """
     if "stylesheet" in rel:
         return None
+    if "canonical" in rel:
+        # Also of a link that is a translation, too (HTML standard, 4.6.2: each word is a type).
+        return LinkKind.CANONICAL
     if "alternate" in rel:
         if media_type.partition(";")[0].strip().lower() in FEED_TYPES:
             return LinkKind.FEED

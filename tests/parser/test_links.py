@@ -284,7 +284,9 @@ def test_texts_of_nested_links_are_limited() -> None:
     assert len(links) == 100
 
 
-@pytest.mark.parametrize("rel", ["canonical", "Canonical nofollow"])
+@pytest.mark.parametrize(
+    "rel", ["canonical", "Canonical nofollow", "alternate canonical' hreflang='de"]
+)
 @pytest.mark.parametrize(
     "before", ["", "<title>a</title>", "<html><head>", "<head><style></style>"]
 )
