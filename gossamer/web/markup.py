@@ -103,6 +103,16 @@ def repair_markup(text: str) -> Markup:
     return Markup(repaired, root, is_noisy or repaired.lower() != written.lower())
 
 
+def expand_entities(text: str) -> str:
+    """Return *text* with the text of the entities that it declares, and without their declarations.
+
+    A document without declarations is returned as it is.
+    """
+    start, root, _ = _find_root(text)
+    entities = _read_entities(without_hidden(text[:start])) if root else {}
+    return f"<!DOCTYPE {root}>{_expand(text[start:], entities)}" if entities else text
+
+
 def repair_references(text: str) -> str:
     """Return *text* with repaired references, bare `<`, and element names in lower case."""
     text = _forbidden.sub(REPLACEMENT, text)

@@ -10,6 +10,8 @@ Office files are ZIP archives with a small XML file of metadata (ECMA-376, part 
 Encrypted files, and files broken beyond repair, yield nothing.
 """
 
+# ruff: noqa: RUF001 - characters of an encoding
+
 import ctypes
 import re
 import zlib
@@ -49,8 +51,18 @@ MAX_PAGES = 2_000
 MAX_URI_SIZE = 2048
 """Maximum bytes of a URI. A longer one cannot be visited."""
 _url_scheme = re.compile("https?://", re.IGNORECASE)
-SOFT_HYPHEN = "\ufffe"
-"""PDFium's character for a hyphen at the end of a line."""
+PDF_DOC_CHARACTERS = {0x18: "˘ˇˆ˙˝˛˚˜", 0x80: "•†‡…—–ƒ⁄‹›−‰„“”‘’‚™ﬁﬂŁŒŠŸŽıłœšž", 0xA0: "€"}
+"""The characters of PDFDocEncoding that differ from Latin-1, from a code on (ISO 32000, D.2)."""
+PDF_DOC_CODES = {
+    character: start + place
+    for start, characters in PDF_DOC_CHARACTERS.items()
+    for place, character in enumerate(characters)
+}
+UNDEFINED_CODES = (0x9F, 0xAD)
+"""Codes above ASCII that have no character there. PDFium returns NUL for both."""
+_soft_hyphens = re.compile("[\ufffe\x02]\n?")
+"""PDFium's characters for a hyphen at the end of a line. The second one is in the text of an area,
+without the end of the line."""
 METADATA_FILES = ("docProps/core.xml", "meta.xml")
 MAX_METADATA_SIZE = 1 << 20
 """Maximum bytes of metadata that are unpacked."""
@@ -96,7 +108,8 @@ def read_pdf(received: ReceivedDocument) -> PageParsed:
 def _add_pdf_metadata(received: ReceivedDocument, document: pypdfium2.PdfDocument) -> PageParsed:
     """Return the result with the metadata in the dictionary Info, or else in XMP."""
     parsed = received.parsed
-    metadata = {key: _read_pdf_info(document, key).strip() for key in INFO_KEYS}
+    info = {key: _read_pdf_info(document, key) for key in INFO_KEYS}
+    metadata = {key: restore_utf_8(value).strip() for key, value in info.items()}
     metadata["Language"] = _read_pdf_language(document)
     if not all(metadata.values()):
         xmp = read_xmp(received.body)
@@ -122,6 +135,22 @@ def _read_pdf_info(document: pypdfium2.PdfDocument, key: str) -> str:
     buffer = ctypes.create_string_buffer(raw.FPDF_GetMetaText(document, name, None, 0))
     raw.FPDF_GetMetaText(document, name, buffer, len(buffer))
     return buffer.raw.decode("utf-16-le", "replace").rstrip("\0")
+
+
+def restore_utf_8(text: str) -> str:
+    """Return *text*, which was read as PDFDocEncoding, as UTF-8 if it is that.
+
+    Many writers leave out the byte order mark. A character with an octet that is lost is U+FFFD.
+    """
+    readings = list[str]()
+    for undefined in UNDEFINED_CODES if not text.isascii() else ():
+        codes = [PDF_DOC_CODES.get(one, ord(one)) if one != "\0" else undefined for one in text]
+        try:
+            readings.append(bytes(codes).decode())
+        except ValueError:
+            return text
+    pairs = zip(*readings, strict=True)
+    return "".join(one if one == other else REPLACEMENT for one, other in pairs) or text
 
 
 def _read_pdf_language(document: pypdfium2.PdfDocument) -> str:
@@ -152,7 +181,7 @@ def _read_pdf_pages(document: pypdfium2.PdfDocument) -> PdfPages:
 
 def _join_pages(texts: list[str]) -> str:
     text = "\n\n".join(texts).replace("\r\n", "\n")
-    return text.replace(SOFT_HYPHEN + "\n", "").replace(SOFT_HYPHEN, "")
+    return _soft_hyphens.sub("", text)
 
 
 def _link_targets(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> Iterator[str]:

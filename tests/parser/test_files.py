@@ -1,5 +1,7 @@
 """Valid, broken and hostile documents: PDF, office files, XHTML and JSON."""
 
+# ruff: noqa: RUF001 - other alphabets
+
 import io
 import json
 import random
@@ -55,6 +57,31 @@ def test_pdf_with_a_cut_character_in_its_metadata_is_read(name: str) -> None:
     assert "\u0421 \ufffd" in (parsed.title, parsed.author, parsed.description)
     assert targets(parsed) == ["http://www.example.org/next"] and "fox" in (parsed.text or "")
     encode(parsed)
+
+
+@pytest.mark.parametrize(
+    ("octets", "expected"),
+    [
+        ("てすとdayoアイウエオ".encode(), "てすとdayoアイウエオ"),
+        ("Rapport détaillé – été".encode(), "Rapport détaillé – été"),
+        # 0x9F and 0xAD are not characters of PDFDocEncoding: PDFium loses them.
+        ("한국어".encode(), "한\ufffd어"),
+        ("\ufeffÉté".encode(), "Été"),
+        ("Été".encode("latin-1"), "Été"),
+        (b"\x80 Caf\xe9 \x84 \xc3", "• Café — Ã"),
+        ("\ufeffΑ Ã©".encode("utf-16-be"), "Α Ã©"),
+    ],
+)
+def test_title_of_a_pdf_in_utf_8_is_read(octets: bytes, expected: str) -> None:
+    """boazsegev/combine_pdf#192, fschutt/printpdf#237: UTF-8 without a byte order mark."""
+    assert parse_response(pdf(WORDS, info=f"/Title<{octets.hex()}>"), PDF).title == expected
+
+
+def test_hyphen_at_the_end_of_a_line_of_a_pdf_joins_the_word() -> None:
+    """`Seige_of_Vicksburg_Sample_OCR.pdf` of py-pdf/pypdf: `dan\\x02gerous`."""
+    line = "The guns of the fleet and those beyond the great river were very, very danger-ous "
+    text = parse_response(pdf(line + "for us all, and for the people in caves."), PDF).text
+    assert text and "were very, very dangerous" in text
 
 
 def test_pdf_with_half_of_an_emoji_as_its_language_is_read() -> None:
@@ -278,6 +305,20 @@ def test_xhtml_with_namespace_prefix_is_read() -> None:
     <h:body><h:a href="/a">x</h:a></h:body></h:html>"""
     parsed = parse_response(body, STRICTLY)
     assert (parsed.title, targets(parsed)) == ("T", ["http://www.example.org/a"])
+
+
+@pytest.mark.parametrize("body", ["<p>&prod; a&nbsp;b</p>", "<p>&prod; a&nbsp;b<br>"])
+def test_entity_that_xhtml_declares_is_its_text(body: str) -> None:
+    """JuliaData/XML.jl#130, and XML 1.0, 5.1. `&prod;` and `&copy` are others in HTML."""
+    entities = {"prod": "Gizmo &#38; Co", "copy": "http://x.test/a", "nbsp": "&#160;"}
+    declared = "".join(f'<!ENTITY {name} "{text}">' for name, text in entities.items())
+    kind = f"<!DOCTYPE html PUBLIC '-//W3C//DTD XHTML 1.0 Strict//EN' 'x.dtd' [{declared}]>"
+    head = "<head><title>&prod;</title></head>"
+    text = f"<html xmlns='http://www.w3.org/1999/xhtml'>{head}<body>{body}<a href='&copy;/b'/>"
+    parsed = parse_response(f"<?xml version='1.0'?>\n{kind}\n{text}</body></html>", STRICTLY)
+    assert parsed.title == "Gizmo & Co"
+    assert (parsed.text or "").strip() == "Gizmo & Co a b"
+    assert targets(parsed) == ["http://x.test/a/b"]
 
 
 def test_malformed_xhtml_is_read_as_html() -> None:

@@ -4,7 +4,8 @@ Lexbor builds the tree that the HTML standard prescribes (1,296 of 1,296 tests o
 
 XHTML is parsed as XML, where `<script src="…"/>` ends at once. Browsers reject XHTML that is not
 well-formed, but most of it is HTML with another media type, and its authors tested it as HTML. So
-it is parsed as HTML. Well-formed XHTML is serialized as HTML, and the rest is common to both.
+it is parsed as HTML. Well-formed XHTML is serialized as HTML, and the rest is common to both. An
+entity that the document declares is its text, and not the entity of this name in HTML.
 """
 
 from collections.abc import Iterable, Iterator
@@ -52,6 +53,7 @@ from gossamer.services.parser.text import ExtractedText, TextKind, compare_field
 from gossamer.services.parser.xml import SAFE_OPTIONS
 from gossamer.text.blocks import SEPARATOR, fold_whitespace, split_pieces
 from gossamer.web.directives import meta_names, parse_directives
+from gossamer.web.markup import expand_entities
 from gossamer.web.usage import Statement, names_of_meta, read_meta
 
 NAMESPACE = "{http://www.w3.org/1999/xhtml}"
@@ -114,6 +116,7 @@ def read_xhtml(received: ReceivedDocument) -> PageParsed:
 
 def xhtml_to_html(text: str) -> str:
     """Return the XML *text* serialized as HTML; *text* itself if it is not well-formed."""
+    text = expand_entities(text)
     try:
         body = text.lstrip("\ufeff \t\r\n").encode(errors="replace")
         root = etree.fromstring(body, etree.XMLParser(**SAFE_OPTIONS))
