@@ -19,8 +19,9 @@ from codecs import BOM_UTF16_BE
 from collections.abc import Iterator
 from contextlib import closing
 from io import BytesIO
+from itertools import islice
 from struct import error as StructError
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
@@ -48,6 +49,8 @@ MAX_TEXT_LENGTH = 1_000_000
 """Maximum characters of text that are read."""
 MAX_PAGES = 2_000
 """Maximum pages that are read."""
+MAX_BOOKMARKS = 2_000
+"""Most bookmarks whose links are read."""
 MAX_URI_SIZE = 2048
 """Maximum bytes of a URI. A longer one cannot be visited."""
 _url_scheme = re.compile("https?://", re.IGNORECASE)
@@ -60,10 +63,13 @@ PDF_DOC_CODES = {
 }
 UNDEFINED_CODES = (0x9F, 0xAD)
 """Codes above ASCII that have no character there. PDFium returns NUL for both."""
-_soft_hyphens = re.compile("[\ufffe\x02]\n?")
-"""PDFium's characters for a hyphen at the end of a line. The second one is in the text of an area,
-without the end of the line."""
-METADATA_FILES = ("docProps/core.xml", "meta.xml")
+_unreadable = re.compile("[\0-\x08\x0b-\x1f\x7f]")
+"""Codes of glyphs whose characters are unknown. White space among them would divide words."""
+SOFT_HYPHEN, HYPHEN_IN_AREA = "\ufffe", "\x02"
+"""PDFium's characters for a hyphen at the end of a line, in a text and in the text of an area."""
+METADATA_FILES = ("docprops/core.xml", "meta.xml")
+METADATA_EXTENSION = ".psmdcp"
+"""The extension of the metadata in files of .NET, whose name is random."""
 MAX_METADATA_SIZE = 1 << 20
 """Maximum bytes of metadata that are unpacked."""
 ARCHIVE_ERRORS = (
@@ -85,7 +91,7 @@ class PdfPages(NamedTuple):
 
     text: str = ""
     targets: tuple[str, ...] = ()
-    """The targets of the links; without links, the URLs in the text."""
+    """The targets of the links, or else the URLs in the text, and those of the bookmarks."""
     is_whole: bool = True
     """Whether the document was read to its end."""
 
@@ -167,7 +173,7 @@ def _read_pdf_pages(document: pypdfium2.PdfDocument) -> PdfPages:
     for number in range(min(len(document), MAX_PAGES)):
         try:
             with closing(document[number]) as page, closing(page.get_textpage()) as text_page:
-                texts.append(text_page.get_text_bounded()[:characters_left])
+                texts.append(_text_of_page(text_page)[:characters_left])
                 targets += _link_targets(document, page)
                 written += _written_urls(text_page)
         except pypdfium2.PdfiumError:
@@ -176,34 +182,57 @@ def _read_pdf_pages(document: pypdfium2.PdfDocument) -> PdfPages:
         if not characters_left:
             break
     is_whole = bool(characters_left) and len(document) <= MAX_PAGES
-    return PdfPages(_join_pages(texts), tuple(targets or written), is_whole)
+    found = (*(targets or written), *_bookmark_targets(document))
+    return PdfPages(_join_pages(texts), found, is_whole)
+
+
+def _text_of_page(text_page: pypdfium2.PdfTextPage) -> str:
+    """Return the text within the page."""
+    text: str = text_page.get_text_bounded()
+    found = text.count(HYPHEN_IN_AREA)
+    # It may also be the code of a glyph whose character is unknown.
+    if found and found <= text_page.get_text_range().count(SOFT_HYPHEN):
+        return text.replace(HYPHEN_IN_AREA, SOFT_HYPHEN)
+    return text
 
 
 def _join_pages(texts: list[str]) -> str:
     text = "\n\n".join(texts).replace("\r\n", "\n")
-    return _soft_hyphens.sub("", text)
+    text = text.replace(SOFT_HYPHEN + "\n", "").replace(SOFT_HYPHEN, "")
+    return _unreadable.sub(REPLACEMENT, text)
 
 
 def _link_targets(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> Iterator[str]:
-    """Yield the URIs of the link annotations, and the files that they open."""
+    """Yield the targets of the link annotations."""
     position, link = ctypes.c_int(0), raw.FPDF_LINK()
-    buffer = ctypes.create_string_buffer(MAX_URI_SIZE)
     while raw.FPDFLink_Enumerate(page, position, link):
-        action = raw.FPDFLink_GetAction(link)
-        kind = raw.FPDFAction_GetType(action) if action else None
-        if kind == raw.PDFACTION_URI:
-            size = raw.FPDFAction_GetURIPath(document, action, buffer, MAX_URI_SIZE)
-        elif kind in (raw.PDFACTION_REMOTEGOTO, raw.PDFACTION_LAUNCH):
-            size = raw.FPDFAction_GetFilePath(action, buffer, MAX_URI_SIZE)
-        else:
-            continue
-        if 0 < size <= MAX_URI_SIZE:
-            target = buffer.raw[: size - 1]
-            if target.startswith(BOM_UTF16_BE):
-                target = target.decode("utf-16", "replace").encode()
-            is_uri = kind == raw.PDFACTION_URI
-            if url := decode_urls(target) if is_uri else _url_of_file(target):
-                yield url
+        if target := _target_of(document, raw.FPDFLink_GetAction(link)):
+            yield target
+
+
+def _bookmark_targets(document: pypdfium2.PdfDocument) -> Iterator[str]:
+    """Yield the targets of bookmarks that lead out of the document."""
+    for bookmark in islice(document.get_toc(), MAX_BOOKMARKS):
+        if target := _target_of(document, raw.FPDFBookmark_GetAction(bookmark)):
+            yield target
+
+
+def _target_of(document: pypdfium2.PdfDocument, action: Any) -> str:
+    """Return the URI of *action*, or the file that it opens; "" for other actions."""
+    buffer = ctypes.create_string_buffer(MAX_URI_SIZE)
+    kind = raw.FPDFAction_GetType(action) if action else None
+    if kind == raw.PDFACTION_URI:
+        size = raw.FPDFAction_GetURIPath(document, action, buffer, MAX_URI_SIZE)
+    elif kind in (raw.PDFACTION_REMOTEGOTO, raw.PDFACTION_LAUNCH):
+        size = raw.FPDFAction_GetFilePath(action, buffer, MAX_URI_SIZE)
+    else:
+        return ""
+    if not 0 < size <= MAX_URI_SIZE:
+        return ""
+    target = buffer.raw[: size - 1]
+    if target.startswith(BOM_UTF16_BE):
+        target = target.decode("utf-16", "replace").encode()
+    return decode_urls(target) if kind == raw.PDFACTION_URI else _url_of_file(target)
 
 
 def _url_of_file(octets: bytes) -> str:
@@ -270,8 +299,11 @@ def _office_metadata(body: bytes) -> Iterator[Element]:
 
 def _unpack_metadata(body: bytes) -> bytes:
     with ZipFile(BytesIO(body)) as archive:
-        files = {file.filename: file for file in archive.infolist()}
-        file = files.get(METADATA_FILES[0]) or files[METADATA_FILES[1]]
+        # Some writers separate folders as Windows does, and readers accept it.
+        files = {one.filename.replace("\\", "/").lower(): one for one in archive.infolist()}
+        others = (name for name in files if name.endswith(METADATA_EXTENSION))
+        name = next((name for name in (*METADATA_FILES, *others) if name in files), "")
+        file = files[name]
         if file.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
             raise NotImplementedError
         with archive.open(file) as member:

@@ -84,6 +84,28 @@ def test_hyphen_at_the_end_of_a_line_of_a_pdf_joins_the_word() -> None:
     assert text and "were very, very dangerous" in text
 
 
+def test_glyph_without_a_character_does_not_divide_a_word() -> None:
+    """`issue918.pdf` of mozilla/pdf.js: a ligature whose name is unknown."""
+    text = parse_response(pdf("what it signi\x1ces, and conv\x02x or a\\rpart"), PDF).text
+    assert text == "what it signi\ufffdes, and conv\ufffdx or a\ufffdpart"
+
+
+def test_bookmark_of_a_pdf_is_a_link() -> None:
+    """mozilla/pdf.js#3214, and its `outlines_for_editor.pdf`."""
+    outlines = (
+        "<</Type/Outlines/First 8 0 R/Last 9 0 R/Count 2>>",
+        "<</Title(a)/Parent 7 0 R/Next 9 0 R/A<</S/URI/URI(/next)>>>>",
+        "<</Title(b)/Parent 7 0 R/Prev 8 0 R/A<</S/GoToR/F(other.pdf)/D(x)>>>>",
+    )
+    words = f"{WORDS} http://www.example.org/written"
+    parsed = parse_response(pdf(words, catalog="/Outlines 7 0 R", objects_behind=outlines), PDF)
+    assert targets(parsed) == [
+        "http://www.example.org/written",
+        "http://www.example.org/next",
+        "http://www.example.org/dir/other.pdf",
+    ]
+
+
 def test_pdf_with_half_of_an_emoji_as_its_language_is_read() -> None:
     """browser-use/browser-harness#676, the kind."""
     parsed = parse_response(pdf(WORDS, catalog="/Lang<FEFFD83D>"), PDF)
@@ -255,7 +277,13 @@ META = """<office:document-meta xmlns:office="o" xmlns:meta="m" xmlns:dc="d"><of
 DOCX, ODT = archive(docProps__core_xml=CORE), archive(meta_xml=META)
 
 
-@pytest.mark.parametrize("body", [DOCX, ODT])
+# dotnet/Open-XML-SDK#1128, langgenius/dify#23967, PHPOffice/PhpSpreadsheet#3472.
+WINDOWS = archive(**{"docProps\\core_xml": CORE})
+# Part names are found by relationships (ECMA-376, part 2, 8). .NET makes them up.
+PACKAGED = archive(**{"package__services__metadata__core-properties__0a1b_psmdcp": CORE})
+
+
+@pytest.mark.parametrize("body", [DOCX, ODT, WINDOWS, PACKAGED])
 @pytest.mark.parametrize("kind", [*OFFICE, "application/octet-stream"])
 def test_office_file_has_metadata(body: bytes, kind: str) -> None:
     parsed = read_at(body, kind)
