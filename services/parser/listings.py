@@ -306,9 +306,12 @@ def _header_text(header: Element, *names: str) -> str:
         return read_html_text(etree.tostring(child, encoding="unicode", with_tail=False))
     if kind in ("html", "text/html") or local_name(child) == "description":
         return read_html_text(text)
-    if local_name(header) == "channel":
-        return _reference.sub(lambda reference: unescape(reference[0]), text)
-    return text
+    return read_references(text) if local_name(header) == "channel" else text
+
+
+def read_references(text: str) -> str:
+    """Return *text* with references of HTML, which feeds of other forms than HTML have, too."""
+    return _reference.sub(lambda reference: unescape(reference[0]), text)
 
 
 def read_html_text(markup: str) -> str:
@@ -336,9 +339,11 @@ def read_json_feed(parsed: PageParsed, feed: dict[str, Any], options: Options) -
     links = [entries.resolve(_text(feed, name)) for name in ("home_page_url", "next_url")]
     return replace(
         entries.finish(Listing.FEED, *links),
-        title=fold_whitespace(_text(feed, "title"))[:MAX_TITLE_LENGTH],
-        description=fold_whitespace(_text(feed, "description"))[:MAX_DESCRIPTION_LENGTH],
-        language=detect_language("", _text(feed, "language")),
+        title=fold_whitespace(read_references(_text(feed, "title")))[:MAX_TITLE_LENGTH],
+        description=fold_whitespace(read_references(_text(feed, "description")))[
+            :MAX_DESCRIPTION_LENGTH
+        ],
+        language=detect_language("", _text(feed, "language") or parsed.declared_language),
     )
 
 

@@ -177,6 +177,14 @@ def test_entry_has_the_date_of_atom_0_3(name: str) -> None:
     assert entry.changed_at == 1073001600.0
 
 
+def test_header_of_a_json_feed_is_what_readers_show() -> None:
+    """`jsonfeed_elastic_1.1.json` of feed-rs/feed-rs."""
+    text = '{"version": "https://jsonfeed.org/version/1", "title": "A &#8211; B", "items": []}'
+    headers = (("Content-Type", "application/feed+json"), ("Content-Language", "de"))
+    parsed = read_feed(text, *headers)
+    assert (parsed.title, parsed.language) == ("A \u2013 B", "de")
+
+
 def test_json_of_the_type_of_feeds_is_a_feed() -> None:
     text = '{"title": "T", "items": [{"url": "/1", "date_published": "2004-01-02"}]}'
     [entry] = read_feed(text, ("Content-Type", "application/feed+json")).entries
