@@ -31,6 +31,7 @@ HOUR, DAY = 3600.0, 86400.0
 MONTHS = "janfebmaraprmayjunjulaugsepoctnovdec"
 WEEKDAYS = "montuewedthufrisatsun"
 LAST_MONTH = 12
+NOON = 12
 LAST_SHORT_YEAR_OF_2000S = 68
 """Years of two digits up to this one are after 2000 (POSIX, strptime)."""
 ZONES = {
@@ -114,16 +115,24 @@ ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925}
 BUDDHIST_ERA = 543
 """Years by which the calendar of Thailand is ahead."""
 _written_time = re.compile(
-    r"(?<![\d.:])(\d\d?)\s?(?:h|時|时|點|点|시)\s?(\d\d?)(?!\d)(?:\s?[分분])?|"
-    r"\b(?:klo|kl|om)\.?\s?(\d\d?)\.(\d\d)(?![\d.])",
+    r"(?<![\d.:])(\d\d?)\s?(?:h|時|时|點|点|시)\s?(\d\d?)(?!\d)(?:\s?[分분](?:\s?\d\d?\s?[秒초])?)?|"
+    r"(?:\b(?:klo|kl|om)\.?\s?|^(?=\d\d\.))(\d\d?)\.(\d\d)(?:\.\d\d)?(?![\d.])",
     re.IGNORECASE,
 )
-"""`7h08`, `7時08分` and `kl. 7.08`."""
+"""`7h08`, `7時08分`, `kl. 7.08`, and `07.08` directly behind a day."""
 _weekday = re.compile(r"\b(mon|tue|wed|thu|fri|sat|sun)[a-z]*[.,]?\s*$", re.IGNORECASE)
-_afternoon = re.compile("午後|下午|오후")
-"""Words before a time of the afternoon, in Japanese, Chinese and Korean."""
+_afternoon = re.compile(
+    r"午後|下午|下晝|下昼|晚上|오후|\bμ\.?μ\b|مساء|بعدازظهر|ب\.ظ|अपराह्न|অপৰাহ্ন|ညနေ|หลังเที่ยง|ከሰዓት|\bös\b"
+    r"|:\d\d\s?(?:م|ptg|m\.d\.)(?!\w)",
+    re.IGNORECASE,
+)
+_morning = re.compile(
+    r"午前|上午|凌晨|오전|\bπ\.?μ\b|صباح|\böö\b|:\d\d\s?(?:ص|pg|p\.d\.)(?!\w)", re.IGNORECASE
+)
+"""Words beside a time of the half of a day, in the languages of the CLDR that have 12 hours. The
+Arabic letter for the afternoon is that of the common era behind a year."""
 _time = re.compile(
-    r"(?<![\d:.])(\d\d?):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?(?!\d)(?:\s*([ap])\.?m\b\.?)?"
+    r"(?<![\d:.])(\d\d?):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?(?!\d)(?:\s*([ap])\.?\s?m\b\.?)?"
     rf"(?:\s*(?:(?:utc|gmt|z)?\s*({_zone})(?!\d)|[(\[]?([a-z_]+(?:/[a-z\d_+-]+)+|[a-z]{{1,4}}\b)))?",
     re.ASCII | re.IGNORECASE,
 )
@@ -209,10 +218,11 @@ def _add_time(day: float, text: str, found: re.Match[str]) -> float:
     if not time:
         return day
     hour, minute, second = (int(time[at] or 0) for at in (1, 2, 3))
-    if time[4]:
-        hour = hour % 12 + (12 if time[4] in "pP" else 0)
-    elif _afternoon.search(text):
+    is_afternoon = time[4] in "pP" if time[4] else _afternoon.search(text)
+    if is_afternoon:
         hour = hour % 12 + 12
+    elif hour == NOON and (time[4] or _morning.search(text)):
+        hour = 0
     seconds = hour * 3600.0 + minute * 60 + min(second, 59)
     if seconds > DAY or minute >= 60:
         return day

@@ -300,6 +300,33 @@ def test_time_as_people_write_it_is_read(text: str) -> None:
     assert parse_date(text) == datetime(2021, 5, 6, 17, 8, tzinfo=UTC).timestamp()
 
 
+@pytest.mark.parametrize(
+    ("text", "hour"),
+    [
+        ("6 مايو 2021، 5:08 م", 17),
+        ("6 مايو 2021م، 5:08", 5),
+        ("6 مايو 2021، 12:08 ص", 0),
+        ("6 مايو 2021، 5:08 مساءً", 17),
+        ("6 Μαΐου 2021, 5:08 μ.μ.", 17),
+        ("6 Μαΐου 2021, 12:08 π.μ.", 0),
+        ("6 Mei 2021, 5:08 PTG", 17),
+        ("6 maj 2021, 5:08 m.d.", 17),
+        ("6 de mayo de 2021, 5:08 p. m.", 17),
+        ("6 de mayo de 2021, 12:08 a. m.", 0),
+        ("2021年5月6日 晚上8:08", 20),
+        ("2021年5月6日 上午12:08", 0),
+        ("2021年5月6日 17時08分09秒", 17),
+        ("2021년 5월 6일 17시 8분 9초", 17),
+        ("6. maj 2021 17.08.09", 17),
+        ("6.5.2021 17.08", 17),
+        ("6 May 2021 17:08 AM", 17),
+    ],
+)
+def test_half_of_the_day_is_read_in_any_language(text: str, hour: int) -> None:
+    """As the CLDR formats times; Java and browsers have its names."""
+    assert parse_date(text) == datetime(2021, 5, 6, hour, 8, tzinfo=UTC).timestamp()
+
+
 MAY = datetime(2024, 5, 1, 10, tzinfo=UTC).timestamp()
 
 
