@@ -526,6 +526,8 @@ def test_date_in_the_query_of_a_url_is_not_that_of_the_page() -> None:
         "<meta property=article:author content='/@adoe'><meta name=author content='A. Doe'>",
         "<meta property=article:author content=10000123456789><meta name=author content='A. Doe'>",
         "<meta name=author content='&lt;a href=/a>A. Doe&lt;/a>'>",
+        # codelucas/newspaper#619: nytimes.com.
+        "<meta name=byl content='By A. Doe'>",
         # Test pages 003 and 004 of mozilla/readability.
         "<meta name='DC:creator' content='A. Doe'>",
         "<meta property='dc:creator twitter:site_name' content='A. Doe'>",
@@ -535,4 +537,6 @@ def test_date_in_the_query_of_a_url_is_not_that_of_the_page() -> None:
     ],
 )
 def test_author_is_a_name(head: str) -> None:
+    """AndyTheFactory/newspaper4k#83: names such as *Abby* and *Byron* stay."""
+    assert parse_body("<meta name=author content='Byron Abby'>").author == "Byron Abby"
     assert parse_body(head).author == "A. Doe"

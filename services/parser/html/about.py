@@ -102,7 +102,7 @@ MODIFIED_NAMES = (
 AUTHOR_NAMES = (
     "article:author", "author", "og:article:author", "citation_author", "dc.creator",
     "dcterms.creator", "parsely-author", "sailthru.author", "article_author", "content-creator",
-    "authors", "dc.creator.personalname",
+    "authors", "dc.creator.personalname", "byl", "byline",
 )
 TITLE_NAMES = (
     "og:title", "twitter:title", "citation_title", "dc.title", "dcterms.title", "parsely-title",
