@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from functools import cache
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
 from gossamer.services.parser.months import NUMBERS, normalize
@@ -137,8 +138,15 @@ _time = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _compact_time = re.compile(r"T?(\d\d)(\d\d)(\d\d)?()(?:\s*([+-]\d\d:?\d\d)|(Z))?", re.ASCII)
-_in_url = re.compile(
-    r"/((?:19|20)\d\d)[/-](0?[1-9]|1[0-2]|[a-z]{3})[/-](0?[1-9]|[12]\d|3[01])(?=[/_.-]|$)"
+_month, _day_of_month = "0[1-9]|1[0-2]", r"0[1-9]|[12]\d|3[01]"
+_in_url = tuple(
+    re.compile(form)
+    for form in (
+        r"/((?:19|20)\d\d)[/-](0?[1-9]|1[0-2]|[a-z]{3})[/-](0?[1-9]|[12]\d|3[01])(?=[/_.-]|$)",
+        # `/20240816/`, `/202408/16/` and `/t20240816_1.htm`. `/2024/1016/` may be page 1016.
+        rf"/(20\d\d)({_month})/?({_day_of_month})/",
+        rf"/t(20\d\d)({_month})({_day_of_month})_\d+\.",
+    )
 )
 
 
@@ -288,7 +296,8 @@ def _timestamp(date: datetime) -> float:
 
 def parse_url_date(url: str, now: float) -> float:
     """Return the start of the day in a URL's path, such as `/2026/11/23/`; 0 if there is none."""
-    match = _in_url.search(url.partition("?")[0])
+    path = urlsplit(url).path
+    match = next(filter(None, (form.search(path) for form in _in_url)), None)
     at = _day_start(int(match[1]), match[2], int(match[3])) if match else 0.0
     return at if at <= now + MAX_CLOCK_SKEW else 0.0
 

@@ -87,11 +87,24 @@ def test_publication_time_and_its_source(markup: str, by: str) -> None:
     assert (parsed.published_at, parsed.published_by) == (DAY if by else 0.0, by)
 
 
-@pytest.mark.parametrize("path", ["/2018/11/20/x", "/news/2018-11-20", "/2018/nov/20/x"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/2018/11/20/x", "/news/2018-11-20", "/2018/nov/20/x"),
+        # thelocal.se in the evaluation of adbar/htmldate, and www.gov.cn.
+        *("/20181120/x", "/201811/20/x.html", "/201811/t20181120_5.htm"),
+    ],
+)
 def test_date_in_url_is_publication_time(path: str) -> None:
     parsed = parse_body("<p>words", f"{ROOT}{path}")
     assert (parsed.published_at, parsed.published_by) == (DAY, "url")
-    assert parse_body("<p>words", f"{ROOT}/2018/11/201/x").published_at == 0.0
+
+
+@pytest.mark.parametrize(
+    "path", ["/2018/11/201/x", "/20181320/x", "/201811201/x", "/20181120", "/2018/1120/x"]
+)
+def test_number_in_url_is_not_a_date(path: str) -> None:
+    assert parse_body("<p>words", f"{ROOT}{path}").published_at == 0.0
 
 
 @pytest.mark.parametrize(
@@ -196,6 +209,7 @@ def test_metadata_is_limited() -> None:
     ("markup", "language"),
     [
         ("<html lang=fr><meta http-equiv=content-language content=de>", "fr"),
+        ("<meta http-equiv=content-language content=de><body lang=fr>", "fr"),
         ("<meta http-equiv=Content-Language content=de-CH>", "de-CH"),
         ("<meta http-equiv=Content-Language content='de, en'>", ""),
         ("<meta property=og:locale content=es_ES>", "es-ES"),

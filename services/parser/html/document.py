@@ -279,11 +279,12 @@ def _linked_data_markup(tree: LexborHTMLParser) -> str:
 
 
 def _find_language(elements: Elements, meta: Meta, tree: LexborHTMLParser, sent: str) -> str:
-    """Return the declared language: of the html element, of the pragma, which is ignored if it
-    names several, the one *sent* in a header (HTML standard, 3.2.6.2), or that of OpenGraph."""
-    attributes = tree.root.attributes if tree.root else {}
-    if language := attributes.get("lang") or attributes.get("xml:lang"):
-        return language
+    """Return the declared language: of the html or body element, of the pragma, which is ignored if
+    it names several, the one *sent* in a header (HTML standard, 3.2.6.2), or that of OpenGraph."""
+    for node in (tree.root, tree.body):
+        attributes = node.attributes if node else {}
+        if language := attributes.get("lang") or attributes.get("xml:lang"):
+            return language
     pragmas = (
         element.get("content").strip()
         for element in elements.of("meta")
