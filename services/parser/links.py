@@ -34,6 +34,7 @@ MAX_REL_LENGTH = 100
 MAX_PLAIN_LENGTH = 500
 """Longest target that is matched against the patterns of plain links. Longer ones are rare."""
 NOFOLLOW_RELATIONS = frozenset(("nofollow", "ugc", "sponsored"))
+MAX_LANGUAGE_TAG_LENGTH = 35
 MAX_HEADER_LINKS = 100
 """Most links in the headers of a response."""
 FEED_TYPES = frozenset(
@@ -195,6 +196,17 @@ def find_header_links(headers: Headers, url: str) -> tuple[Link, ...]:
             text = fold_whitespace(parameters.get("title", ""))[:MAX_TEXT_LENGTH]
             links.setdefault(link_url, Link(link_url, text, rel=rel, kind=kind.value))
     return tuple(links.values())
+
+
+def find_header_alternates(headers: Headers, url: str) -> dict[str, str]:
+    """Return the translations of *url* in its Link headers: the URLs by language."""
+    alternates: dict[str, str] = {}
+    for target, kind, parameters in _header_targets(headers):
+        language = parameters.get("hreflang", "").strip().lower()
+        is_named = kind is LinkKind.ALTERNATE and 0 < len(language) <= MAX_LANGUAGE_TAG_LENGTH
+        if is_named and len(alternates) < MAX_HEADER_LINKS and (link := _canonicalize(target, url)):
+            alternates.setdefault(language, link)
+    return alternates
 
 
 def parse_link_header(value: str) -> Iterator[tuple[str, Parameters]]:

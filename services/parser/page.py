@@ -17,7 +17,7 @@ from gossamer.events.pages import LinkKind
 from gossamer.services.parser import files, listings, styles
 from gossamer.services.parser.dates import parse_web_date
 from gossamer.services.parser.html import document
-from gossamer.services.parser.links import find_header_links
+from gossamer.services.parser.links import find_header_alternates, find_header_links
 from gossamer.services.parser.options import Options
 from gossamer.services.parser.received import ReceivedDocument, add_text
 from gossamer.services.parser.result import add_hazards, start_result
@@ -152,6 +152,7 @@ def _add_header_links(parsed: PageParsed, page: PageFetched) -> PageParsed:
     return replace(
         parsed,
         canonical=parsed.canonical or next(canonical_urls, ""),
+        alternates={**find_header_alternates(page.headers, page.visit.url), **parsed.alternates},
         links=(*parsed.links, *(link for link in links if link.url not in body_urls)),
     )
 

@@ -490,6 +490,19 @@ CITED = (
 )
 
 
+def test_header_names_translations() -> None:
+    """As Google reads them: a PDF has no elements for them. An element wins."""
+    header = "</de>; rel=alternate; hreflang=DE, </en>; rel=alternate; hreflang=en, </x>; rel=next"
+    parsed = parse_body("<link rel=alternate hreflang=en href=/english>", URL, ("Link", header))
+    assert parsed.alternates == {"de": f"{ROOT}/de", "en": f"{ROOT}/english"}
+
+
+@pytest.mark.parametrize("name", ["prism.publicationDate", "bepress_citation_date", "sw-pubdate"])
+def test_meta_element_of_publishers_has_the_date(name: str) -> None:
+    """Pages in the evaluation of adbar/htmldate."""
+    assert parse_body(f"<meta name='{name}' content=2018-11-20>").published_at == DAY
+
+
 @pytest.mark.parametrize(
     "markup",
     [

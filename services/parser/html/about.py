@@ -24,12 +24,11 @@ from gossamer.events.pages import Source
 from gossamer.services.parser.dates import parse_url_date, parse_web_date
 from gossamer.services.parser.html.elements import CARD_SELECTOR, Element, Elements
 from gossamer.services.parser.lenient_json import decode_json, find_objects
-from gossamer.services.parser.links import Resolver
+from gossamer.services.parser.links import MAX_LANGUAGE_TAG_LENGTH, Resolver
 from gossamer.text.blocks import fold_whitespace
 
 MAX_AUTHOR_LENGTH = 200
 MAX_ALTERNATES = 200
-MAX_LANGUAGE_TAG_LENGTH = 35
 MAX_PROPERTIES = 50
 MAX_VALUE_LENGTH = 500
 MAX_SNIPPETS = 50
@@ -91,8 +90,9 @@ PUBLISHED_NAMES = (
     "dc.date.created", "dc.created", "citation_publication_date", "citation_online_date",
     "citation_date", "parsely-pub-date", "sailthru.date", "pubdate", "pub_date", "publish-date",
     "publish_date", "publishdate", "publication_date", "published_at", "published_time",
-    "published", "pdate", "datecreated", "article.created", "dcterms.date", "dc.date", "created",
-    "date",
+    "published", "pdate", "prism.publicationdate", "bepress_citation_date", "sw-pubdate",
+    "cxenseparse:publishtime", "cxenseparse:recs:publishtime", "datecreated", "article.created",
+    "dcterms.date", "dc.date", "created", "date",
 )
 MODIFIED_NAMES = (
     "article:modified_time", "og:article:modified_time", "article:modified", "og:updated_time",
@@ -246,11 +246,10 @@ def _time_elements(elements: Elements, words: tuple[str, ...], path: str) -> Ite
         marks = (*element.properties, element.get("class"), " ".join(element.attributes))
         if any(word in mark.lower() for mark in marks for word in words):
             yield from _stated_times(element)
-    unmarked = {tuple(_stated_times(element)): element.node for element in times}
-    if "published" in words and len(unmarked) == 1:
-        [(stated, node)] = unmarked.items()
-        if not _is_beside_the_text(node):
-            yield from stated
+    if "published" in words:
+        stated = {tuple(_stated_times(element)): element.node for element in times}
+        if len(stated) == 1 and not _is_beside_the_text(*stated.values()):
+            yield from next(iter(stated))
 
 
 def _stated_times(element: Element) -> Iterator[str]:
