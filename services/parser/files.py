@@ -54,6 +54,7 @@ MAX_BOOKMARKS = 2_000
 MAX_URI_SIZE = 2048
 """Maximum bytes of a URI. A longer one cannot be visited."""
 _url_scheme = re.compile("https?://", re.IGNORECASE)
+_begins_with_host = re.compile(rb"www\.", re.IGNORECASE)
 PDF_DOC_CHARACTERS = {0x18: "˘ˇˆ˙˝˛˚˜", 0x80: "•†‡…—–ƒ⁄‹›−‰„“”‘’‚™ﬁﬂŁŒŠŸŽıłœšž", 0xA0: "€"}
 """The characters of PDFDocEncoding that differ from Latin-1, from a code on (ISO 32000, D.2)."""
 PDF_DOC_CODES = {
@@ -232,7 +233,10 @@ def _target_of(document: pypdfium2.PdfDocument, action: Any) -> str:
     target = buffer.raw[: size - 1]
     if target.startswith(BOM_UTF16_BE):
         target = target.decode("utf-16", "replace").encode()
-    return decode_urls(target) if kind == raw.PDFACTION_URI else _url_of_file(target)
+    if kind != raw.PDFACTION_URI:
+        return _url_of_file(target)
+    # Viewers complete the name of a host.
+    return decode_urls(b"http://" + target if _begins_with_host.match(target) else target)
 
 
 def _url_of_file(octets: bytes) -> str:

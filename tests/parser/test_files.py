@@ -90,6 +90,12 @@ def test_glyph_without_a_character_does_not_divide_a_word() -> None:
     assert text == "what it signi\ufffdes, and conv\ufffdx or a\ufffdpart"
 
 
+def test_link_of_a_pdf_to_the_name_of_a_host_is_absolute() -> None:
+    """mozilla/pdf.js#3741."""
+    parsed = parse_response(pdf(WORDS, link="www.example.com/a"), PDF)
+    assert targets(parsed) == ["http://www.example.com/a"]
+
+
 def test_bookmark_of_a_pdf_is_a_link() -> None:
     """mozilla/pdf.js#3214, and its `outlines_for_editor.pdf`."""
     outlines = (
