@@ -116,7 +116,7 @@ def _add_pdf_metadata(received: ReceivedDocument, document: pypdfium2.PdfDocumen
     """Return the result with the metadata in the dictionary Info, or else in XMP."""
     parsed = received.parsed
     info = {key: _read_pdf_info(document, key) for key in INFO_KEYS}
-    metadata = {key: restore_utf_8(value).strip() for key, value in info.items()}
+    metadata = {key: _restore_utf_8(value).strip() for key, value in info.items()}
     metadata["Language"] = _read_pdf_language(document)
     if not all(metadata.values()):
         xmp = read_xmp(received.body)
@@ -144,7 +144,7 @@ def _read_pdf_info(document: pypdfium2.PdfDocument, key: str) -> str:
     return buffer.raw.decode("utf-16-le", "replace").rstrip("\0")
 
 
-def restore_utf_8(text: str) -> str:
+def _restore_utf_8(text: str) -> str:
     """Return *text*, which was read as PDFDocEncoding, as UTF-8 if it is that.
 
     Many writers leave out the byte order mark. A character with an octet that is lost is U+FFFD.

@@ -303,18 +303,18 @@ def _header_text(header: Element, *names: str) -> str:
         return ""
     kind, text = attribute(child, "type").lower(), text_of(child)
     if len(child):
-        return read_html_text(etree.tostring(child, encoding="unicode", with_tail=False))
+        return _read_html_text(etree.tostring(child, encoding="unicode", with_tail=False))
     if kind in ("html", "text/html") or local_name(child) == "description":
-        return read_html_text(text)
-    return read_references(text) if local_name(header) == "channel" else text
+        return _read_html_text(text)
+    return _read_references(text) if local_name(header) == "channel" else text
 
 
-def read_references(text: str) -> str:
+def _read_references(text: str) -> str:
     """Return *text* with references of HTML, which feeds of other forms than HTML have, too."""
     return _reference.sub(lambda reference: unescape(reference[0]), text)
 
 
-def read_html_text(markup: str) -> str:
+def _read_html_text(markup: str) -> str:
     """Return the text of a small piece of HTML."""
     seen = _unseen.sub("", markup)
     return unescape(_tag.sub(lambda tag: "" if tag[1].lower() in INLINE else " ", seen))
@@ -339,8 +339,8 @@ def read_json_feed(parsed: PageParsed, feed: dict[str, Any], options: Options) -
     links = [entries.resolve(_text(feed, name)) for name in ("home_page_url", "next_url")]
     return replace(
         entries.finish(Listing.FEED, *links),
-        title=fold_whitespace(read_references(_text(feed, "title")))[:MAX_TITLE_LENGTH],
-        description=fold_whitespace(read_references(_text(feed, "description")))[
+        title=fold_whitespace(_read_references(_text(feed, "title")))[:MAX_TITLE_LENGTH],
+        description=fold_whitespace(_read_references(_text(feed, "description")))[
             :MAX_DESCRIPTION_LENGTH
         ],
         language=detect_language("", _text(feed, "language") or parsed.declared_language),

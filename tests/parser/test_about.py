@@ -511,6 +511,9 @@ def test_meta_element_of_publishers_has_the_date(name: str) -> None:
         f"<section id=comments><time datetime=2001-01-01>x</time></section>{OWN_TIME}",
         f"<li><h4><a rel=bookmark href=/older>A</a></h4>{OTHER_TIME}</li>{OWN_TIME}",
         f"<article><a rel=bookmark href='/story?x'>A</a>{OWN_TIME}</article>",
+        f"<article><a rel=bookmark href='story'>A</a>{OWN_TIME}</article>",
+        f"<article><a rel=bookmark href='http://[x'>A</a><a rel=bookmark href='/story'>{OWN_TIME}",
+        f"<article><a rel=bookmark href='/story-two'>A</a>{OTHER_TIME}</article>{OWN_TIME}",
         f"<body class='single comments-open'>{OWN_TIME}",
         # link.springer.com there.
         SCOPE.format("ScholarlyArticle", CITED + DATED),
@@ -537,6 +540,13 @@ def test_time_is_that_of_the_page(markup: str) -> None:
 def test_time_of_another_thing_is_not_that_of_the_page(markup: str) -> None:
     parsed = parse_body(markup, "http://www.example.org/")
     assert (parsed.published_at, parsed.author, parsed.description) == (0.0, "", "")
+
+
+@pytest.mark.parametrize("url", ["http://www.example.org/?p=7", "http://www.example.org/a/b/2"])
+def test_permanent_link_of_a_page_may_have_a_query_or_a_part_behind_it(url: str) -> None:
+    href = "/?p=7" if "?" in url else "/a/b"
+    parsed = parse_body(f"<article><a rel=bookmark href='{href}'>A</a>{OWN_TIME}</article>", url)
+    assert parsed.published_at == DAY
 
 
 def test_date_in_the_query_of_a_url_is_not_that_of_the_page() -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from html import unescape
 from itertools import chain, islice, product
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -68,6 +68,8 @@ COMMENT_MARKS = frozenset(
 """Classes and ids of comments. The body has others, such as `comments-open`."""
 MAX_DEPTH = 40
 """Most ancestors of a time that are examined."""
+MAX_BOOKMARKS = 100
+"""Most permanent links of entries that are examined."""
 PROPERTIES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("published", "pubdate", "entry-date"): (
         *("datePublished", "dateCreated", "uploadDate", "datePosted"),
@@ -166,13 +168,12 @@ def read_about(elements: Elements, meta: Meta, resolver: Resolver, url: str, now
     thing = data.main
     marks = ("published", "pubdate", "entry-date")
     linked = [*map(thing.get, PROPERTIES[marks])]
-    path = urlsplit(url).path
-    published = _first_time(elements, meta, now, PUBLISHED_NAMES, linked, marks, path)
+    published = _first_time(elements, meta, now, PUBLISHED_NAMES, linked, marks, url)
     if not published.at and (at := parse_url_date(url, now)):
         published = StatedTime(at, Source.URL.value)
     linked = [thing.get("dateModified")]
     changes = ("modified", "updated")
-    modified = _first_time(elements, meta, now, MODIFIED_NAMES, linked, changes, path)
+    modified = _first_time(elements, meta, now, MODIFIED_NAMES, linked, changes, url)
     return {
         "title": linked_text(thing.get("headline") or thing.get("name")),
         "description": linked_text(thing.get("description")),
@@ -206,14 +207,14 @@ def _first_time(
     names: tuple[str, ...],
     linked: Iterable[Any],
     marks: tuple[str, ...],
-    path: str,
+    url: str,
 ) -> StatedTime:
     """Return the first valid time in *linked* data, meta *names*, or elements with *marks*."""
     sources = (
         (Source.LINKED_DATA, map(linked_text, linked)),
         *_meta_values(meta, names),
         (Source.TIME, _microdata_values(elements, *PROPERTIES[marks])),
-        (Source.TIME, _time_elements(elements, marks, path)),
+        (Source.TIME, _time_elements(elements, marks, url)),
     )
     for source, values in sources:
         for value in values:
@@ -229,18 +230,19 @@ def _meta_values(meta: Meta, names: Iterable[str]) -> Iterator[tuple[Source, Ite
             yield Source.OPEN_GRAPH if is_open_graph else Source.META, values
 
 
-def _time_elements(elements: Elements, words: tuple[str, ...], path: str) -> Iterator[str]:
-    """Yield the times of elements whose attributes contain one of *words*, on a page at *path*.
+def _time_elements(elements: Elements, words: tuple[str, ...], url: str) -> Iterator[str]:
+    """Yield the times of elements whose attributes contain one of *words*, on the page *url*.
 
     The only time on a page counts as the time of its publication.
     """
-    has_entries = next(_elements_with_rel(elements, "bookmark"), None) is not None
+    bookmarks = islice(_elements_with_rel(elements, "bookmark"), MAX_BOOKMARKS)
+    entries = {one.mem_id for link in bookmarks for one in _ancestors(link.node)}
     times = [
         element
         for element in islice(elements.of("time", "abbr"), MAX_TIMES)
         if (not element.properties or _rank_of_item(element.node))
         and not _is_of_comment(element.node)
-        and not (has_entries and _is_of_other_entry(element.node, path))
+        and not (entries and _is_of_other_entry(element.node, entries, url))
     ]
     for element in times:
         marks = (*element.properties, element.get("class"), " ".join(element.attributes))
@@ -275,13 +277,26 @@ def _is_of_comment(node: LexborNode) -> bool:
     )
 
 
-def _is_of_other_entry(node: LexborNode, path: str) -> bool:
-    """Return whether the entry around *node* has a permanent link to another page than *path*."""
-    for one in _ancestors(node):
-        if links := one.css("a[rel~=bookmark]"):
-            paths = (urlsplit(link.attributes.get("href") or "").path for link in links)
-            return not any(link and path.startswith(link.rstrip("/") or "/ ") for link in paths)
-    return False
+def _is_of_other_entry(node: LexborNode, entries: set[int], url: str) -> bool:
+    """Return whether the innermost of *entries* around *node* has no permanent link to *url*, but
+    one to another page. A page may have further parts below its permanent link."""
+    entry = next((one for one in _ancestors(node) if one.mem_id in entries), None)
+    if entry is None:
+        return False
+    page = urlsplit(url)
+    for link in islice(entry.css("a[rel~=bookmark]"), MAX_BOOKMARKS):
+        target = urlsplit(_join(url, link.attributes.get("href") or ""))
+        is_part = target.path != "/" and f"{page.path}/".startswith(f"{target.path.rstrip('/')}/")
+        if is_part or (target.path, target.query) == (page.path, page.query):
+            return False
+    return True
+
+
+def _join(url: str, target: str) -> str:
+    try:
+        return urljoin(url, target)
+    except ValueError:
+        return ""
 
 
 def _is_beside_the_text(node: LexborNode) -> bool:
