@@ -69,7 +69,9 @@ link that led to them.
 **Near duplicates.** A page is a near duplicate if it is not a duplicate, and its simhash differs in
 at most `dedup.near_distance` bits from an earlier page of its site (`content.Near`). It is
 published with the URL of that page, and its links are followed. It counts as a duplicate for
-`dedup.duplicates_limit`, because traps that generate pages often give each page a word of its own.
+`dedup.duplicates_limit`, because traps that generate pages often give each page a word of its own,
+unless a passage of it is new: each page of a thread repeats the first post. A list in another order
+has the words of its leader, and no new passage.
 
 **Known words.** A page may be no copy of one other page, and yet hardly a word of it is new: a
 calendar, or a list in another order. `novelty` compares it with the last pages of its site and of

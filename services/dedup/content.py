@@ -39,7 +39,7 @@ from gossamer.services.dedup.links import (
     find_links,
     release,
 )
-from gossamer.services.dedup.novelty import is_known
+from gossamer.services.dedup.novelty import brings_no_text
 from gossamer.services.dedup.rows import DocumentRow
 from gossamer.services.dedup.scores import PageScore
 from gossamer.settings import DedupSettings
@@ -87,6 +87,8 @@ class ContentVerdict(NamedTuple):
     """Why links were withheld; "" if they were released."""
     hazards: tuple[Hazard, ...]
     score: PageScore
+    novelty: float | None
+    """The share of new words; 0 for the words of the leader in another order."""
 
 
 class LinkedPage(NamedTuple):
@@ -171,7 +173,14 @@ class Content:
         verdict, original = self._decide_verdict(page, leader, version)
         self._near.leave_former_text(page)
         score = score_by(verdict)
-        duplicates = page.visit.duplicates + 1 if original or is_known(page, novelty) else 0
+        if (
+            novelty
+            and verdict is Verdict.NEAR_DUPLICATE
+            and self._near.has_words_of(original, page)
+        ):
+            novelty = 0.0
+        is_copy = brings_no_text(page, verdict, novelty)
+        duplicates = page.visit.duplicates + 1 if is_copy else 0
         of_page = LinkingPage(duplicates, novelty)
         # A list of known pages has no new text, but it may lead to new pages.
         is_trap = bool(links.followed and original) and duplicates > self._limit
@@ -195,6 +204,7 @@ class Content:
             reason,
             tuple(hazard for hazard, applies in hazards.items() if applies),
             score,
+            novelty,
         )
 
     def reads_of_similar(self, pages: Sequence[PageParsed]) -> list[Key]:
@@ -462,6 +472,12 @@ class Near:
                 self._rows.erase((row.crawl, row.band))
             elif len(pages) < len(row.pages):
                 self._rows.put(replace(row, pages=pages))
+
+    def has_words_of(self, leader: str, page: PageParsed) -> bool:
+        """Return whether *page* has the words of its *leader*, in another order: a list that is
+        sorted in another way."""
+        row = self._documents.get((page.crawl, leader))
+        return row is not None and row.sketch == page.sketch
 
     def _nearest(self, candidates: set[NearCandidate], page: PageParsed) -> str:
         def rank(candidate: NearCandidate) -> tuple[int, float, str]:

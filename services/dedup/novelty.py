@@ -21,7 +21,7 @@ from operator import sub
 from zlib import crc32
 
 from gossamer.cache import ENTRY_BYTES, ByteCache, RecentlyUsed
-from gossamer.events import PageParsed
+from gossamer.events import PageParsed, Verdict
 
 RUN_WORDS = 4
 MAX_RUNS = 600
@@ -115,9 +115,20 @@ def runs_of(text: str) -> list[int]:
     return [*dict.fromkeys(crc32(run.encode(errors="replace")) for run in runs)]
 
 
-def is_known(page: PageParsed, novelty: float | None) -> bool:
-    """Return whether hardly a word of *page* is new. A text of a few words is not judged."""
-    if novelty is None or novelty > MIN_NOVELTY:
+def brings_no_text(page: PageParsed, verdict: Verdict, novelty: float | None) -> bool:
+    """Return whether *page* has no new text: its text is that of another page, or hardly a word of
+    it is new.
+
+    A text of a few words is judged only if another page has nearly the same. A near duplicate whose
+    novelty was not measured has none.
+    """
+    if verdict is Verdict.DUPLICATE:
+        return True
+    if novelty is not None and novelty > MIN_NOVELTY:
+        return False
+    if verdict is Verdict.NEAR_DUPLICATE:
+        return True
+    if novelty is None:
         return False
     return len((page.text or "").split(None, MIN_JUDGED_WORDS)) >= MIN_JUDGED_WORDS
 

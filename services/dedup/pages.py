@@ -272,7 +272,7 @@ class Pages:
             now,
             duplicate_of=leader,
             change=version.change,
-            novelty=novelty,
+            novelty=content.novelty,
             near_duplicate_of=original if verdict is Verdict.NEAR_DUPLICATE else "",
             links=sum(len(event.urls) for event in content.released),
             score=content.score.value,

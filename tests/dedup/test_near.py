@@ -12,10 +12,12 @@ from msgspec.structs import replace
 from gossamer.events import Link, Page, PageDeduplicated, PageParsed, UrlsDiscovered, Verdict, Visit
 from gossamer.events.hazards import Hazard
 from gossamer.services.dedup.content import MAX_PAGES_PER_BAND, NearRow, bands, distance
+from gossamer.services.dedup.novelty import MIN_NOVELTY
 from gossamer.services.dedup.rows import DocumentRow
 from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.store.sqlite import SqliteStore
+from gossamer.text.sketch import make_sketch
 from gossamer.web.url import Site, host_key, site_of
 from tests.dedup.harness import make_dedup, only
 from tests.support.kinds import with_kind
@@ -120,6 +122,32 @@ def test_links_of_a_near_duplicate_are_released_and_its_document_names_the_leade
     document = only(Page, events)
     assert document.verdict is Verdict.NEAR_DUPLICATE
     assert (document.near_duplicate_of, document.duplicate_of) == ("http://a.test/1", "")
+
+
+TEXT = " ".join(f"word{n}" for n in range(200))
+REPLY = " ".join(f"reply{n}" for n in range(40))
+REORDERED = " ".join(sorted(TEXT.split(), reverse=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "duplicates", "is_new"),
+    [(f"{TEXT} {REPLY}", 0, True), (REORDERED, 3, False), (f"{TEXT} again", 3, False)],
+)
+def test_near_duplicate_has_a_new_text_if_a_passage_of_it_is_new(
+    text: str, duplicates: int, is_new: bool
+) -> None:
+    site, link = WebSite(), (Link("http://a.test/next"),)
+    site.visit("http://a.test/1", SIMHASH, text=TEXT, sketch=make_sketch(TEXT))
+    page = site.page(
+        "http://a.test/2", SIMHASH ^ 1, text=text, sketch=make_sketch(text), links=link
+    )
+    page = replace(page, visit=replace(page.visit, duplicates=2))
+    events = list(site.dedup.handle(page, 0.0))
+    (found,) = only(UrlsDiscovered, events).urls
+    assert found.duplicates == duplicates
+    verdict = only(PageDeduplicated, events)
+    assert verdict.verdict is Verdict.NEAR_DUPLICATE
+    assert ((verdict.novelty or 0.0) > MIN_NOVELTY) == is_new
 
 
 def test_too_many_near_duplicates_in_a_row_are_a_trap() -> None:

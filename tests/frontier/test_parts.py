@@ -43,6 +43,9 @@ class TrapSite:
         """URL → the sketch of the sites that link to it, for its verdict."""
         self.copied = dict[str, str]()
         """URL without a new text → the URL whose text it has."""
+        self.novelty: float | None = None
+        """The share of new words of pages without a new text, which are near duplicates; None if
+        they are duplicates."""
         self.verdicts: list[PageDeduplicated] = []
         self._depths = cycle(range(1, MIN_LEVELS + 1))
         self.sim = Simulation(self._answer, **settings)  # type: ignore[arg-type]
@@ -61,9 +64,15 @@ class TrapSite:
             verdict=Verdict.FIRST if is_new else Verdict.DUPLICATE,
             digest=ended.visit.url,
             duplicate_of="" if is_new else self.copied.get(ended.visit.url, f"{HOST}/cal/"),
+            novelty=None if is_new else self.novelty,
             size=1000,
             in_links=self.in_links.get(ended.visit.url, 0),
         )
+        if verdict.novelty is not None:
+            near = verdict.duplicate_of
+            verdict = replace(
+                verdict, verdict=Verdict.NEAR_DUPLICATE, duplicate_of="", near_duplicate_of=near
+            )
         self.verdicts.append(verdict)
         return verdict
 
@@ -105,9 +114,10 @@ def calendar(count: int, start: int = 0) -> list[str]:
     return [f"/cal/{n}" for n in range(start, start + count)]
 
 
-def parked_calendar(**settings: object) -> TrapSite:
+def parked_calendar(novelty: float | None = None, **settings: object) -> TrapSite:
     """Return a site that has visited ten honest pages, and has parked most of its calendar."""
     site = TrapSite(**settings)
+    site.novelty = novelty
     site.discover(*(f"/page/{n}" for n in range(10)))
     site.run(300.0)
     site.discover(*calendar(8))
@@ -124,6 +134,11 @@ def test_urls_of_a_part_without_new_texts_are_parked_with_their_reason() -> None
     assert name == f"{HOST}/cal/"
     assert site.parked()[name] == 48 - len(site.visited("/cal/"))
     assert site.outcome("/cal/47") == "low_worth"
+
+
+def test_near_duplicates_count_by_the_words_that_are_new() -> None:
+    assert len(parked_calendar(novelty=0.05).visited("/cal/")) <= 8
+    assert len(parked_calendar(novelty=0.3).visited("/cal/")) == 48
 
 
 def test_copies_of_a_page_under_another_session_id_do_not_count() -> None:

@@ -30,7 +30,7 @@ MUTANTS = {
     "growth": Mutant("taxonomy", {"MIN_GROWTH": 0.0}, size=300),
     "levels": Mutant("albums", {"MIN_LEVELS": 1}, size=500),
     "new words": Mutant("posts", {"FULL_NOVELTY": 3 * worth.FULL_NOVELTY}, size=250),
-    "known words": Mutant("posts", {"NO_NOVELTY": 3 * worth.NO_NOVELTY}, size=250),
+    "known words": Mutant("posts", {"NO_NOVELTY": 3 * worth.NO_NOVELTY}, size=500),
     "own texts": Mutant("albums", {"OWN_TEXT": 0.0}, size=560, linked=False),
     "passages": Mutant("posts", {"PASSAGE_RUNS": 3 * novelty.PASSAGE_RUNS}),
     "mirrors": Mutant("branches", {"MIN_WEIGHT": originals.MIN_WEIGHT // 5}),

@@ -557,7 +557,7 @@ def new_texts_of(event: PageDeduplicated) -> float | None:
         return None
     if event.verdict in GONE_VERDICTS:
         return None
-    if event.verdict in (Verdict.DUPLICATE, Verdict.NEAR_DUPLICATE, Verdict.UNREADABLE):
+    if event.verdict in (Verdict.DUPLICATE, Verdict.UNREADABLE):
         return 0.0
     return 1.0 if event.novelty is None else value_of_novelty(event.novelty)
 
