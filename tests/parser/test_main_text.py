@@ -143,6 +143,31 @@ def test_posts_of_a_thread_are_main_text_and_comments_on_an_article_are_not() ->
     assert chosen_text(body, posts[0], is_article=True) == posts[0]
 
 
+def test_links_and_labels_of_a_list_of_goods_are_main_text() -> None:
+    """Extractors drop cards whose names are links, and find the introduction."""
+    introduction = f"All of our bridges are made of wood. {SENTENCE}"
+    cards = "".join(
+        f"<div><a href={number}><h3>Bridge of size {number}</h3></a><div>{number} EUR</div></div>"
+        for number in range(20)
+    )
+    menu = "<div class=menu><a href=1>Boats</a></div>"
+    body = f"<main><h1>Bridges</h1><div>{menu}<p>{introduction}</p>{cards}</div></main>"
+    goods = "\n".join(f"Bridge of size {number}\n{number} EUR" for number in range(20))
+    assert chosen_text(body, introduction) == f"Bridges\n{introduction}\n{goods}"
+    assert chosen_text(body, introduction, is_article=True) == introduction
+
+
+@pytest.mark.parametrize("kind", ["DiscussionForumPosting", "QAPage", "BlogPosting"])
+def test_comments_are_main_text_of_a_page_that_states_that_it_is_a_discussion(kind: str) -> None:
+    """Invision Community: an element with the class `comments` has the answers of a thread."""
+    statement = f"""<script type='application/ld+json'>{{"@type": "{kind}"}}</script>"""
+    answer = f"The old bridge is safe. {SENTENCE}"
+    body = f"<h1>Bridge</h1>{PARAGRAPHS}<div class='commentlist comments'><p>{answer}</p></div>"
+    text = parse_response(f"<!DOCTYPE html><title>Bridge</title>{statement}{body}").text or ""
+    assert text.count("The council of the small town") == 6
+    assert (answer in text) is (kind != "BlogPosting")
+
+
 @pytest.mark.parametrize(
     "statement",
     [

@@ -81,6 +81,7 @@ PROPERTIES: dict[tuple[str, ...], tuple[str, ...]] = {
 """The names of dates in microdata and RDFa, by the marks of elements with a time."""
 NAME_SELECTOR = "[itemprop~=name], [property~=name], [property~='schema:name']"
 ARTICLE_SELECTOR = "[itemtype$=Article], [itemtype$=BlogPosting]"
+THREAD_SELECTOR = "[itemtype$=DiscussionForumPosting], [itemtype$=QAPage]"
 # fmt: off
 OPEN_GRAPH_PREFIXES = (
     "og:", "article:", "book:", "profile:", "video:", "music:", "product:", "twitter:",
@@ -122,6 +123,7 @@ _dublin_core = re.compile("(dc|dcterms):")
 _tag = re.compile(r"<[^<>]*>")
 _byline = re.compile(r"(?:written |posted )?by:? ", re.IGNORECASE)
 _article = re.compile(r'"@type"\s*:\s*(?:\[[^\]]*)?"\w*(?:Article|BlogPosting|Report)"')
+_thread = re.compile(r'"@type"\s*:\s*(?:\[[^\]]*)?"(?:DiscussionForumPosting|QAPage)"')
 _script_wrapping = re.compile(
     r"^[\s\ufeff]*(?:<!--[^{}\[\]]*-->|<!--|(?://|/\*)?\s*<!\[CDATA\[(?:\s*\*/)?)?|"
     r"(?:-->|(?://|/\*)?\s*\]\]>(?:\s*\*/)?)?\s*;?\s*$"
@@ -198,6 +200,11 @@ def is_article(linked_data: Iterable[str], meta: Meta, tree: LexborHTMLParser) -
         or any(map(_article.search, linked_data))
         or tree.css_first(ARTICLE_SELECTOR) is not None
     )
+
+
+def is_thread(linked_data: Iterable[str], tree: LexborHTMLParser) -> bool:
+    """Return whether the document states that it is a discussion: by a type of schema.org."""
+    return any(map(_thread.search, linked_data)) or tree.css_first(THREAD_SELECTOR) is not None
 
 
 def _first_time(

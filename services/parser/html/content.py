@@ -114,21 +114,28 @@ VERSES = "line-block"
 """The class of lines of docutils, each of which is an element."""
 SUMMARY = "summary-table"
 """The class of a table of Javadoc, which is a grid of cells without rows."""
-_apart = re.compile(
+_names_beside = (
     r"(?:^|[\s_-])(?<!code-)(?:share|sharing|shar\w*-?bar|social\w*|related|newsletter|breadcrumbs?|sidebar|"
-    r"comments?|cookies?|consent|footer|advert\w*|promo\w*|banner|byline|navbar|nav|menu|toolbar|"
+    r"cookies?|consent|footer|advert\w*|promo\w*|banner|byline|navbar|nav|menu|toolbar|"
     r"popup|modal|pagination|pager|subscribe|subscription|recommend\w*|widget\w*|teaser\w*|"
-    r"most-?(?:read|popular)|tags?|toc|rating|author\w*|meta\w*|ads?|sponsor\w*|outbrain|taboola)"
-    r"(?:$|[\s_-])",
-    re.IGNORECASE,
+    r"most-?(?:read|popular)|tags?|toc|rating|author\w*|meta\w*|ads?|sponsor\w*|outbrain|taboola%s)"
+    r"(?:$|[\s_-])"
 )
+_apart = re.compile(_names_beside % "|comments?", re.IGNORECASE)
 """Names of classes of elements beside the text."""
+_apart_in_thread = re.compile(_names_beside % "", re.IGNORECASE)
+"""As `_apart`, in a thread, whose posts may be named comments."""
 _invisible_operators = re.compile("[\u2061-\u2064]")
 
 
-def read_blocks(body: LexborNode, resolver: Resolver, rich: bool) -> list[Block]:
-    """Return the blocks of *body*; *rich*: with Markdown, whose URLs *resolver* resolves."""
-    reader = _Reader(resolver, rich)
+def read_blocks(
+    body: LexborNode, resolver: Resolver, rich: bool, is_thread: bool = False
+) -> list[Block]:
+    """Return the blocks of *body*; *rich*: with Markdown, whose URLs *resolver* resolves.
+
+    *is_thread*: whether comments are text.
+    """
+    reader = _Reader(resolver, rich, _apart_in_thread if is_thread else _apart)
     reader.read(body)
     reader.end_block()
     return reader.blocks
@@ -137,8 +144,9 @@ def read_blocks(body: LexborNode, resolver: Resolver, rich: bool) -> list[Block]
 class _Reader:
     """Reads elements in their order, and collects blocks."""
 
-    def __init__(self, resolver: Resolver, rich: bool) -> None:
+    def __init__(self, resolver: Resolver, rich: bool, apart: re.Pattern[str]) -> None:
         self.blocks: list[Block] = []
+        self._is_apart = apart.search
         self._resolver, self._rich = resolver, rich
         self._inline = Inline(resolver) if rich else None
         self._text: list[str] = []
@@ -244,7 +252,7 @@ class _Reader:
         # The author of a quotation.
         is_attribution = tag == "footer" and any(one.kind == "quote" for one in self._containers)
         is_inside = is_callout or is_footnote or is_attribution
-        apart = (tag in APART_ELEMENTS or bool(_apart.search(names))) and not is_inside
+        apart = (tag in APART_ELEMENTS or bool(self._is_apart(names))) and not is_inside
         before = self._containers, self._parents, self._tag, self._apart
         self._tag = tag
         self._parents = (*self._parents, node.mem_id)

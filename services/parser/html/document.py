@@ -27,6 +27,7 @@ from gossamer.services.parser.html.about import (
     Meta,
     collect_meta,
     is_article,
+    is_thread,
     read_about,
 )
 from gossamer.services.parser.html.blocks import Block
@@ -90,6 +91,8 @@ class Document:
     """Whether headings link to themselves, as in documentation."""
     is_article: bool
     """Whether the document states that it is an article."""
+    is_thread: bool
+    """Whether the document states that it is a discussion."""
     visible: str
     """The visible text, white space folded."""
     compared: list[str]
@@ -194,7 +197,9 @@ def read_document(
     title = _find_title(elements, meta, linked_title, tree)[:MAX_TITLE_LENGTH]
     language = _find_language(elements, meta, tree, language)
     description = _first_words(*_values(meta, DESCRIPTION_NAMES), unescape(linked_description))
-    states_article = is_article(about.get("linked_data", ()), meta, tree)
+    statements = about.get("linked_data", ())
+    states_thread = is_thread(statements, tree)
+    states_article = not states_thread and is_article(statements, meta, tree)
     # Linked data sometimes contains the whole article.
     linked_data = "" if options.text == "off" else _linked_data_markup(tree)
     write_as_displayed(tree)
@@ -207,7 +212,10 @@ def read_document(
         "\n".join(_add_title_and_media(title, lines, elements)) if options.compared else ""
     )
     content: list[Block] = read_part(
-        Part.MAIN_TEXT, options, lambda: _content_blocks(tree, links.resolver, options), []
+        Part.MAIN_TEXT,
+        options,
+        lambda: _content_blocks(tree, links.resolver, options, states_thread),
+        [],
     )
     return Document(
         title=title,
@@ -222,6 +230,7 @@ def read_document(
         content=content,
         is_manual=is_manual,
         is_article=states_article,
+        is_thread=states_thread,
         visible=" ".join(pieces),
         compared=_add_title_and_media(title, pieces, elements) if pieces else [],
         compared_text=compared_text,
@@ -294,11 +303,13 @@ def _find_language(elements: Elements, meta: Meta, tree: LexborHTMLParser, sent:
     return next(named, sent or _first_words(*meta.get("og:locale", ())).replace("_", "-"))
 
 
-def _content_blocks(tree: LexborHTMLParser, resolver: Resolver, options: Options) -> list[Block]:
+def _content_blocks(
+    tree: LexborHTMLParser, resolver: Resolver, options: Options, states_thread: bool
+) -> list[Block]:
     """Return the blocks of the text; [] if no main text is extracted."""
     if options.text == "off" or not tree.body:
         return []
-    return read_blocks(tree.body, resolver, options.markdown)
+    return read_blocks(tree.body, resolver, options.markdown, states_thread)
 
 
 def _main_text_markup(tree: LexborHTMLParser, linked_data: str) -> str:

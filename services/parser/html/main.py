@@ -21,6 +21,8 @@ MIN_EXTRACTED, MIN_EXTRACTED_OF_ARTICLE = 0.7, 0.2
 """Least share of the paragraphs of a page that are its main text, and of a page that states that it
 is an article, below which there may be comments. An extractor that found less found another part of
 the page: the introduction of a newsletter, a form, the answer to a question, one post of a thread.
+A page that does not state that it is an article has many parts if its main text is less than this
+share of all text that is not beside it.
 """
 MAX_LINKED = 0.35
 """Highest share of characters in links of a block that is added."""
@@ -45,12 +47,13 @@ _other = re.compile(r"[\W_]+")
 
 
 def choose_blocks(
-    blocks: Sequence[Block], main: str, is_manual: bool, is_article: bool
+    blocks: Sequence[Block], main: str, is_whole: bool, is_article: bool
 ) -> list[Block]:
     """Return the blocks of the *main* text; [] if its text is hardly in the *blocks*.
 
-    A page of a manual is text from its title to the end of the element with the text, and its lists
-    of links, too.
+    A page of a manual or of a discussion (*is_whole*) is text from its title to the end of the
+    element with the text, and its lists of links, too. So is a page with many parts, such as a
+    list of goods or of courses, whose labels are text, too.
     """
     kept, found = _find_blocks(blocks, main)
     if not any(kept) or found < MIN_FOUND:
@@ -59,7 +62,9 @@ def choose_blocks(
     total = sum(_length(block) for block, one in zip(blocks, paragraphs, strict=True) if one)
     if len(main) < (MIN_EXTRACTED_OF_ARTICLE if is_article else MIN_EXTRACTED) * total:
         kept = [one or other for one, other in zip(kept, paragraphs, strict=True)]
-    _complete(blocks, kept, is_manual)
+    length = sum(sum(map(len, block.lines)) for block in blocks if not block.apart)
+    has_parts = not is_article and len(main) < MIN_EXTRACTED * length
+    _complete(blocks, kept, is_whole or has_parts, has_parts)
     return [block for block, is_kept in zip(blocks, kept, strict=True) if is_kept]
 
 
@@ -145,14 +150,14 @@ def _find(letters: str, key: str, at: int, is_whole: bool) -> tuple[int, int]:
     return at, 0
 
 
-def _complete(blocks: Sequence[Block], kept: list[bool], is_manual: bool) -> None:
+def _complete(blocks: Sequence[Block], kept: list[bool], is_whole: bool, has_parts: bool) -> None:
     """Drop links beside the text from the *kept* blocks, and add blocks that belong to the text."""
     weights = _weigh_parents(blocks, kept)
     if not weights:
         return
     around = {parent for parent, weight in weights.items() if weight >= MIN_AROUND}
     apart = [not around.issuperset(block.apart) for block in blocks]
-    whole = is_manual or any(
+    whole = is_whole or any(
         is_kept and block.kind is BlockKind.CODE
         for block, is_kept in zip(blocks, kept, strict=True)
     )
@@ -174,12 +179,12 @@ def _complete(blocks: Sequence[Block], kept: list[bool], is_manual: bool) -> Non
             not kept[index]
             and not apart[index]
             and inside in block.parents
-            and (is_manual or block.linked <= most_linked)
+            and (is_whole or block.linked <= most_linked)
             # Each group of tabs has the same labels.
             and (not seen.issuperset(block.lines or [""]) or block.tag in TITLE_ELEMENTS)
             and (
                 # The name of an item may be in a div.
-                (_is_text(block) or (whole and bool(block.containers)))
+                (has_parts or _is_text(block) or (whole and bool(block.containers)))
                 if index > inner[0] or whole
                 else _is_lede(block)
             )

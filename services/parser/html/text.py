@@ -111,6 +111,10 @@ class Page(Protocol):
         """Whether the document states that it is an article."""
 
     @property
+    def is_thread(self) -> bool:
+        """Whether the document states that it is a discussion."""
+
+    @property
     def visible(self) -> str:
         """The visible text on one line."""
 
@@ -139,7 +143,8 @@ def _extract_main(page: Page, options: Options) -> MainText:
         return MainText()
     fast = options.text == "fast"
     found = extract_fast_text(page.markup) if fast else extract_main_text(page.markup)
-    chosen = choose_blocks(page.content, found, page.is_manual, page.is_article) if found else []
+    is_whole = page.is_manual or page.is_thread
+    chosen = choose_blocks(page.content, found, is_whole, page.is_article) if found else []
     main = join_lines(chosen) if chosen else found
     return MainText(main, chosen) if main and not is_poor(main, page.visible) else MainText()
 
