@@ -125,6 +125,30 @@ def test_names_of_wrappers_do_not_matter() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        "section section--banner",
+        "post-117 status-publish hentry tag-bridges",
+        "elementor-widget elementor-widget-text-editor",
+    ],
+)
+def test_classes_of_the_look_or_the_subject_of_an_element_do_not_matter(names: str) -> None:
+    """BEM's modifiers, the tags of an entry of WordPress, and any element of Elementor."""
+    body = f"{PARAGRAPHS}<div class='{names}'><div>{SENTENCE}</div></div>{PARAGRAPHS}"
+    assert SENTENCE in (
+        parse_response(f"<!DOCTYPE html><title>Bridge</title><body>{body}").text or ""
+    )
+
+
+def test_ratings_are_main_text_of_a_list_of_goods_and_not_of_an_article() -> None:
+    card = "<div><h3>Bridge</h3><div class=rating>4.5 stars of 5 by 900 readers.</div></div>"
+    body = f"<title>Bridges</title><main><h1>Bridges</h1>{PARAGRAPHS}{card}{PARAGRAPHS}</main>"
+    statement = "<meta property='og:type' content='article'>"
+    assert "4.5 stars" in (parse_response(f"<!DOCTYPE html>{body}").text or "")
+    assert "4.5 stars" not in (parse_response(f"<!DOCTYPE html>{statement}{body}").text or "")
+
+
 def chosen_text(
     body: str, extracted: str, is_manual: bool = False, is_article: bool = False
 ) -> str:

@@ -115,27 +115,39 @@ VERSES = "line-block"
 SUMMARY = "summary-table"
 """The class of a table of Javadoc, which is a grid of cells without rows."""
 _names_beside = (
-    r"(?:^|[\s_-])(?<!code-)(?:share|sharing|shar\w*-?bar|social\w*|related|newsletter|breadcrumbs?|sidebar|"
-    r"cookies?|consent|footer|advert\w*|promo\w*|banner|byline|navbar|nav|menu|toolbar|"
+    # A modifier (BEM) such as `card--banner` says how an element looks.
+    r"(?:^|[\s_-])(?<!code-)(?<!--)(?<!elementor-)"
+    r"(?:share|sharing|shar\w*-?bar|social\w*|related|newsletter|breadcrumbs?|sidebar|"
+    r"cookies?|consent|footer|advert\w*|promo\w*|banner|navbar|nav|menu|toolbar|"
     r"popup|modal|pagination|pager|subscribe|subscription|recommend\w*|widget\w*|teaser\w*|"
-    r"most-?(?:read|popular)|tags?|toc|rating|author\w*|meta\w*|ads?|sponsor\w*|outbrain|taboola%s)"
-    r"(?:$|[\s_-])"
+    r"most-?(?:read|popular)|toc|ads?|sponsor\w*|outbrain|taboola%s)(?:$|[\s_-])"
 )
-_apart = re.compile(_names_beside % "|comments?", re.IGNORECASE)
-"""Names of classes of elements beside the text."""
-_apart_in_thread = re.compile(_names_beside % "", re.IGNORECASE)
-"""As `_apart`, in a thread, whose posts may be named comments."""
+_comments = r"|comments?"
+# `tag-bridges` is the class of an entry with this tag.
+_metadata = r"|tags|tag(?!-(?!list|links|cloud))|rating|byline|author\w*|meta\w*"
+_apart = re.compile(_names_beside % (_comments + _metadata), re.IGNORECASE)
+"""Names of classes of elements beside the text of an article."""
+_apart_in_thread = re.compile(_names_beside % _metadata, re.IGNORECASE)
+"""As `_apart`, in a discussion, whose posts may be named comments."""
+_apart_in_parts = re.compile(_names_beside % _comments, re.IGNORECASE)
+"""As `_apart`, in another page, such as a list of goods with their ratings."""
 _invisible_operators = re.compile("[\u2061-\u2064]")
 
 
 def read_blocks(
-    body: LexborNode, resolver: Resolver, rich: bool, is_thread: bool = False
+    body: LexborNode,
+    resolver: Resolver,
+    rich: bool,
+    is_article: bool = True,
+    is_thread: bool = False,
 ) -> list[Block]:
     """Return the blocks of *body*; *rich*: with Markdown, whose URLs *resolver* resolves.
 
-    *is_thread*: whether comments are text.
+    The comments of a thread are not beside its text, nor is the metadata of the parts of a page
+    that is no article either.
     """
-    reader = _Reader(resolver, rich, _apart_in_thread if is_thread else _apart)
+    apart = _apart_in_thread if is_thread else _apart if is_article else _apart_in_parts
+    reader = _Reader(resolver, rich, apart)
     reader.read(body)
     reader.end_block()
     return reader.blocks

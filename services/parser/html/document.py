@@ -214,7 +214,7 @@ def read_document(
     content: list[Block] = read_part(
         Part.MAIN_TEXT,
         options,
-        lambda: _content_blocks(tree, links.resolver, options, states_thread),
+        lambda: _content_blocks(tree, links.resolver, options, states_article, states_thread),
         [],
     )
     return Document(
@@ -304,12 +304,16 @@ def _find_language(elements: Elements, meta: Meta, tree: LexborHTMLParser, sent:
 
 
 def _content_blocks(
-    tree: LexborHTMLParser, resolver: Resolver, options: Options, states_thread: bool
+    tree: LexborHTMLParser,
+    resolver: Resolver,
+    options: Options,
+    states_article: bool,
+    states_thread: bool,
 ) -> list[Block]:
     """Return the blocks of the text; [] if no main text is extracted."""
     if options.text == "off" or not tree.body:
         return []
-    return read_blocks(tree.body, resolver, options.markdown, states_thread)
+    return read_blocks(tree.body, resolver, options.markdown, states_article, states_thread)
 
 
 def _main_text_markup(tree: LexborHTMLParser, linked_data: str) -> str:
