@@ -63,7 +63,8 @@ def choose_blocks(
     if len(main) < (MIN_EXTRACTED_OF_ARTICLE if is_article else MIN_EXTRACTED) * total:
         kept = [one or other for one, other in zip(kept, paragraphs, strict=True)]
     length = sum(sum(map(len, block.lines)) for block in blocks if not block.apart)
-    has_parts = not is_article and len(main) < MIN_EXTRACTED * length
+    # The labels of posts are names and signatures.
+    has_parts = not (is_article or is_whole) and len(main) < MIN_EXTRACTED * length
     _complete(blocks, kept, is_whole or has_parts, has_parts)
     return [block for block, is_kept in zip(blocks, kept, strict=True) if is_kept]
 
