@@ -15,7 +15,6 @@ from tests.synthweb.robots import ROBOTS
 from .crawl import WebCrawl
 
 DELAY = 0.02
-SETTINGS = "[standalone]\npatience = 5\n"
 USUAL_SITEMAP = "/sitemap.xml"
 
 
@@ -25,10 +24,7 @@ def requested(shared_folder: Path) -> dict[str, list[str]]:
 
     def crawl() -> dict[str, list[str]]:
         with TemporaryDirectory(prefix="reports-") as name, RunningWeb(ReportedWeb()) as web:
-            folder = Path(name)
-            (folder / "settings.toml").write_text(SETTINGS)
-            crawl = WebCrawl(web, folder / "data", DELAY, config=folder / "settings.toml")
-            done = crawl.run("--revisit", "none", "--quiet")
+            done = WebCrawl(web, Path(name) / "data", DELAY).run("--revisit", "none", "--quiet")
             assert done.code == 0, done
             targets: dict[str, list[str]] = {host: [] for host in SITUATIONS}
             for request in web.requests():
