@@ -3,6 +3,7 @@
 No name server and no addresses are there, so nothing is known about public suffixes with wildcards.
 """
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,14 +25,15 @@ and in virtual time probes would visit all."""
 
 
 def lost_pages(
-    kind: str, size: int, folder: Path, linked: bool = False, **settings: Any
-) -> set[str]:
-    """Return the honest pages that a crawl of *kind* with default settings does not request.
+    kinds: Collection[str], size: int, folder: Path, linked: bool = False, **settings: Any
+) -> dict[str, set[str]]:
+    """Return the honest pages that one crawl of all *kinds* with default settings does not request,
+    by kind.
 
     The home page of each host is a seed; if the sites are only *linked*, the seed is a page with
     links to them.
     """
-    web = Sites((kind,), size, HTTP_PORT)
+    web = Sites((*kinds,), size, HTTP_PORT)
 
     def answer(url: str, now: float) -> tuple[float, Reply | Failure]:
         parts = urlsplit(url)
@@ -48,7 +50,8 @@ def lost_pages(
     crawl.define(*seeds, max_depth=MAX_DEPTH)
     crawl.run(until=START + MAX_SECONDS)
     assert not crawl.lag()
-    return _canonical(web.urls(kind)) - {url for _, _, url in crawl.requests}
+    requested = {url for _, _, url in crawl.requests}
+    return {kind: lost for kind in kinds if (lost := _canonical(web.urls(kind)) - requested)}
 
 
 def _canonical(urls: set[str] | list[str]) -> set[str]:

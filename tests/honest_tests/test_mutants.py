@@ -62,4 +62,4 @@ def mutated(constants: dict[str, float]) -> Iterator[None]:
 def test_eager_heuristic_loses_honest_pages(name: str, tmp_path: Path) -> None:
     mutant = MUTANTS[name]
     with mutated(mutant.constants):
-        assert lost_pages(mutant.kind, mutant.size, tmp_path, mutant.linked)
+        assert lost_pages([mutant.kind], mutant.size, tmp_path, mutant.linked)

@@ -60,6 +60,8 @@ MAX_SILENCE = 80.0
 the courtesy delay of a strained server, which may be a minute."""
 GRACE = 5.0
 """Seconds in which a frontier reads records of the log."""
+Fenced = dict[tuple[str, str], float]
+"""Host and order → time of an order that fetchers refuse."""
 
 
 @dataclass
@@ -363,9 +365,9 @@ def _both(one: Request, other: Request) -> str:
     return f"{one.url} by {one.process}, {other.url} by {other.process}"
 
 
-def check_retry_after(story: Story, skew: float, partitions: int) -> Iterator[str]:
+def check_retry_after(story: Story, skew: float, fenced: Fenced) -> Iterator[str]:
     """Yield each order within a Retry-After, unless the frontier could not know of it yet."""
-    orders = _valid_orders(story, partitions)
+    orders = _valid_orders(story, fenced)
     for ended_at, ended in story.outcomes:
         if ended["event"] == "visit_ended" and (wait := ended.get("retry_after", 0.0)):
             until = ended_at + wait - GRACE - skew
@@ -710,14 +712,14 @@ def check_fruitless_orders(story: Story, sites: Sites) -> Iterator[str]:
             yield f"{host} was ordered {MAX_UNUSED_ORDERS} times in a row until {at:.0f}, unused"
 
 
-def check_one_partition(story: Story, skew: float, partitions: int) -> Iterator[str]:
+def check_one_partition(story: Story, skew: float, fenced: Fenced) -> Iterator[str]:
     """Yield each site with running orders in two partitions at once."""
     ends: dict[tuple[str, str], float] = {}
     for at, ended in story.outcomes:
         if ended.get("started_at"):
             ends[ended["order"], ended["host"]] = at
     by_site: dict[str, list[tuple[float, float, int]]] = defaultdict(list)
-    for at, order in _valid_orders(story, partitions):
+    for at, order in _valid_orders(story, fenced):
         # A host may have another order after its lease.
         end = min(ends.get((order["order"], order["host"]), at), order["expires_at"] - skew)
         by_site[order["site"]].append((at, end, order.get("sent_to", -1)))
@@ -750,9 +752,8 @@ def check_counters(story: Story, nodes: Nodes) -> Iterator[str]:
             yield f"{crawl} has counted {counted} verdicts, and {logged} are on the log"
 
 
-def check_epochs(story: Story, partitions: int) -> Iterator[str]:
+def check_epochs(story: Story, fenced: Fenced) -> Iterator[str]:
     """Yield each visit for an order of a frontier that had lost the partition."""
-    fenced = _fenced_orders(story, partitions)
     for _, ended in story.outcomes:
         is_visit = ended["event"] == "visit_ended" and ended["outcome"] != Outcome.UNVISITED
         ordered_at = fenced.get((ended.get("host", ""), ended.get("order", "")))
@@ -761,11 +762,11 @@ def check_epochs(story: Story, partitions: int) -> Iterator[str]:
             yield f"{url} was visited for an order of an older epoch, of {ordered_at - START:.0f}"
 
 
-def _fenced_orders(story: Story, partitions: int) -> dict[tuple[str, str], float]:
-    """Return the times of the orders of frontiers that had lost the partition, by host and order:
-    an order with a newer epoch was on the log before. Fetchers refuse them."""
+def fenced_orders(story: Story, partitions: int) -> Fenced:
+    """Return the orders of frontiers that had lost the partition: an order with a newer epoch was
+    on the log before. Fetchers refuse them. The number of partitions must not have changed."""
     newest: dict[int, int] = defaultdict(int)
-    fenced = dict[tuple[str, str], float]()
+    fenced = Fenced()
     for at, order in story.orders:
         number = partition_of(order["site"], partitions)
         if order["epoch"] < newest[number]:
@@ -774,9 +775,8 @@ def _fenced_orders(story: Story, partitions: int) -> dict[tuple[str, str], float
     return fenced
 
 
-def _valid_orders(story: Story, partitions: int) -> list[tuple[float, dict[str, Any]]]:
+def _valid_orders(story: Story, fenced: Fenced) -> list[tuple[float, dict[str, Any]]]:
     """Return the orders that fetchers do not refuse, with their times."""
-    fenced = _fenced_orders(story, partitions)
     return [
         (at, order) for at, order in story.orders if (order["host"], order["order"]) not in fenced
     ]

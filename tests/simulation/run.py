@@ -391,12 +391,13 @@ class Run:
         result.broken += promises.check_erased(self.story, self.nodes, self.broker, self.erased)
         result.broken += promises.check_erased_bytes(self.story, self.fleet.folder, self.erased)
         result.broken += promises.check_removed(self.nodes, self.broker, self.removed)
-        result.broken += promises.check_retry_after(self.story, skew, PARTITIONS)
-        result.broken += promises.check_one_partition(self.story, skew, PARTITIONS)
+        keeps_partitions = REPARTITIONING.isdisjoint(self.kinds)
+        fenced = promises.fenced_orders(self.story, PARTITIONS) if keeps_partitions else {}
+        result.broken += promises.check_retry_after(self.story, skew, fenced)
+        result.broken += promises.check_one_partition(self.story, skew, fenced)
+        result.broken += promises.check_epochs(self.story, fenced)
         if not self.links_lost:
             result.broken += promises.check_counters(self.story, self.nodes)
-        if REPARTITIONING.isdisjoint(self.kinds):
-            result.broken += promises.check_epochs(self.story, PARTITIONS)
         result.broken += promises.check_complete(
             self.story, self.nodes, sites, self.crawls, self.erased, self.removed
         )
