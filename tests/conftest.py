@@ -37,6 +37,8 @@ settings.load_profile("gossamer")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, lambda *_: None)
 
+LONG_FOLDERS = {"browser", "flow", "frontier", "honest_tests", "system"}
+"""Folders whose files take minutes."""
 NO_DATA = "the third-party data is not here; `scripts/suites` fetches it"
 
 
@@ -50,14 +52,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark long tests as slow, too; run the longest test first.
-
-    Only one: several of the long tests at once are several fleets and servers on a few cores.
-    """
+    """Mark long tests as slow, too; run files with long tests first, so that no process waits for
+    another one at the end."""
     for item in items:
         if item.get_closest_marker("long"):
             item.add_marker(pytest.mark.slow)
-    items.sort(key=lambda item: item.get_closest_marker("timeout") is None)
+    items.sort(
+        key=lambda item: (
+            item.get_closest_marker("timeout") is None,
+            item.path.parent.name not in LONG_FOLDERS,
+        )
+    )
 
 
 def pytest_collection_finish() -> None:

@@ -69,7 +69,7 @@ def test_dev_contains_all_other_kinds(checkout: Checkout) -> None:
         assert checkout.installed_by(kind) == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_changed_lock_file_installs_every_kind_again(checkout: Checkout) -> None:
     checkout.installed_by("parquet")
     checkout.installed_by("fleet")
@@ -118,7 +118,7 @@ def test_dev_has_the_packages_of_every_kind_in_the_same_versions(kind: str) -> N
     assert locked_packages("-dev").items() >= locked_packages(kind).items()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_optimized_interpreter_is_preferred_to_a_newer_one(
     checkout: Checkout, tmp_path: Path
 ) -> None:

@@ -20,7 +20,7 @@ from tests.support.rows import put_rows
 
 from .console import Console, tab
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
 
 LIMITS: list[dict[str, float | None]] = [
     {"pages": None, "bytes": None},

@@ -179,7 +179,7 @@ def run_alone(plan: Crawl, name: str, crash_at: float | None) -> VirtualCrawl:
     return run([(plan, name)], crash_at=crash_at)
 
 
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(
     st.permutations([BOOKS, NEWS]),
     st.permutations(NAMES),

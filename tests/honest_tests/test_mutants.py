@@ -25,6 +25,8 @@ class Mutant(NamedTuple):
     """Whether a page links to the sites, and no seed names them."""
 
 
+LARGE = 300
+"""Pages from which on a crawl takes long."""
 MUTANTS = {
     "low worth": Mutant("shops", {"LOW_WORTH": 3 * worth.LOW_WORTH}),
     "growth": Mutant("taxonomy", {"MIN_GROWTH": 0.0}, size=300),
@@ -58,7 +60,13 @@ def mutated(constants: dict[str, float]) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long if mutant.size > LARGE else [])
+        for name, mutant in MUTANTS.items()
+    ],
+)
 def test_eager_heuristic_loses_honest_pages(name: str, tmp_path: Path) -> None:
     mutant = MUTANTS[name]
     with mutated(mutant.constants):

@@ -212,7 +212,7 @@ def drawn_pages(seen: bytes) -> int:
     return max((int(found) for found in re.findall(rb"pages +(\d+) ", plain)), default=0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_pipe_receives_lines_without_escape_sequences(tiny: Finished) -> None:
     assert "\x1b" not in tiny.done.out and "\r" not in tiny.done.out
     first = tiny.done.out.splitlines()[0]
