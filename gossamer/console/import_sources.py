@@ -1,10 +1,12 @@
-"""The files that `gossamer import` reads: WARC and ARC files, alone or in a WACZ file.
+"""The files that `gossamer import` reads: WARC and ARC files, alone, in a WACZ file, or in those
+that a JSON file lists (Multi-WACZ).
 
 The bytes of a file say what it is: names of downloaded files are changed too often. A file that is
 something else is a source with a problem, so that the other files are imported.
 """
 
 import gzip
+import json
 import os
 import re
 import struct
@@ -20,9 +22,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any, BinaryIO, NamedTuple, cast
 from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
-import msgspec
 from backports import zstd
-from msgspec import Struct
 
 from gossamer.captures import (
     DICTIONARY_MAGIC,
@@ -71,7 +71,13 @@ UNKNOWN_SIZES = (0, 0xFFFFFFFF)
 NO_LIST = "the list of its files, which is at its end, is missing or damaged"
 DESCRIPTION = "datapackage.json"
 MAX_DESCRIPTION_BYTES = 16 << 20
-MISSING = f"{DESCRIPTION} lists it, but it is not in the file"
+MULTI_WACZ = "multi-wacz-package"
+"""The profile of a description whose resources are WACZ files, whatever their names are."""
+JSON_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{")
+URL_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+"""The beginning of a URL. A letter alone is a drive of Windows."""
+OUTSIDE = "its path leads out of the folder of the list"
+ON_SERVER, NOT_THERE = "listed file that is on a server", "listed file that is not there"
 MAX_DEPTH = 2
 """WACZ files in which another one is opened: a collection of collections."""
 TOO_DEEP = "it is in too many WACZ files, one in another"
@@ -99,18 +105,6 @@ ARCHIVE_NAME = re.compile(r"(?i)(?:^|/)(?!\._)[^/]*\.w?arc(?:\.(?:gz|zst|lz4|bz2
 """The names of WARC and ARC files, but not of those in which macOS has their attributes."""
 GZIP_MEMBER = GZIP_MAGIC + b"\x08"
 """The first bytes of a gzip member with deflate."""
-
-
-class _Resource(Struct):
-    """A file in the description of a WACZ file."""
-
-    path: str = ""
-
-
-class _Package(Struct):
-    """The description of a WACZ file."""
-
-    resources: list[_Resource] = []
 
 
 class PackedTogether(BadCapture):
@@ -145,6 +139,8 @@ class Source:
     open: Callable[[], AbstractContextManager[BinaryIO]]
     problem: str = ""
     """Why the file cannot be read; "" if it can."""
+    missing: str = ""
+    """The kind of a listed file that is missing; "" if it is there."""
     dictionaries: set[int] = field(default_factory=set)
     """Positions of the dictionaries behind the first one, if files of zstd were joined. They are
     known for the records that were read."""
@@ -152,30 +148,61 @@ class Source:
 
 def sources_of(path: Path) -> list[Source]:
     """Return the WARC and ARC files at *path*: the file itself, or those in a WACZ file, also in
-    one of several WACZ files (Multi-WACZ).
+    one of several WACZ files (Multi-WACZ), or those that a JSON file lists.
 
     Raise BadSettings if there is no such file.
     """
     if not path.is_file():
         raise BadSettings(f"{path} is not a file")
+    return _sources_at(path, path.name, is_listed=False)
+
+
+def _sources_at(path: Path, name: str, *, is_listed: bool) -> list[Source]:
     try:
         written_at = path.stat().st_mtime
         with path.open("rb") as file:
             start = file.read(START_BYTES)
     except OSError as error:
         raise BadSettings(f"{path} cannot be read: {error}") from error
-    alone = Source(path.name, written_at, lambda: path.open("rb"))
+    alone = Source(name, written_at, lambda: path.open("rb"))
     if _unpack(start).startswith(GZIP_MAGIC):
         # It was compressed again, as a server does while it sends a file.
         alone = unpack(alone)
         start = _unpack(start)
     if is_archive(start):
         return [alone]
+    if not is_listed and JSON_START.match(start) and (listed := _listed_in(path)):
+        return [found for one in listed for found in _sources_listed(path, alone, one)]
     if not start.startswith(ZIP_MAGIC):
         if ARCHIVE_NAME.search(path.name):
             return [alone]  # Its beginning may be damaged.
         return [_with_problem(alone, _describe_other(start))]
     return _members_of(alone)
+
+
+def _listed_in(path: Path) -> list[str]:
+    """Return the archives that the JSON file *path* lists; [] if it is not a list of archives."""
+    with path.open("rb") as file:
+        return _listed_archives(file.read(MAX_DESCRIPTION_BYTES))
+
+
+def _sources_listed(path: Path, description: Source, listed: str) -> list[Source]:
+    """Return the files at *listed*, which the JSON file *path* lists. A path never leads out of the
+    folder of the list (Data Package, "Data Location"), because others may have written it."""
+    name = f"{description.name}/{listed}"
+    if URL_SCHEME.match(listed):
+        return [_missing(replace(description, name=name), ON_SERVER)]
+    relative = PureWindowsPath(listed)
+    beside = path.parent.joinpath(*relative.parts)
+    if relative.anchor or ".." in relative.parts:
+        return [_with_problem(replace(description, name=name), OUTSIDE)]
+    if not beside.is_file():
+        return [_missing(replace(description, name=name), NOT_THERE)]
+    return _sources_at(beside, name, is_listed=True)
+
+
+def _missing(source: Source, kind: str) -> Source:
+    return replace(source, missing=kind)
 
 
 def _describe_other(start: bytes) -> str:
@@ -202,7 +229,7 @@ def _members_of(source: Source, depth: int = 0) -> list[Source]:
                 found += _members_of(member, depth + 1) if is_inner else [member]
             for path in _missing_members(packed):
                 absent = Source(f"{source.name}/{path}", source.written_at, source.open)
-                found.append(_with_problem(absent, MISSING))
+                found.append(_missing(absent, ON_SERVER if URL_SCHEME.match(path) else NOT_THERE))
     except (OSError, ValueError, struct.error, *DAMAGED) as error:
         is_read = not isinstance(error, OSError)
         if is_read and (rescued := _find_unlisted_members(source)):
@@ -218,14 +245,35 @@ def _missing_members(packed: ZipFile) -> list[str]:
         return []
     try:
         with packed.open(DESCRIPTION) as file:
-            package = msgspec.json.decode(file.read(MAX_DESCRIPTION_BYTES), type=_Package)
-    except (msgspec.DecodeError, *DAMAGED_ZIP):
+            listed = _listed_archives(file.read(MAX_DESCRIPTION_BYTES))
+    except DAMAGED_ZIP:
         return []
     names = {PureWindowsPath(name).name for name in packed.namelist()}
-    paths = [one.path for one in package.resources if PureWindowsPath(one.path).name not in names]
-    return [
-        path for path in paths if ARCHIVE_NAME.search(path) or path.lower().endswith(WACZ_SUFFIX)
-    ]
+    return [path for path in listed if PureWindowsPath(path).name not in names]
+
+
+def _listed_archives(description: bytes) -> list[str]:
+    """Return path or URL of each archive in the *description* of a WACZ file or of several. What is
+    invalid in it hides nothing else."""
+    try:
+        package = json.loads(description.decode("utf-8-sig", "replace"))
+    except (ValueError, RecursionError):
+        return []
+    resources = package.get("resources") if isinstance(package, dict) else None
+    if not isinstance(resources, list):
+        return []
+    are_all_archives = package.get("profile") == MULTI_WACZ
+    found = list[str]()
+    for resource in resources:
+        paths = resource.get("path") if isinstance(resource, dict) else None
+        for path in paths if isinstance(paths, list) else [paths]:
+            if not isinstance(path, str) or not path.strip():
+                continue
+            name = path.partition("?")[0] if URL_SCHEME.match(path) else path
+            is_archive_name = ARCHIVE_NAME.search(name) or name.lower().endswith(WACZ_SUFFIX)
+            if are_all_archives or is_archive_name:
+                found.append(path)
+    return list(dict.fromkeys(found))
 
 
 def _find_unlisted_members(source: Source) -> list[Source]:

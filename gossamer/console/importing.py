@@ -229,6 +229,8 @@ class Importer:
     """Purpose of an event, or why there is none → number of captures."""
     problems: list[str] = field(default_factory=list)
     """Where and why the first records cannot be used."""
+    missing: Counter[str] = field(default_factory=Counter)
+    """Kind of listed files that are missing → number of files."""
     left_out: Counter[str] = field(default_factory=Counter)
     """Kind of records that are not documents → number of records."""
     skipped: Counter[str] = field(default_factory=Counter)
@@ -253,6 +255,9 @@ class Importer:
 
         If it counts as a visit, another event adds its URL to the URL-seen set.
         """
+        if source.missing:
+            self._count(self.missing, source.missing, source.name)
+            return
         if source.problem:
             self._add_problem(f"{source.name}: {source.problem}")
             return

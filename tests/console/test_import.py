@@ -15,7 +15,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from gossamer.console.cli.main import main
-from gossamer.console.import_sources import sources_of
+from gossamer.console.import_sources import NOT_THERE, ON_SERVER, sources_of
 from gossamer.console.importing import Importer
 from gossamer.errors import BadSettings
 from gossamer.events import (
@@ -336,22 +336,97 @@ def test_collection_in_a_collection_is_read_and_a_deeper_one_is_named(tmp_path: 
 @pytest.mark.parametrize(
     ("listed", "missing"),
     [
-        (("archive/a.warc.gz", "archive/b.warc.gz"), ["archive/b.warc.gz"]),
-        (("https://a.test/b.wacz", "pages/pages.jsonl"), ["https://a.test/b.wacz"]),
-        ((".\\archive\\a.warc.gz", "other/a.warc.gz", "a.warc.gz"), []),
+        (("archive/a.warc.gz", "archive/b.warc.gz"), {NOT_THERE: "archive/b.warc.gz"}),
+        (("https://a.test/b.wacz", "pages/pages.jsonl"), {ON_SERVER: "https://a.test/b.wacz"}),
+        ((".\\archive\\a.warc.gz", "other/a.warc.gz", "a.warc.gz"), {}),
     ],
 )
-def test_listed_file_that_is_not_in_a_wacz_file_is_named(
-    tmp_path: Path, listed: tuple[str, ...], missing: list[str]
+def test_listed_file_that_is_not_in_a_wacz_file_is_counted(
+    tmp_path: Path, listed: tuple[str, ...], missing: dict[str, str]
 ) -> None:
     """Multi-WACZ: the other WACZ files may be on servers."""
     member = ("archive/a.warc.gz", write(Record(OLD)))
     (tmp_path / "a.wacz").write_bytes(packed_in(member, listed=listed))
     importer = make_importer()
     assert [page.visit.url for page in read(importer, tmp_path / "a.wacz")] == [OLD]
-    assert importer.problems == [
-        f"a.wacz/{path}: datapackage.json lists it, but it is not in the file" for path in missing
+    assert (importer.problems, importer.missing) == ([], dict.fromkeys(missing, 1))
+    assert importer.examples == {kind: f"a.wacz/{path}" for kind, path in missing.items()}
+
+
+def write_list(path: Path, *listed: object, profile: str = "multi-wacz-package") -> Path:
+    """Write the description of several WACZ files, as Browsertrix and wabac.js read it."""
+    resources = [
+        {"name": f"Archive {number}", "path": one} if isinstance(one, str | list) else one
+        for number, one in enumerate(listed)
     ]
+    path.write_text(json.dumps({"profile": profile, "title": "All", "resources": resources}))
+    return path
+
+
+def test_json_file_lists_wacz_files_beside_it(tmp_path: Path) -> None:
+    """webrecorder/specs#112: the description alone, beside its WACZ files, was not an archive."""
+    (tmp_path / "crawls").mkdir()
+    for number, name in enumerate(("a.wacz", "crawls/b.wacz", "c", "d é.wacz")):
+        member = ("archive/a.warc.gz", write(Record(f"{HOME}{number}")))
+        (tmp_path / name).write_bytes(packed_in(member))
+    (tmp_path / "e.wacz").write_bytes(b"PK")
+    path = write_list(
+        tmp_path / "all.json",
+        *("a.wacz", "./crawls\\b.wacz", ["c", "d é.wacz"], "a.wacz", "e.wacz", "f.wacz"),
+        *("https://a.test/b.wacz?at=1", "s3://bucket/c", 5, {}, {"path": None}, None, ""),
+    )
+    importer = make_importer()
+    assert [page.visit.url for page in read(importer, path)] == [f"{HOME}{n}" for n in range(4)]
+    (problem,) = importer.problems
+    assert problem.startswith("all.json/e.wacz: ")
+    assert importer.missing == {ON_SERVER: 2, NOT_THERE: 1}
+    assert importer.examples == {
+        ON_SERVER: "all.json/https://a.test/b.wacz?at=1",
+        NOT_THERE: "all.json/f.wacz",
+    }
+
+
+def test_command_says_that_listed_files_are_missing(tmp_path: Path, gossamer: Gossamer) -> None:
+    (tmp_path / "a.wacz").write_bytes(packed_in(("a.warc.gz", write(Record(OLD)))))
+    listed = ("a.wacz", "b.wacz", *(f"https://a.test/{n}.wacz" for n in range(30)))
+    gossamer("seed", HOME)
+    gossamer("import", write_list(tmp_path / "all.json", *listed), status=1)
+
+
+def test_description_of_an_unpacked_wacz_file_lists_its_warc_files(tmp_path: Path) -> None:
+    (tmp_path / "archive").mkdir()
+    (tmp_path / "archive/a.warc.gz").write_bytes(write(Record(OLD)))
+    listed = ("archive/a.warc.gz", "pages/pages.jsonl", "indexes/index.cdx.gz")
+    path = write_list(tmp_path / "datapackage.json", *listed, profile="data-package")
+    path.write_bytes(b"\xef\xbb\xbf\n" + path.read_bytes())
+    importer = make_importer()
+    assert [page.visit.url for page in read(importer, path)] == [OLD]
+    assert (importer.problems, importer.missing) == ([], {})
+
+
+@pytest.mark.parametrize("listed", ["../a.wacz", "/etc/a.wacz", "C:\\a.wacz", "b/..\\../a.wacz"])
+def test_list_names_no_file_outside_of_its_folder(tmp_path: Path, listed: str) -> None:
+    """Data Package: such a path is a security risk, since others write the list."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (tmp_path / "a.wacz").write_bytes(packed_in(("a.warc.gz", write(Record(OLD)))))
+    importer = make_importer()
+    assert read(importer, write_list(folder / "all.json", listed)) == []
+    assert importer.problems == [f"all.json/{listed}: its path leads out of the folder of the list"]
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "{}", '{"resources": []}', '{"resources": {}}', '{"a":' * 9000, "[]"]
+)
+def test_json_file_that_lists_no_archive_is_named(tmp_path: Path, text: str) -> None:
+    assert "it is not a WARC" in problem_of(tmp_path, text.encode(), "all.json")
+
+
+def test_list_that_lists_itself_or_another_list_is_read_once(tmp_path: Path) -> None:
+    path = write_list(tmp_path / "all.json", "all.json")
+    importer = make_importer()
+    assert read(importer, path) == []
+    assert importer.problems == ["all.json/all.json: it is not a WARC, ARC or WACZ file"]
 
 
 @pytest.mark.parametrize(

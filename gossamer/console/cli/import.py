@@ -38,7 +38,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         nargs="+",
         type=Path,
         metavar="FILE",
-        help="a WARC, ARC or WACZ file, older ones first",
+        help="a WARC, ARC or WACZ file, or a JSON file that lists WACZ files, older ones first",
     )
     command.add_argument(
         "--visited",
@@ -49,8 +49,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Append the captures. Return 1 if some records cannot be used, or else LEFT_OUT if some are
-    not documents."""
+    """Append the captures. Return 1 if some records cannot be used or some files are missing, or
+    else LEFT_OUT if some records are not documents."""
     sources = [source for path in options.files for source in sources_of(path)]
     with open_from(options) as crawl:
         if crawl.definition() is None:
@@ -60,10 +60,11 @@ def run(options: argparse.Namespace) -> int:
         importer = _make_importer(crawl, crawl.store(), settings, imported)
         _append(crawl, importer, sources, settings.fetcher.inline_body)
         running = crawl.fleet or crawl.is_running()
-    _print_result(importer, len(sources), crawl.name)
+    found = [source for source in sources if not source.missing]
+    _print_result(importer, len(found), crawl.name)
     if importer.counts.keys() & set(Purpose) and not running:
         say("The next gossamer crawl of this folder reads and archives them.")
-    if importer.problems:
+    if importer.problems or importer.missing:
         return 1
     return LEFT_OUT if importer.left_out else 0
 
@@ -116,6 +117,7 @@ def _print_result(importer: Importer, files: int, name: str) -> None:
     say(f"{plural(files, 'WARC file')}: {', '.join(purposes) or 'no capture'} added to {name}.")
     _say_left_out(counts)
     for found, verb in (
+        (importer.missing, "Missing"),
         (importer.left_out, "Left out"),
         (importer.skipped, "Skipped"),
         (importer.doubts, "Doubtful"),
