@@ -80,7 +80,8 @@ _chunk_size = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _bare_head = re.compile(
     rb"[^\r\n]*(?:\r{0,2}\n|\Z)(?:[\w!#$%&'*+.^`|~-]+[ \t]*:[^\r\n]*(?:\r{0,2}\n|\Z))*"
 )
-_status_line = re.compile(r"HTTP/(\d(?:\.\d)?) +([1-9]\d\d)(?!\d) *(.*)", re.IGNORECASE)
+_status_line = re.compile(r"HTTP(?:/(\d(?:\.\d)?))? +([1-9]\d\d)(?!\d) *(.*)", re.IGNORECASE)
+_old_head = re.compile(rb"(?i)HTTP +[1-9]\d\d(?: [^\r\n]*)?\r{0,2}\n[\w-]+:")
 
 
 _tunnel = re.compile(rb"(?im)\AHTTP/\S+ +2\d\d [^\r\n]*\bestablished\b|^proxy-agent[ \t]*:")
@@ -353,7 +354,7 @@ def _is_document(kind: str, fields: dict[str, str], block: bytes) -> bool:
     """Return whether a record of *kind* says that its *block* is a document without a head."""
     content_type = fields.get("content-type", "").lower()
     is_message = content_type.startswith(("application/http", "message/http"))
-    has_head = block[:5].upper() == HTTP_START
+    has_head = begins_response(block)
     if kind == RESOURCE:
         return not (is_message and has_head)
     return kind == RESPONSE and bool(content_type) and not (is_message or has_head)
@@ -386,7 +387,7 @@ def _parse_response(block: bytes) -> _Reply:
     return _Reply(
         status=int(status[2]),
         reason=status[3],
-        version=status[1],
+        version=status[1] or "1.0",
         headers=tuple(_lines(head)),
         block=block,
         body=body,
@@ -406,6 +407,12 @@ def skip_first_responses(block: bytes) -> bytes:
         if not (is_first and body and body.lstrip(b"\r\n").startswith(HTTP_START)):
             return block
         block = body
+
+
+def begins_response(block: bytes) -> bool:
+    """Return whether *block* begins with the head of a response. NCSA 1.5 sends no version: there
+    a field must follow, because a text may begin with such words."""
+    return block[:5].upper() == HTTP_START or _old_head.match(block) is not None
 
 
 def is_interim(status: int) -> bool:

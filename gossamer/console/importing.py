@@ -30,6 +30,7 @@ from msgspec.structs import replace
 from gossamer.captures import (
     DIGEST_SIZES,
     RECORD_TYPES,
+    RESOURCE,
     REVISIT,
     WRONG_DATE,
     BadCapture,
@@ -70,7 +71,7 @@ from gossamer.services.fetcher.outcome import Accepts
 from gossamer.services.parser.dates import WEB_BEGAN_AT
 from gossamer.web.http import NOT_MODIFIED, first_value
 from gossamer.web.sniffing import whole_type
-from gossamer.web.url import BadUrl, canonicalize, fingerprint, host_key, site_of
+from gossamer.web.url import BadUrl, BlockedPort, canonicalize, fingerprint, host_key, site_of
 from gossamer.web.usage import read_headers
 from gossamer.web.validators import NO_VALIDATORS, Validators
 
@@ -97,6 +98,8 @@ ANOTHER_METHOD = "response to a request that is not a GET"
 PART_OF_DOCUMENT = "part of a document (206)"
 NOT_FINAL = "response without a final status (1xx)"
 ANOTHER_SCHEME = "record of a URL that is not http or https"
+BLOCKED_PORT = "record of a URL at a port that browsers block"
+ANOTHER_PROTOCOL = "answer in another protocol than HTTP"
 NOT_RECORDED = "response whose body was not recorded"
 SEGMENT = "segment of a record whose other segments are missing"
 CONVERSION = "conversion record"
@@ -113,6 +116,8 @@ CRAWLERS_SCHEMES = frozenset(
 """Schemes of records that crawlers write about their work: Heritrix, wget, Browsertrix and wpull
 (urn), Scoop and Perma (file), brozzler and UKWA. No server has a document at such a URL."""
 
+_greeting = re.compile(rb"SSH-\d\.\d{1,3}-[^\r\n]{1,240}\r?\n")
+"""The first line of an SSH server (RFC 4253, 4.2)."""
 _protocol = re.compile(rb"(?im)^warc-protocol: *([^\r\n]+)")
 _id = re.compile(r"<[^>]*>|[^\s,<>]+")
 _concurrent = re.compile(rb"(?im)^warc-concurrent-to:[ \t]*([^\r\n]+)")
@@ -325,6 +330,9 @@ class Importer:
         except DAMAGED as error:
             self._add_problem(f"{source.name} at byte {head.offset}: {error}")
             return
+        except BlockedPort:
+            self._count(self.left_out, BLOCKED_PORT, head.url)
+            return
         except MissingBody as error:
             if self._waiting is None:
                 self._add_problem(f"{source.name} at byte {head.offset}: {error}")
@@ -531,6 +539,9 @@ def _reason_to_leave_out(kind: str, head: RecordHead, requests: Requests) -> str
     scheme, colon, _ = head.url.partition(":")
     if colon and scheme.lower() not in ("http", "https"):
         return ANOTHER_SCHEME
+    is_typed = kind == RESOURCE and "content-type" in head.fields
+    if not is_typed and _greeting.match(head.block):
+        return ANOTHER_PROTOCOL
     return "" if requests.is_get(head) else ANOTHER_METHOD
 
 

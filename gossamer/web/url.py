@@ -69,6 +69,13 @@ class BadUrl(Poison):
         self.reason = reason
 
 
+class BlockedPort(BadUrl):
+    """A URL at a port that browsers block, because servers of other protocols have it."""
+
+    def __init__(self, url: str, port: str) -> None:
+        super().__init__(url, f"port {port} is blocked, as in browsers")
+
+
 class NotHttpUrl(BadUrl):
     """A URL with a scheme other than HTTP's: mailto:, tel:, javascript:, ftp: …"""
 
@@ -151,7 +158,7 @@ def require_web_port(url: str) -> str:
         return url
     port = host_key(url).rpartition(":")[2]
     if port.isdecimal() and int(port) in BAD_PORTS:
-        raise BadUrl(url, f"port {port} is blocked, as in browsers")
+        raise BlockedPort(url, port)
     return url
 
 

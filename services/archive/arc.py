@@ -9,10 +9,11 @@ head (RFC 1945, 6). The record of a WARC file says the same.
 
 import re
 
+from gossamer.captures import begins_response
+
 START = b"filedesc:"
 """The first bytes of an ARC file: its first record describes it."""
 MAX_LINE_BYTES = 8 << 10
-HTTP_START = b"HTTP/"
 NO_TYPES = (b"", b"no-type")
 
 RECORD_LINE = re.compile(
@@ -45,7 +46,7 @@ def as_warc(data: bytes) -> bytes | None:
     kind, content_type = b"response", b"application/http; msgtype=response"
     if url.startswith(START):
         kind = b"warcinfo"
-    elif url.lower().startswith(b"http") and content and content[:5].upper() != HTTP_START:
+    elif url.lower().startswith(b"http") and content and not begins_response(content):
         kind, content_type = b"resource", about.split(b" ")[0].rstrip(b",")
     head = [
         b"WARC/1.0",

@@ -962,16 +962,19 @@ def test_octets_of_a_url_are_kept(tmp_path: Path, written: bytes, url: str) -> N
         ("http/1.0  404  Not Found here", 404, "Not Found here"),
         ("HTTP/2 200 ", 200, ""),
         ("HTTP/1.1 404 Artículo no encontrado", 404, "Artículo no encontrado"),
+        ("HTTP 200 Document follows", 200, "Document follows"),
     ],
 )
 def test_status_line_is_read_as_the_fetcher_reads_it(
     tmp_path: Path, line: str, status: int, reason: str
 ) -> None:
     """webrecorder/pywb#533, chfoo/warcat#19, chatnoir-eu/chatnoir-resiliparse#3,
-    apache/stormcrawler#828, webrecorder/warcio#95."""
+    apache/stormcrawler#828, webrecorder/warcio#95; webrecorder/warcio#141: NCSA 1.5 in an ARC
+    file, whose head became the beginning of its page."""
     head = f"{line}\r\nA: b\r\n\r\n".encode("latin-1")
-    (page,) = Result(tmp_path, record("response", head + TEXT)).pages
-    assert (page.status, page.reason, page.body) == (status, reason, TEXT)
+    for data in (record("response", head + TEXT), arc(1, (OLD, head + TEXT), packed=False)):
+        (page,) = Result(tmp_path, data).pages
+        assert (page.status, page.reason, page.body) == (status, reason, TEXT)
 
 
 @pytest.mark.parametrize(
@@ -1439,14 +1442,14 @@ def test_invalid_date_is_replaced_by_the_date_header(tmp_path: Path) -> None:
     assert "no valid date" in result.problems[0]
 
 
-def arc(version: int, *pages: tuple[str, bytes], packed: bool) -> bytes:
+def arc(version: int, *pages: tuple[str, bytes], packed: bool, kind: str = "text/html") -> bytes:
     """Return an ARC file, of version 1 or 2."""
     more = " 200 - - 0 a.arc" if version == 2 else ""
     about = b"%d 0 Example\nURL IP-address Archive-date Content-type Archive-length\n\n" % version
     records = [f"filedesc://a.arc 0.0.0.0 20190506070809 text/plain{more} {len(about)}\n".encode()]
     records[0] += about
     for url, block in pages:
-        line = f"{url} 192.0.2.7 20190506070809 text/html{more} {len(block)}\n"
+        line = f"{url} 192.0.2.7 20190506070809 {kind}{more} {len(block)}\n"
         records.append(line.encode() + block + b"\n")
     return b"".join(map(gzip.compress, records) if packed else records)
 
@@ -1524,6 +1527,47 @@ def test_arc_record_without_a_head_is_the_document(tmp_path: Path, packed: bool)
     assert (page.visit.url, page.status, page.body) == (OLD, 200, TEXT)
     assert page.headers == ((("Content-Type", "text/html"),) if packed else ())
     assert ["no HTTP response" in problem for problem in result.problems] == [True]
+
+
+@pytest.mark.parametrize("text", [b"HTTP 404 is a status.\n", b"HTTP 404 Not Found\n\nA: b\n"])
+def test_document_about_a_status_has_no_head(tmp_path: Path, text: bytes) -> None:
+    (page,) = Result(tmp_path, arc(1, (OLD, text), packed=False)).pages
+    assert (page.status, page.body) == (200, text)
+
+
+SSH = b"SSH-2.0-OpenSSH_4.3\r\nProtocol mismatch.\n"
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize(
+    ("url", "block", "kind"),
+    [
+        ("http://a.test:22/", SSH, "another protocol"),
+        ("http://a.test:22/", b"Connection refused\r\n", "port that browsers block"),
+        ("http://a.test:25/", b"220 mail.a.test ESMTP\r\n", "port that browsers block"),
+        ("http://a.test:2222/", SSH, "another protocol"),
+        ("ftp://a.test/a.txt", TEXT, "not http or https"),
+        ("dns:a.test", b"20190506070809\na.test. 60 IN A 192.0.2.7\n", "about a crawl"),
+    ],
+)
+def test_answer_that_is_not_http_is_counted_by_kind(
+    tmp_path: Path, packed: bool, url: str, block: bytes, kind: str
+) -> None:
+    """Crawlers follow links to any port: a blocked one was an error of its own for each record, and
+    the greeting of an SSH server at another one was a page."""
+    of_arc = arc(1, (url, block), (OLD, http()), packed=packed, kind="no-type")
+    of_warc = (record("response", block, url=url), record("response", http()))
+    for records, is_packed in (((of_arc,), False), (of_warc, packed)):
+        result = Result(tmp_path, *records, packed=is_packed)
+        assert (result.urls, result.problems) == ([OLD], [])
+        ((found, number),) = (result.left_out | result.skipped).items()
+        assert kind in found and number == 1
+        assert result.examples[found] == url
+
+
+def test_text_that_begins_like_a_greeting_is_a_document(tmp_path: Path) -> None:
+    result = Result(tmp_path, record("resource", SSH, "Content-Type: text/plain"))
+    assert result.bodies == [SSH]
 
 
 @pytest.mark.parametrize("kind", [b"", b"no-type"])
