@@ -85,12 +85,12 @@ ENCRYPTED = 1
 """The flag of an encrypted member."""
 NOT_A_WARC = "it is not a WARC, ARC or WACZ file"
 OTHER_COMPRESSIONS = {
-    b"\x04\x22\x4d\x18": "LZ4",
-    b"\x02\x21\x4c\x18": "LZ4",  # The older format.
-    b"BZh": "bzip2",
-    b"\xfd7zXZ\0": "xz",
+    b"\x04\x22\x4d\x18": ("LZ4", "lz4 -d"),
+    b"\x02\x21\x4c\x18": ("LZ4", "lz4 -d"),  # The older format.
+    b"BZh": ("bzip2", "bunzip2"),
+    b"\xfd7zXZ\0": ("xz", "unxz"),
 }
-"""First bytes of a file → its compression, which is not read."""
+"""First bytes of a file → its compression, which is not read, and the command that unpacks it."""
 PACKED_TOGETHER = "records are not compressed one by one"
 NO_DICTIONARY = "its records need a dictionary, which is not in the file"
 
@@ -207,9 +207,10 @@ def _missing(source: Source, kind: str) -> Source:
 
 def _describe_other(start: bytes) -> str:
     """Return why a file that begins with *start* is not read."""
-    found = (name for magic, name in OTHER_COMPRESSIONS.items() if start.startswith(magic))
-    name = next(found, "")
-    return f"it is compressed with {name}: decompress it first" if name else NOT_A_WARC
+    for magic, (name, command) in OTHER_COMPRESSIONS.items():
+        if start.startswith(magic):
+            return f"it is compressed with {name}, which is not read: use {command} first"
+    return NOT_A_WARC
 
 
 def _members_of(source: Source, depth: int = 0) -> list[Source]:

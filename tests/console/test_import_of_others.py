@@ -1126,20 +1126,22 @@ def test_files_with_dictionaries_may_be_joined(
 
 
 @pytest.mark.parametrize(
-    ("data", "name"),
+    ("data", "name", "command"),
     [
-        (bz2.compress(record("response", http())), "bzip2"),
-        (lzma.compress(record("response", http())), "xz"),
-        (b"\x04\x22\x4d\x18\x40\x70\xdf", "LZ4"),
+        (bz2.compress(record("response", http())), "bzip2", "bunzip2"),
+        (lzma.compress(record("response", http())), "xz", "unxz"),
+        (b"\x04\x22\x4d\x18\x40\x70\xdf", "LZ4", "lz4 -d"),
     ],
 )
-def test_compression_that_is_not_read_is_named(tmp_path: Path, data: bytes, name: str) -> None:
+def test_compression_that_is_not_read_is_named(
+    tmp_path: Path, data: bytes, name: str, command: str
+) -> None:
     """`warcfile.warc.lz4` of chatnoir-eu/chatnoir-resiliparse: not a WARC file, it said."""
     (tmp_path / "a.warc.packed").write_bytes(data)
     importer = make_importer()
     read(importer, tmp_path / "a.warc.packed")
     assert importer.problems == [
-        f"a.warc.packed: it is compressed with {name}: decompress it first"
+        f"a.warc.packed: it is compressed with {name}, which is not read: use {command} first"
     ]
 
 
