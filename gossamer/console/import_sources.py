@@ -83,6 +83,7 @@ MAX_DEPTH = 2
 TOO_DEEP = "it is in too many WACZ files, one in another"
 ENCRYPTED = 1
 """The flag of an encrypted member."""
+EMPTY = "it is empty"
 NOT_A_WARC = "it is not a WARC, ARC or WACZ file"
 OTHER_COMPRESSIONS = {
     b"\x04\x22\x4d\x18": ("LZ4", "lz4 -d"),
@@ -180,6 +181,13 @@ def _sources_at(path: Path, name: str, *, is_listed: bool) -> list[Source]:
     return _members_of(alone)
 
 
+def _is_empty(start: bytes) -> bool:
+    try:
+        return not (gzip.decompress(start) if start.startswith(GZIP_MAGIC) else start)
+    except DAMAGED:
+        return False
+
+
 def _listed_in(path: Path) -> list[str]:
     """Return the archives that the JSON file *path* lists; [] if it is not a list of archives."""
     with path.open("rb") as file:
@@ -207,6 +215,8 @@ def _missing(source: Source, kind: str) -> Source:
 
 def _describe_other(start: bytes) -> str:
     """Return why a file that begins with *start* is not read."""
+    if _is_empty(start):
+        return EMPTY
     for magic, (name, command) in OTHER_COMPRESSIONS.items():
         if start.startswith(magic):
             return f"it is compressed with {name}, which is not read: use {command} first"

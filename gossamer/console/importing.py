@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from msgspec.structs import replace
 
@@ -323,7 +324,7 @@ class Importer:
 
     def _events_of_capture(self, source: Source, head: RecordHead, now: float) -> Iterator[Event]:
         try:
-            url = canonicalize(head.url)
+            url = canonicalize(_target_of(head))
             if head.kind.lower() != REVISIT:
                 self._remember(source, head, url)
             page = self._page_of(source, head, url, now)
@@ -488,7 +489,8 @@ class Importer:
         )
         stated = capture.fetched_at
         is_wrong_date = _possible_time(stated, source, now) != stated
-        protocols = _values(_protocol, head.head)
+        fields = _values(_protocol, head.head)
+        protocols = [one.strip().lower() for field in fields for one in field.split(",")]
         return PageFetched(
             crawl=self.crawl,
             at=now,
@@ -524,6 +526,15 @@ class Importer:
         self.counts["problem"] += 1
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(problem)
+
+
+def _target_of(head: RecordHead) -> str:
+    """Return the URL of a record. If it is that of a file that was not served, such as by warcit,
+    "#" is a character of the file's name, and not the beginning of a fragment."""
+    _, sign, fragment = head.url.partition("#")
+    source = unquote(head.fields.get("warc-source-uri", ""))
+    is_of_file = source.startswith("file:") and source.endswith(f"#{unquote(fragment)}")
+    return head.url.replace("#", "%23") if sign and is_of_file else head.url
 
 
 def _is_about_crawl(head: RecordHead) -> bool:

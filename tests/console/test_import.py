@@ -246,10 +246,11 @@ def damaged_zip() -> bytes:
         (zip_of(a=b"").replace(b"PK\1\2\x14\3\x14", b"PK\1\2\x14\3\xff"), "cannot be read"),
         (b"PK\3\4", "cannot be read"),
         (b"PK", "it is not a WARC"),
-        (b"", "it is not a WARC"),
+        (b"", "it is empty"),
+        (gzip.compress(b""), "it is empty"),
         (gzip.compress(b"text"), "it is not a WARC"),
     ],
-    ids=["zip", "damaged zip", "beginning of a zip", "two letters", "empty", "gzip"],
+    ids=["zip", "damaged zip", "beginning of a zip", "two letters", "empty", "no text", "gzip"],
 )
 def test_file_of_another_kind_does_not_stop_the_others(
     tmp_path: Path, data: bytes, problem: str

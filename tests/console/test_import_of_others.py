@@ -1567,6 +1567,29 @@ def test_answer_that_is_not_http_is_counted_by_kind(
         assert result.examples[found] == url
 
 
+def test_file_whose_name_has_a_number_sign_is_not_another_document(tmp_path: Path) -> None:
+    """webrecorder/pywb#290: warcit did not escape the names of files, so that several files became
+    versions of one page. A browser has the fragment of a page in its URL."""
+    files = [
+        record(
+            "resource", text, f"WARC-Source-URI: file://./a%20b/c#{n}.html", url=f"{HOME}c#{n}.html"
+        )
+        for n, text in enumerate((TEXT, OTHER_TEXT))
+    ]
+    shown = record("response", http(), url=f"{HOME}c#1.html")
+    result = Result(tmp_path, *files, shown)
+    assert result.urls == [f"{HOME}c%230.html", f"{HOME}c%231.html", f"{HOME}c"]
+
+
+@pytest.mark.parametrize(
+    "lines", ["WARC-Protocol: h2, tls/1.3", "WARC-Protocol: h2\r\nWARC-Protocol: TLS/1.3"]
+)
+def test_protocols_may_be_in_one_field(tmp_path: Path, lines: str) -> None:
+    """iipc/warc-specifications#42: several fields, or one with commas."""
+    (page,) = Result(tmp_path, record("response", http(), lines)).pages
+    assert page.tls_version == "tls/1.3"
+
+
 def test_text_that_begins_like_a_greeting_is_a_document(tmp_path: Path) -> None:
     result = Result(tmp_path, record("resource", SSH, "Content-Type: text/plain"))
     assert result.bodies == [SSH]
