@@ -10,46 +10,72 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import chain
+from itertools import chain, product
 from types import ModuleType
 from typing import Any
 
 import gevent
 from warcio.bufferedreaders import BufferedReader
 
-from gossamer.web.coding import INFLATERS, Inflater
+from gossamer.web.coding import INFLATERS, DamagedStream, Inflater
 from gossamer.web.url import BadUrl, canonicalize
 
 READ_BY_WARCIO = {"gzip", "deflate"}
 
 
 class Decompressor:
-    """A decoder of one content coding, with the methods that warcio calls."""
+    """A decoder of content codings, with the methods that warcio calls."""
 
     unused_data = b""
     """The bytes behind the end of the body. The decoder has skipped them."""
 
-    def __init__(self, make: Callable[[], Inflater]) -> None:
-        self._inflater = make()
+    def __init__(self, *makers: Callable[[], Inflater]) -> None:
+        """*makers* in the order in which the codings are removed."""
+        self._inflaters = [make() for make in makers]
+        self._begun = set[Inflater]()
 
     def decompress(self, data: bytes) -> bytes:
-        """Return the decoded bytes of *data*, a part of a body. Raise DamagedStream."""
-        found = list[bytes]()
-        while piece := self._inflater.inflate(data):
-            found.append(piece)
-            data = b""
-        return b"".join(found)
+        """Return the decoded bytes of *data*, a part of a body. Raise DamagedStream.
+
+        A second coding that the server has named and not applied is skipped.
+        """
+        for inflater in [*self._inflaters]:
+            try:
+                decoded = _inflate(inflater, data)
+            except DamagedStream:
+                if inflater in self._begun or inflater is self._inflaters[0]:
+                    raise
+                self._inflaters.remove(inflater)
+                continue
+            data = decoded
+            if data:
+                self._begun.add(inflater)
+        return data
 
     def flush(self) -> bytes:
         """Return nothing: no decoded byte waits."""
         return b""
 
 
+def _inflate(inflater: Inflater, data: bytes) -> bytes:
+    found = list[bytes]()
+    while piece := inflater.inflate(data):
+        found.append(piece)
+        data = b""
+    return b"".join(found)
+
+
 def add_decompressors() -> None:
-    """Let warcio decode all codings of the fetcher."""
+    """Let warcio decode all codings of the fetcher, and each two of them."""
     for coding, (make, *_) in INFLATERS.items():
         if coding not in READ_BY_WARCIO:
             BufferedReader.DECOMPRESSORS[coding] = partial(Decompressor, make)
+    for first, second in product(INFLATERS, repeat=2):
+        makers = (INFLATERS[second][0], INFLATERS[first][0])
+        for between in (",", ", "):
+            BufferedReader.DECOMPRESSORS[f"{first}{between}{second}"] = partial(
+                Decompressor, *makers
+            )
 
 
 def prefer_exact_urls() -> None:

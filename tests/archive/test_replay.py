@@ -235,6 +235,9 @@ CODED: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "zstd": ("zstd", zstd.compress),
     "two-frames": ("zstd", lambda body: zstd.compress(body[:1000]) + zstd.compress(body[1000:])),
     "not-applied": ("br", lambda body: body),
+    "twice": ("gzip, gzip", lambda body: gzip.compress(gzip.compress(body))),
+    "named-twice": ("gzip, gzip", gzip.compress),
+    "two": ("deflate,GZIP", lambda body: gzip.compress(zlib.compress(body))),
 }
 """Name → Content-Encoding, and the function that codes a body."""
 
