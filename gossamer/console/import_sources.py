@@ -13,7 +13,7 @@ import struct
 import weakref
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from io import SEEK_CUR, SEEK_END, SEEK_SET, BufferedReader, RawIOBase
@@ -252,14 +252,12 @@ def _members_of(source: Source, depth: int = 0) -> list[Source]:
 def _missing_members(packed: ZipFile) -> list[str]:
     """Return the WARC, ARC and WACZ files that the description of a WACZ file lists, and that are
     not in it under any path: the collection is on other servers, or a part of it was lost."""
-    if DESCRIPTION not in packed.namelist():
-        return []
-    try:
-        with packed.open(DESCRIPTION) as file:
-            listed = _listed_archives(file.read(MAX_DESCRIPTION_BYTES))
-    except DAMAGED_ZIP:
-        return []
-    names = {PureWindowsPath(name).name for name in packed.namelist()}
+    names, listed = {PureWindowsPath(name).name for name in packed.namelist()}, list[str]()
+    for member in packed.namelist():
+        if PureWindowsPath(member).name != DESCRIPTION:
+            continue
+        with suppress(*DAMAGED_ZIP), packed.open(member) as file:
+            listed += _listed_archives(file.read(MAX_DESCRIPTION_BYTES))
     return [path for path in listed if PureWindowsPath(path).name not in names]
 
 

@@ -354,6 +354,16 @@ def test_listed_file_that_is_not_in_a_wacz_file_is_counted(
     assert importer.examples == {kind: f"a.wacz/{path}" for kind, path in missing.items()}
 
 
+def test_description_in_a_folder_of_a_wacz_file_is_read(tmp_path: Path) -> None:
+    """A WACZ file was unpacked, and its folder packed again: a lost file was not named."""
+    description = json.dumps({"resources": [{"path": "archive/b.warc.gz"}]}).encode()
+    members = (("a/archive/a.warc.gz", write(Record(OLD))), ("a/datapackage.json", description))
+    (tmp_path / "a.zip").write_bytes(packed_in(*members))
+    importer = make_importer()
+    assert [page.visit.url for page in read(importer, tmp_path / "a.zip")] == [OLD]
+    assert importer.missing == {NOT_THERE: 1}
+
+
 def write_list(path: Path, *listed: object, profile: str = "multi-wacz-package") -> Path:
     """Write the description of several WACZ files, as Browsertrix and wabac.js read it."""
     resources = [
