@@ -155,10 +155,10 @@ def sources_of(path: Path) -> list[Source]:
     """
     if not path.is_file():
         raise BadSettings(f"{path} is not a file")
-    return _sources_at(path, path.name, is_listed=False)
+    return _find_sources(path, path.name, is_listed=False)
 
 
-def _sources_at(path: Path, name: str, *, is_listed: bool) -> list[Source]:
+def _find_sources(path: Path, name: str, *, is_listed: bool) -> list[Source]:
     try:
         written_at = path.stat().st_mtime
         with path.open("rb") as file:
@@ -172,8 +172,8 @@ def _sources_at(path: Path, name: str, *, is_listed: bool) -> list[Source]:
         start = _unpack(start)
     if is_archive(start):
         return [alone]
-    if not is_listed and JSON_START.match(start) and (listed := _listed_in(path)):
-        return [found for one in listed for found in _sources_listed(path, alone, one)]
+    if not is_listed and JSON_START.match(start) and (listed := _read_list(path)):
+        return [found for one in listed for found in _find_listed(path, alone, one)]
     if not start.startswith(ZIP_MAGIC):
         if ARCHIVE_NAME.search(path.name):
             return [alone]  # Its beginning may be damaged.
@@ -188,28 +188,28 @@ def _is_empty(start: bytes) -> bool:
         return False
 
 
-def _listed_in(path: Path) -> list[str]:
+def _read_list(path: Path) -> list[str]:
     """Return the archives that the JSON file *path* lists; [] if it is not a list of archives."""
     with path.open("rb") as file:
-        return _listed_archives(file.read(MAX_DESCRIPTION_BYTES))
+        return _find_archives_in(file.read(MAX_DESCRIPTION_BYTES))
 
 
-def _sources_listed(path: Path, description: Source, listed: str) -> list[Source]:
+def _find_listed(path: Path, description: Source, listed: str) -> list[Source]:
     """Return the files at *listed*, which the JSON file *path* lists. A path never leads out of the
     folder of the list (Data Package, "Data Location"), because others may have written it."""
     name = f"{description.name}/{listed}"
     if URL_SCHEME.match(listed):
-        return [_missing(replace(description, name=name), ON_SERVER)]
+        return [_mark_missing(replace(description, name=name), ON_SERVER)]
     relative = PureWindowsPath(listed)
     beside = path.parent.joinpath(*relative.parts)
     if relative.anchor or ".." in relative.parts:
         return [_with_problem(replace(description, name=name), OUTSIDE)]
     if not beside.is_file():
-        return [_missing(replace(description, name=name), NOT_THERE)]
-    return _sources_at(beside, name, is_listed=True)
+        return [_mark_missing(replace(description, name=name), NOT_THERE)]
+    return _find_sources(beside, name, is_listed=True)
 
 
-def _missing(source: Source, kind: str) -> Source:
+def _mark_missing(source: Source, kind: str) -> Source:
     return replace(source, missing=kind)
 
 
@@ -240,7 +240,9 @@ def _members_of(source: Source, depth: int = 0) -> list[Source]:
                 found += _members_of(member, depth + 1) if is_inner else [member]
             for path in _missing_members(packed):
                 absent = Source(f"{source.name}/{path}", source.written_at, source.open)
-                found.append(_missing(absent, ON_SERVER if URL_SCHEME.match(path) else NOT_THERE))
+                found.append(
+                    _mark_missing(absent, ON_SERVER if URL_SCHEME.match(path) else NOT_THERE)
+                )
     except (OSError, ValueError, struct.error, *DAMAGED) as error:
         is_read = not isinstance(error, OSError)
         if is_read and (rescued := _find_unlisted_members(source)):
@@ -257,11 +259,11 @@ def _missing_members(packed: ZipFile) -> list[str]:
         if PureWindowsPath(member).name != DESCRIPTION:
             continue
         with suppress(*DAMAGED_ZIP), packed.open(member) as file:
-            listed += _listed_archives(file.read(MAX_DESCRIPTION_BYTES))
+            listed += _find_archives_in(file.read(MAX_DESCRIPTION_BYTES))
     return [path for path in listed if PureWindowsPath(path).name not in names]
 
 
-def _listed_archives(description: bytes) -> list[str]:
+def _find_archives_in(description: bytes) -> list[str]:
     """Return path or URL of each archive in the *description* of a WACZ file or of several. What is
     invalid in it hides nothing else."""
     try:

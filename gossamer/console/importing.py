@@ -324,7 +324,7 @@ class Importer:
 
     def _events_of_capture(self, source: Source, head: RecordHead, now: float) -> Iterator[Event]:
         try:
-            url = canonicalize(_target_of(head))
+            url = canonicalize(_read_target(head))
             if head.kind.lower() != REVISIT:
                 self._remember(source, head, url)
             page = self._page_of(source, head, url, now)
@@ -528,7 +528,7 @@ class Importer:
             self.problems.append(problem)
 
 
-def _target_of(head: RecordHead) -> str:
+def _read_target(head: RecordHead) -> str:
     """Return the URL of a record. If it is that of a file that was not served, such as by warcit,
     "#" is a character of the file's name, and not the beginning of a fragment."""
     _, sign, fragment = head.url.partition("#")
