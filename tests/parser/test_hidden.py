@@ -28,6 +28,11 @@ HIDDEN = [
     "<video><p>{}</p></video>",
     "<audio>{}</audio>",
     "<iframe>{}</iframe>",
+    "<iframe hidden srcdoc='<p>{}</p>'></iframe>",
+    "<iframe style='display:none' srcdoc='<p>{}</p>'></iframe>",
+    "<iframe srcdoc='<p hidden>{}</p>'></iframe>",
+    "<iframe srcdoc='<iframe>{}</iframe>'></iframe>",
+    "<div hidden><iframe srcdoc='<p>{}</p>'></iframe></div>",
     "<noframes>{}</noframes>",
     "<svg><desc>{}</desc></svg>",
     "<div hidden><div hidden><p style='display:none'>{}</p></div></div>",
@@ -42,6 +47,10 @@ SHOWN = [
     "<p style='background:url(display:none.png)'>{}</p>",
 ]
 CONCEALED = [
+    "<iframe width=0 height=0 srcdoc='<p>{}</p>'></iframe>",
+    "<iframe height=1 srcdoc='<p>{}</p>'></iframe>",
+    "<iframe style='position:absolute;left:-9999px' srcdoc='<p>{}</p>'></iframe>",
+    "<iframe srcdoc='<p style=opacity:0>{}</p>'></iframe>",
     "<p style='position:absolute; left:-9999px'>{}</p>",
     "<p style='text-indent: -100em'>{}</p>",
     "<p style='font-size:0'>{}</p>",
@@ -105,6 +114,7 @@ def test_concealed_text_is_kept_and_a_hazard(markup: str) -> None:
         "<font color=white>{}</font>",
         "<div style='background:#fff'><p style='background:#000;color:#fff'>{}</p></div>",
         "<p style='font-size:10px'>{}</p>",
+        "<iframe width=600 height=400 srcdoc='<p>{}</p>'></iframe>",
         "<span style='left:-9999px'>Skip to content</span><p>{}</p>",
     ],
 )

@@ -1,5 +1,7 @@
 """Contents and links of HTML documents."""
 
+from html import escape
+
 import pytest
 from msgspec import json
 from msgspec.structs import replace
@@ -225,3 +227,52 @@ def test_article_in_linked_data_is_extracted() -> None:
     data = json.encode({"@type": "NewsArticle", "articleBody": article}).decode()
     parsed = parse_response(f"<script type=application/ld+json>{data}</script><div id=app></div>")
     assert (parsed.text or "").strip() == article.strip()
+
+
+def frame(document: str, attributes: str = "") -> str:
+    return f'<iframe {attributes} srcdoc="{escape(document)}"></iframe>'
+
+
+def test_document_in_a_frame_belongs_to_the_page() -> None:
+    """gocolly/colly#214: a frame without an address has the text in its `srcdoc`."""
+    inner = (
+        "<!DOCTYPE html><html><head><title>Frame</title><meta name=robots content=noindex>"
+        "<meta name=description content=frame><link rel=canonical href=/other>"
+        "<meta http-equiv=refresh content='0;url=/refresh'><style>p{}</style>"
+        "<script>var secret</script><script type='application/ld+json'>"
+        '{"@type":"Article","author":"Eve"}</script></head>'
+        "<body><h1>The bridge</h1><p>It is closed.<a href=x>why</a>"
+    )
+    for parts in ("{}", "<main><p>before{}<p>after</main>"):
+        parsed = parse_response(f"<title>Page</title>{parts.format(frame(inner))}")
+        assert "The bridge\nIt is closed.why" in (parsed.text or "")
+        assert "secret" not in (parsed.text or "") and "p{}" not in (parsed.text or "")
+        assert (parsed.title, parsed.description, parsed.author) == ("Page", "", "")
+        assert targets(parsed) == [f"{ROOT}/dir/x"] and not parsed.noindex
+        assert [heading.text for heading in parsed.headings] == ["The bridge"]
+
+
+def test_links_of_a_frame_are_relative_to_its_base() -> None:
+    inner = "<base href=/base/><a href=x>x</a><iframe src=y></iframe><a href='//['>z</a>"
+    outer = f"<base href=/page/><a href=z>z</a>{frame(inner)}"
+    assert {*targets(parse_response(outer))} == {
+        f"{ROOT}/page/z",
+        f"{ROOT}/base/x",
+        f"{ROOT}/base/y",
+    }
+
+
+def test_frames_are_read_to_a_depth() -> None:
+    nested, names = "", "abcde"
+    for name in reversed(names):
+        nested = f"<p>level-{name} <a href={name}>{name}</a>" + (frame(nested) if nested else "")
+    parsed = parse_response(nested)
+    assert [name for name in names if f"level-{name}" in (parsed.text or "")] == [*"abcd"]
+    assert len(parsed.links) == 4 and "malformed_html" in parsed.hazards
+    assert "malformed_html" not in parse_response(frame(frame("<p>two levels"))).hazards
+
+
+def test_costly_frame_is_cut() -> None:
+    costly = frame("<p>first</p>" + "<div>" * 100_000) + frame("<p>second</p>")
+    parsed = parse_response(costly)
+    assert (parsed.text or "").startswith("first") and "malformed_html" in parsed.hazards

@@ -37,7 +37,11 @@ from gossamer.services.parser.html.elements import Elements
 from gossamer.services.parser.html.headings import find_headings, remove_permalinks
 from gossamer.services.parser.html.hidden import has_concealed_text, remove_hidden
 from gossamer.services.parser.html.links import collect_links
-from gossamer.services.parser.html.rendering import expand_shadow_trees, write_as_displayed
+from gossamer.services.parser.html.rendering import (
+    expand_frames,
+    expand_shadow_trees,
+    write_as_displayed,
+)
 from gossamer.services.parser.html.text import (
     NON_MAIN_ELEMENTS,
     extract_text,
@@ -181,6 +185,7 @@ def read_document(
     """Read *text*, a document at the canonical *url* in *charset*; ignore times after *now*.
     *language* is the one that the headers state."""
     tree = LexborHTMLParser(text)
+    has_all_frames = expand_frames(tree)
     expand_shadow_trees(tree)
     elements = Elements(tree, options.requisites)
     meta = collect_meta(elements)
@@ -205,7 +210,11 @@ def read_document(
     write_as_displayed(tree)
     remove_hidden(tree)
     is_manual = remove_permalinks(tree)
-    hazards = {Hazard.HIDDEN_TEXT} if has_concealed_text(tree) else set()
+    conditions = {
+        Hazard.HIDDEN_TEXT: has_concealed_text(tree),
+        Hazard.MALFORMED_HTML: not has_all_frames,
+    }
+    hazards = {hazard for hazard, is_met in conditions.items() if is_met}
     pieces = _visible_pieces(tree)
     lines = split_lines(tree, between_nodes=" ") if options.compared else []
     compared_text = (

@@ -3,6 +3,10 @@
 A declarative shadow tree is displayed in place of its host's content, some of which is in its slots
 (HTML standard, 4.8.5 and 4.12.4). Other templates are not displayed.
 
+A frame shows the document in its `srcdoc` (HTML standard, 4.8.5), which belongs to the page. What
+that document states about itself is not about the page: its title, address and linked data are
+dropped.
+
 Generators write a formula two or three times: as MathML for screen readers, as TeX, and as styled
 text or a picture. One form is kept: a `math` element with its TeX, from which Markdown is made.
 
@@ -16,9 +20,11 @@ show one at a time.
 import re
 from collections.abc import Iterator
 from itertools import islice
+from urllib.parse import urljoin
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from gossamer.services.parser.html.cost import truncate_costly
 from gossamer.text.blocks import fold_whitespace
 
 TEX = "data-tex"
@@ -27,6 +33,12 @@ MAX_SHADOW_DEPTH = 8
 """Most levels of nested shadow trees that are expanded."""
 MAX_SLOTTED = 1_000
 """Most shadow trees of a page whose slots are filled. Hosts may be nested."""
+MAX_FRAME_DEPTH, MAX_FRAMES = 3, 1_000
+"""Most levels of nested frames with a `srcdoc` that are expanded, and most frames of a level."""
+STATEMENT_SELECTOR = "base, meta, title, link:not([rel~='stylesheet' i]), script[type*='ld+json' i]"
+"""Elements that are about the document that they are in."""
+FRAME_ATTRIBUTES = ("hidden", "popover", "aria-hidden", "style")
+"""Attributes of a frame that may hide its document."""
 MAX_FORMULAS = 5_000
 """Most formulas that are read."""
 FORMULA_SELECTOR = (
@@ -134,6 +146,54 @@ def _expand(template: LexborNode, host: LexborNode | None) -> None:
     for nodes in light.values():
         for node in nodes:
             _hide(node)
+
+
+def expand_frames(tree: LexborHTMLParser) -> bool:
+    """Insert the document in the `srcdoc` of each frame before its frame; return whether all of
+    them are in *tree*. Those that are nested too deep, or too costly to read, are not."""
+    for _ in range(MAX_FRAME_DEPTH):
+        found = islice(tree.css("iframe[srcdoc]"), MAX_FRAMES)
+        frames = [(node, node.attributes["srcdoc"] or "") for node in found]
+        if not frames:
+            return True
+        whole = "".join(source for _, source in frames)
+        left = len(truncate_costly(whole))
+        is_cut = left < len(whole)
+        for frame, source in frames:
+            del frame.attrs["srcdoc"]
+            _insert_frame(tree, frame, source[:left])
+            left = max(0, left - len(source))
+        if is_cut:
+            return False
+    return tree.css_first("iframe[srcdoc]") is None
+
+
+def _insert_frame(tree: LexborHTMLParser, frame: LexborNode, source: str) -> None:
+    """Insert the document *source* before *frame*, with the style and the base that it has."""
+    document, attributes = tree.create_node("div"), frame.attributes
+    document.inner_html = source
+    for name in FRAME_ATTRIBUTES:
+        if name in attributes:
+            document.attrs[name] = attributes[name]
+    sizes = [f"{name}:{attributes[name]}" for name in ("width", "height") if attributes.get(name)]
+    style = ";".join([*sizes, "overflow:hidden", attributes.get("style") or ""])
+    document.attrs["style"] = style
+    base = document.css_first("base[href]")
+    if base is not None:
+        for node in document.css("[href], [src]"):
+            for name in ("href", "src"):
+                if target := node.attributes.get(name):
+                    node.attrs[name] = _join(base.attributes["href"] or "", target)
+    for node in document.css(STATEMENT_SELECTOR):
+        node.decompose()
+    frame.insert_before(document)
+
+
+def _join(base: str, target: str) -> str:
+    try:
+        return urljoin(base, target)
+    except ValueError:
+        return target
 
 
 def _hide(node: LexborNode) -> None:

@@ -25,7 +25,11 @@ from gossamer.services.parser.html.blocks import Block
 from gossamer.services.parser.html.hidden import remove_hidden
 from gossamer.services.parser.html.main import choose_blocks, join_lines
 from gossamer.services.parser.html.markdown import join_blocks, lines_to_markdown
-from gossamer.services.parser.html.rendering import expand_shadow_trees, write_as_displayed
+from gossamer.services.parser.html.rendering import (
+    expand_frames,
+    expand_shadow_trees,
+    write_as_displayed,
+)
 from gossamer.services.parser.options import Options
 from gossamer.services.parser.parts import Part, read_part
 from gossamer.services.parser.text import ExtractedText, TextKind, detect_language, finish_text
@@ -173,6 +177,7 @@ def extract_fast_text(html: str) -> str:
 def extract_visible_text(html: str) -> str:
     """Return the visible text of *html*, line by line."""
     tree = LexborHTMLParser(html)
+    expand_frames(tree)
     expand_shadow_trees(tree)
     write_as_displayed(tree)
     remove_hidden(tree)
