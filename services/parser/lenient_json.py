@@ -5,6 +5,8 @@ a comma behind the last item, and brackets behind the end are skipped, and strin
 characters. A lone surrogate, which is half of an emoji, becomes U+FFFD, and an escape that JSON
 does not have is the character behind its backslash, as in JavaScript. Other errors are not
 repaired: the intention of their authors is unknown.
+
+Names of schema.org in linked data may have a prefix, or be whole URLs (JSON-LD 1.1, 4.1).
 """
 
 import json
@@ -18,6 +20,10 @@ from msgspec.json import decode
 
 from gossamer.web.markup import REPLACEMENT
 
+KEYWORDS = frozenset(("@graph", "@id", "@type", "@value"))
+"""Keywords of JSON-LD that are read, and may have other names."""
+
+_schema_name = re.compile(r"\Ahttps?://(?:www\.)?schema\.org/", re.IGNORECASE)
 _decoder = json.JSONDecoder(strict=False)
 CLOSING = {"{": "}", "[": "]"}
 _string = r'(?P<string>"(?:[^"\\]|\\.)*(?:"|\\?\Z))'
@@ -90,6 +96,47 @@ def _open_brackets(text: str) -> Iterator[tuple[re.Match[str], list[str]]]:
         elif ends.pop() != token[0]:
             raise ValueError("brackets that do not match")
         yield token, ends
+
+
+def shorten_names(value: Any) -> Any:
+    """Return *value*, linked data, with short names: `schema:name` and `https://schema.org/name`
+    are `name`, and the contexts may have other names for keywords. *value* changes."""
+    prefixes, aliases = {"schema"}, dict[str, str]()
+    for context in _contexts(value):
+        for name, meaning in context.items():
+            if not isinstance(meaning, str):
+                continue
+            if name[:1] != "@" and meaning in KEYWORDS:
+                aliases[name] = meaning
+            elif _schema_name.sub("", meaning) == "":
+                prefixes.add(name)
+
+    def shorten(name: Any) -> Any:
+        if not isinstance(name, str):
+            return name
+        prefix, colon, rest = name.partition(":")
+        return rest if colon and prefix in prefixes else _schema_name.sub("", name)
+
+    for thing in find_objects(value):
+        for key in [*thing]:
+            short = aliases.get(key) or shorten(key)
+            if short != key and short not in thing:
+                thing[short] = thing.pop(key)
+        kinds = thing.get("@type")
+        thing_kinds = [*map(shorten, kinds)] if isinstance(kinds, list) else shorten(kinds)
+        if "@type" in thing:
+            thing["@type"] = thing_kinds
+    return value
+
+
+def _contexts(value: Any) -> Iterator[dict[str, Any]]:
+    for thing in find_objects(value):
+        context = thing.get("@context")
+        yield from (
+            one
+            for one in (context if isinstance(context, list) else [context])
+            if isinstance(one, dict)
+        )
 
 
 def find_objects(value: Any) -> Iterator[dict[str, Any]]:

@@ -13,7 +13,11 @@ URL. Guessing at other strings would fill the crawl with URLs that are not links
 """
 
 import re
+from binascii import Error as Base64Error
+from binascii import a2b_base64
 from collections.abc import Iterator
+from email.errors import HeaderParseError
+from email.header import decode_header, make_header
 from html import unescape
 from typing import Any
 
@@ -26,7 +30,7 @@ from gossamer.events.hazards import Hazard
 from gossamer.services.parser.dates import parse_date
 from gossamer.services.parser.html.document import MAX_DESCRIPTION_LENGTH, MAX_TITLE_LENGTH
 from gossamer.services.parser.html.headings import INLINE_ELEMENTS
-from gossamer.services.parser.lenient_json import decode_json, find_objects
+from gossamer.services.parser.lenient_json import decode_json, find_objects, shorten_names
 from gossamer.services.parser.links import Resolver
 from gossamer.services.parser.options import Options
 from gossamer.services.parser.received import ReceivedDocument, add_links
@@ -81,6 +85,7 @@ INLINE = INLINE_ELEMENTS | {"abbr", "cite", "code", "q", "strike", "sub", "sup"}
 _absolute_url = re.compile(r"https?://\S+", re.IGNORECASE)
 _host = re.compile(r"[\w-]+(?:\.[\w-]+)+(?=[/?#]|$)")
 _json_feed = re.compile(r"https?://(?:www\.)?jsonfeed\.org/version/")
+_encoded_word = re.compile(r"=\?[\w-]+\?[bq]\?[^\s?]*\?=", re.IGNORECASE)
 _reference = re.compile(r"&(?:\w+|#\w+);", re.ASCII)
 _unseen = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.I)
 _tag = re.compile(r"</?([a-z][a-z0-9]*)\b[^<>]*>", re.IGNORECASE)
@@ -301,12 +306,34 @@ def _header_text(header: Element, *names: str) -> str:
     child = next(iter(ranked), None)
     if child is None:
         return ""
-    kind, text = attribute(child, "type").lower(), text_of(child)
+    kind, text = attribute(child, "type").lower(), _decode_text(child)
     if len(child):
         return _read_html_text(etree.tostring(child, encoding="unicode", with_tail=False))
     if kind in ("html", "text/html") or local_name(child) == "description":
         return _read_html_text(text)
     return _read_references(text) if local_name(header) == "channel" else text
+
+
+def _decode_text(element: Element) -> str:
+    """Return the text of *element*, which Atom 0.3 may write in Base64, and gateways of mail as an
+    encoded word (RFC 2047)."""
+    text = text_of(element)
+    if attribute(element, "mode").lower() == "base64":
+        try:
+            return a2b_base64("".join(text.split()), strict_mode=True).decode()
+        except (Base64Error, ValueError):
+            return text
+    return decode_words(text)
+
+
+def decode_words(text: str) -> str:
+    """Return *text* with its encoded words decoded (RFC 2047); unchanged if one is malformed."""
+    if not _encoded_word.search(text):
+        return text
+    try:
+        return str(make_header(decode_header(" ".join(text.split()))))
+    except (HeaderParseError, LookupError, ValueError):
+        return text
 
 
 def _read_references(text: str) -> str:
@@ -362,7 +389,7 @@ def read_json(received: ReceivedDocument) -> PageParsed:
     parsed = add_hazards(parsed, [Hazard.MALFORMED_LISTING] * is_repaired)
     if isinstance(value, dict) and _is_json_feed(value, parsed.content_type):
         return read_json_feed(parsed, value, received.options)
-    objects = [*find_objects(value)]
+    objects = [*find_objects(shorten_names(value))]
     titles = (
         item[name] for item in objects for name in TITLE_NAMES if isinstance(item.get(name), str)
     )

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from selectolax.lexbor import LexborHTMLParser
 
 from gossamer.events import PageParsed
 from gossamer.services.parser.dates import WEB_BEGAN_AT, parse_web_date
+from gossamer.services.parser.html.about import is_thread
 from gossamer.services.parser.page import parse
 from tests.parser.articles import ARTICLES
 from tests.parser.pages import NOW, OPTIONS, URL, page_response
@@ -329,6 +331,53 @@ def test_thing_that_is_named_by_its_id_is_found(things: list[object]) -> None:
     """mozilla/readability#617, the kind: the form of plug-ins for WordPress."""
     parsed = parse_body("".join(map(linked_data, things)))
     assert (parsed.author, parsed.image) == ("A. Doe", f"{ROOT}/i.png")
+
+
+SCHEMA = "https://schema.org/"
+PREFIXED = {
+    "@type": "schema:Recipe",
+    "schema:author": {"@type": "schema:Person", "schema:name": "A. Doe"},
+    "schema:image": {"@id": "#i"},
+}
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [
+        {"@context": {"schema": SCHEMA}, **PREFIXED},
+        {"@context": "https://schema.org", **PREFIXED},
+        json.loads(json.dumps(PREFIXED).replace("schema:", SCHEMA)),
+        json.loads(json.dumps(PREFIXED).replace("schema:", "http://schema.org/")),
+        json.loads(
+            json.dumps({"@context": ["x", {"s": SCHEMA}], **PREFIXED}).replace("schema:", "s:")
+        ),
+        {"@context": {"@vocab": SCHEMA}, "@type": "Recipe", "author": "A. Doe", "image": "#i"},
+        {
+            "@context": {"id": "@id", "type": "@type", "@vocab": SCHEMA, "graph": "@graph"},
+            "graph": [{"type": "Recipe", "author": {"id": "#a"}, "image": {"id": "#i"}}],
+        },
+        {**PREFIXED, "@type": ["schema:Thing", "schema:Recipe"]},
+    ],
+)
+def test_names_of_schema_org_have_a_prefix_or_are_urls(thing: object) -> None:
+    """JSON-LD 1.1, 4.1 and 4.1.2; the kind of weblyzard/weblyzard_api#181."""
+    picture = {"@type": SCHEMA + "ImageObject", "@id": "#i", "schema:url": "/i.png"}
+    parsed = parse_body("".join(map(linked_data, [thing, PERSON, picture])))
+    assert (parsed.author, parsed.image) == ("A. Doe", f"{ROOT}/i.png")
+
+
+def test_name_of_another_vocabulary_is_not_one_of_schema_org() -> None:
+    thing = {"@context": {"x": "https://x.test/"}, "@type": "Article", "x:author": "Eve"}
+    assert parse_body(linked_data(thing)).author == ""
+    both = {"@type": "Article", "author": "A. Doe", "schema:author": "Eve"}
+    assert parse_body(linked_data(both)).author == "A. Doe"
+
+
+@pytest.mark.parametrize(
+    "name", ["schema:QAPage", SCHEMA + "QAPage", "http:\\/\\/schema.org\\/QAPage"]
+)
+def test_discussion_is_stated_with_a_prefix(name: str) -> None:
+    assert is_thread([f'{{"@type": "{name}"}}'], LexborHTMLParser(""))
 
 
 @pytest.mark.parametrize(

@@ -219,3 +219,24 @@ def test_sitemap_that_is_packed_twice_is_read() -> None:
         body, ("Content-Type", "application/gzip"), url=MAP, purpose=Purpose.SITEMAP
     )
     assert urls(parse(page, OPTIONS, NOW)) == ["http://h.test/1"]
+
+
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("<title>=?UTF-8?B?QnLDvGNrZQ==?=</title>", "Brücke"),
+        ("<title>=?utf-8?q?Br=C3=BCcke?= and =?ISO-8859-1?Q?F=E4hre?=</title>", "Brücke and Fähre"),
+        ("<title>=?UTF-8?B?QnLD?=\n =?UTF-8?B?vGNrZQ==?=</title>", "Brücke"),
+        ("<title>=?x-no?B?QnLDvGNrZQ==?=</title>", "=?x-no?B?QnLDvGNrZQ==?="),
+        ("<title>=?UTF-8?B?Q?=</title>", "=?UTF-8?B?Q?="),
+        ("<title>is a=?b or not?=</title>", "is a=?b or not?="),
+        ("<title mode='base64' type='text/plain'>\nQnLD\nvGNrZQ==</title>", "Brücke"),
+        ("<title mode='base64' type='text/html'>PGI+QnLDvGNrZTwvYj4=</title>", "Brücke"),
+        ("<title mode='base64'>no base</title>", "no base"),
+        ("<title mode='escaped'>Brücke</title>", "Brücke"),
+    ],
+)
+def test_title_of_a_feed_is_decoded(title: str, text: str) -> None:
+    """Base64 in Atom 0.3, and encoded words of gateways of mail (RFC 2047)."""
+    for feed in (f"<feed>{title}</feed>", f"<rss><channel>{title}</channel></rss>"):
+        assert read_feed(feed).title == text

@@ -23,7 +23,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from gossamer.events.pages import Source
 from gossamer.services.parser.dates import parse_url_date, parse_web_date
 from gossamer.services.parser.html.elements import CARD_SELECTOR, Element, Elements
-from gossamer.services.parser.lenient_json import decode_json, find_objects
+from gossamer.services.parser.lenient_json import decode_json, find_objects, shorten_names
 from gossamer.services.parser.links import MAX_LANGUAGE_TAG_LENGTH, Resolver
 from gossamer.text.blocks import fold_whitespace
 
@@ -122,8 +122,9 @@ IMAGE_NAMES = (
 _dublin_core = re.compile("(dc|dcterms):")
 _tag = re.compile(r"<[^<>]*>")
 _byline = re.compile(r"(?:written |posted )?by:? ", re.IGNORECASE)
-_article = re.compile(r'"@type"\s*:\s*(?:\[[^\]]*)?"\w*(?:Article|BlogPosting|Report)"')
-_thread = re.compile(r'"@type"\s*:\s*(?:\[[^\]]*)?"(?:DiscussionForumPosting|QAPage)"')
+_type = r'"@type"\s*:\s*(?:\[[^\]]*)?"(?:\w+:|https?:\\?/\\?/(?:www\.)?schema\.org\\?/)?'
+_article = re.compile(rf'{_type}\w*(?:Article|BlogPosting|Report)"')
+_thread = re.compile(rf'{_type}(?:DiscussionForumPosting|QAPage)"')
 _script_wrapping = re.compile(
     r"^[\s\ufeff]*(?:<!--[^{}\[\]]*-->|<!--|(?://|/\*)?\s*<!\[CDATA\[(?:\s*\*/)?)?|"
     r"(?:-->|(?://|/\*)?\s*\]\]>(?:\s*\*/)?)?\s*;?\s*$"
@@ -524,7 +525,7 @@ def _decode(text: str) -> Any:
         # A template has escaped it, as it escapes text.
         text = unescape(text)
     try:
-        return decode_json(text)[0]
+        return shorten_names(decode_json(text)[0])
     except ValueError:
         return None
 
