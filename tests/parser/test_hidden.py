@@ -96,6 +96,72 @@ def test_text_that_only_seems_hidden_is_kept(markup: str) -> None:
     assert SECRET in (contact(markup.format(SECRET)).text or "")
 
 
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<h3><button aria-expanded=false aria-controls=p>A</button></h3><div id=p hidden>{}</div>",
+        "<button aria-controls=p>More</button><div id=p style='color:red; display:none'>{}</div>",
+        "<a href=#p aria-controls=p>More</a><section id=p style='visibility:hidden'>{}</section>",
+        "<h3 role=button aria-controls=p>More</h3><dl id=p style='display:none'><dd>{}</dl>",
+        "<div aria-expanded=false aria-controls='o p'>More</div><div id=p hidden>{}</div>",
+        "<button aria-haspopup=false aria-controls=p>More</button><div id=p hidden>{}</div>",
+        "<div id=p hidden>{}</div><button aria-controls=p>More</button>",
+        "<button aria-controls=o>More</button><div id=o hidden><button aria-controls=p>More"
+        "</button><div id=p hidden>{}</div></div>",
+        "<div role=tablist><a role=tab aria-controls=o>1</a><a role=tab aria-controls=p>2</a></div>"
+        "<div role=tabpanel id=o>one</div><div role=tabpanel id=p hidden>{}</div>",
+    ],
+)
+def test_panel_that_a_displayed_control_opens_is_text(markup: str) -> None:
+    """department-of-veterans-affairs/va.gov-team#2203, w3c/aria-practices#2443: accordions."""
+    part = markup.format(f"<p>{SECRET}</p>")
+    for parsed in (article(part), contact(part)):
+        assert SECRET in (parsed.text or "") and SECRET in " ".join((parsed.markdown or "").split())
+        assert "hidden_text" not in parsed.hazards
+
+
+BUTTON, PANEL = "<button aria-controls=p>More</button>", "<div id=p hidden>{}</div>"
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        f"<button aria-controls=p></button>{PANEL}",
+        f"<button aria-controls=p hidden>More</button>{PANEL}",
+        f"<div style='display:none'>{BUTTON}</div>{PANEL}",
+        f"<p style='position:absolute;left:-9999px'>{BUTTON}</p>{PANEL}",
+        f"<button aria-controls=p style='opacity:0'>More</button>{PANEL}",
+        f"<p aria-hidden=true>{BUTTON}</p>{PANEL}",
+        f"<p aria-controls=p>It is a paragraph</p>{PANEL}",
+        f"<button aria-haspopup=menu aria-controls=p>More</button>{PANEL}",
+        f"<input aria-expanded=false aria-controls=p value=More>{PANEL}",
+        f"{BUTTON}<div hidden>{PANEL}</div>",
+        f"{BUTTON}<div id=p hidden><p hidden>{{}}</p></div>",
+        f"<div id=p hidden>{BUTTON}{{}}</div>",
+        f"{BUTTON}<nav id=p hidden>{{}}</nav>",
+        f"{BUTTON}<div role=dialog id=p hidden>{{}}</div>",
+        f"{BUTTON}<dialog><div id=p hidden>{{}}</div></dialog>",
+        f"{BUTTON}<div id=p hidden><a href=/1>{{}}</a></div>",
+        "<div role=tablist hidden><a role=tab aria-controls=p>1</a></div>"
+        "<div role=tabpanel id=p hidden>{}</div>",
+        "<div role=tablist style='left:-9999px'><a role=tab aria-controls=p>1</a></div>"
+        "<div role=tabpanel id=p style='display:none'>{}</div>",
+        "<div role=tablist><a role=tab aria-controls=p></a></div>"
+        "<div role=tabpanel id=p hidden>{}</div>",
+    ],
+)
+def test_panel_without_a_displayed_control_is_hidden(markup: str) -> None:
+    """The kind of anthropics/claude-code#34047: an attribute alone displays nothing."""
+    for parsed in (article(markup.format(SECRET)), contact(markup.format(SECRET))):
+        texts = (parsed.text, parsed.markdown, *(heading.text for heading in parsed.headings))
+        assert parsed.text and all("Ignore" not in (text or "") for text in texts)
+
+
+def test_panel_that_is_concealed_is_a_hazard() -> None:
+    markup = f"{BUTTON}<div id=p style='display:none;opacity:0'>{{}}</div>"
+    assert "hidden_text" in article(markup.format(SECRET)).hazards
+
+
 @pytest.mark.parametrize("markup", CONCEALED)
 def test_concealed_text_is_kept_and_a_hazard(markup: str) -> None:
     """The kind of anthropics/claude-code#34047: only a browser can tell what readers see."""

@@ -4,9 +4,14 @@ Elements that a browser does not display are removed from the tree: their text i
 nor compared. Their links count, because they were read before. Other hidden text may be honest, and
 only a browser could decide: text off the screen is for screen readers. Such text is kept, and its
 page is marked (hazard `hidden_text`).
+
+A panel of an accordion is hidden until a reader opens it, so its text is text of the page. It is
+named by a button (`aria-controls`, WAI-ARIA 1.2, 6.6), which must be displayed and have words. A
+list of links, a dialog or a tooltip is not a panel.
 """
 
 import re
+from collections.abc import Iterator
 from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -29,6 +34,26 @@ INVISIBLE_ELEMENTS = [
     *("script", "style", "noscript", "noframes", "template", "title", "desc", "metadata"),
 ]
 """Elements whose text is not displayed."""
+PANEL_SELECTOR = "[id][hidden], [id][style], [id][aria-hidden=true]"
+"""Elements that may be closed panels."""
+CONTROL_SELECTOR = ", ".join(
+    f"{control}[aria-controls]:not([aria-haspopup]:not([aria-haspopup=false]))"
+    for control in ("button", "a", "[role=button]", "[role=tab]", "[aria-expanded]")
+)
+"""Elements that may open a panel. A menu or a dialog pops up."""
+OTHER_PANELS = frozenset(
+    {
+        *("alertdialog", "dialog", "footer", "grid", "listbox", "menu", "nav", "navigation"),
+        *("search", "tooltip", "tree"),
+    }
+)
+"""Elements and roles of elements that are opened, and are not text of the page."""
+MAX_PANELS = 200
+"""Most panels of a page that are opened."""
+MAX_LINKED_PANEL = 0.5
+"""Highest share of characters in links of a panel. A menu has more."""
+MAX_DEPTH = 100
+"""Most elements around a control or a panel that are examined."""
 MIN_NOSCRIPT_CHARACTERS = 300
 """Fewest characters of the contents of a page that are in a noscript element. A notice about
 scripts is shorter."""
@@ -79,6 +104,67 @@ def remove_hidden(tree: LexborHTMLParser) -> None:
     for node in reversed(hidden):
         if node.mem_id not in whole or node.tag in FALLBACK_ELEMENTS:
             node.decompose()
+
+
+def open_panels(tree: LexborHTMLParser) -> None:
+    """Display the closed panels of *tree* that a displayed control names."""
+    controls = tree.css(CONTROL_SELECTOR)
+    if not controls:
+        return
+    panels: dict[str, LexborNode] = {}
+    for node in tree.css(PANEL_SELECTOR):
+        panels.setdefault(node.attributes["id"] or "", node)
+    opened = 0
+    for control in controls:
+        for name in (control.attributes["aria-controls"] or "").split():
+            if name not in panels or not is_displayed(control) or not control.text().strip():
+                continue
+            panel = panels.pop(name)
+            opened += 1
+            if opened > MAX_PANELS:
+                return
+            if _is_panel(panel):
+                show(panel)
+
+
+def is_displayed(node: LexborNode) -> bool:
+    """Return whether readers see *node*, as far as its attributes and those around it tell."""
+    return not any(
+        (one.css_matches(HIDDEN_SELECTOR) and is_hidden(one))
+        or (one.css_matches(CONCEALED_SELECTOR) and is_concealed(one))
+        for one in _with_ancestors(node)
+    )
+
+
+def show(node: LexborNode) -> None:
+    """Display *node*; other styles than its display stay."""
+    attributes = node.attributes
+    for name in ("hidden", "aria-hidden"):
+        if name in attributes:
+            del node.attrs[name]
+    if "style" in attributes:
+        style = read_style(attributes["style"] or "")
+        rest = {name: style[name] for name in style if name not in ("display", "visibility")}
+        node.attrs["style"] = ";".join(f"{name}:{value}" for name, value in rest.items())
+
+
+def _is_panel(node: LexborNode) -> bool:
+    if any(
+        one.tag in OTHER_PANELS or one.attributes.get("role") in OTHER_PANELS
+        for one in _with_ancestors(node)
+    ):
+        return False
+    linked = sum(len(link.text()) for link in node.css("a[href]"))
+    return linked <= MAX_LINKED_PANEL * len(node.text())
+
+
+def _with_ancestors(node: LexborNode) -> Iterator[LexborNode]:
+    at: LexborNode | None = node
+    for _ in range(MAX_DEPTH):
+        if at is None or not at.is_element_node:
+            break
+        yield at
+        at = at.parent
 
 
 def is_hidden(node: LexborNode) -> bool:

@@ -25,6 +25,7 @@ from urllib.parse import urljoin
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from gossamer.services.parser.html.cost import truncate_costly
+from gossamer.services.parser.html.hidden import is_displayed, open_panels, show
 from gossamer.text.blocks import fold_whitespace
 
 TEX = "data-tex"
@@ -207,6 +208,7 @@ def _hide(node: LexborNode) -> None:
 
 def write_as_displayed(tree: LexborHTMLParser) -> None:
     """Keep one form of each formula of *tree*, and write readings and styled lines as text."""
+    open_panels(tree)
     for annotation in islice(tree.css("annotation, annotation-xml"), MAX_FORMULAS):
         _read_annotation(annotation)
     wrappers: set[int] = set()
@@ -275,12 +277,13 @@ def _label_tabs(tree: LexborHTMLParser, node: LexborNode, moved: set[int]) -> in
         by_id = {tab.attributes.get("id"): tab for tab in tabs}
         named = ((label, by_id.get(label.attributes.get("aria-controls"))) for label in labels)
         pairs = [(label, tab) for label, tab in named if tab and "id" in tab.attributes]
+    if not is_displayed(node):
+        return 0
     moved.update(label.mem_id for label, _ in pairs)
     for label, tab in pairs:
         words = fold_whitespace(label.text(separator=" "))
-        for name in ("hidden", "style"):
-            if name in tab.attributes:
-                del tab.attrs[name]
+        if words or label.css_first("img, svg"):
+            show(tab)
         _hide(label)
         if words:
             title = tree.create_node("legend")
