@@ -56,6 +56,21 @@ def part_of(whole: str | None) -> str:
 
 
 PARTS = {
+    # Titles of panels.
+    "alphagov/govuk-design-system#1961": Part(
+        "<h3><button aria-expanded=true>What is it?</button></h3><p>It is a bridge over a river.</p>",
+        "What is it?\nIt is a bridge over a river.",
+        "### What is it?\n\nIt is a bridge over a river.",
+    ),
+    "patternfly/patternfly#1990": Part(
+        "<dl><dt><button aria-expanded=false>What is it?</button></dt><dd>It is a bridge over a river.</dd></dl>",
+        "What is it?\nIt is a bridge over a river.",
+        "**What is it?**\n\nIt is a bridge over a river.",
+    ),
+    "button that is not a title": Part(
+        "<h3>The bridge<button>Copy</button></h3><p>It is a bridge over a river.</p><button>Share</button><p><button>Like</button></p>",
+        "The bridge\nIt is a bridge over a river.",
+    ),
     # White space and line breaks.
     "python-markdownify#155, markitdown#1539": Part(
         "<p>further<strong> </strong>reference, <b>First</b><b> </b><b>Last</b></p>",

@@ -70,6 +70,8 @@ SKIPPED_ELEMENTS = frozenset(
     ]
 )
 """Nodes without content: controls, media and comments."""
+PANEL_STATES = frozenset(("aria-controls", "aria-expanded"))
+"""Attributes of a button that opens a panel. In a heading, it is the title of the panel."""
 LINES_OF_HEADINGS = frozenset(("center", "div", "p", "section"))
 """Elements that are lines of the heading that they are in."""
 APART_ELEMENTS = frozenset(("aside", "dialog", "footer", "menu", "nav"))
@@ -209,6 +211,9 @@ class _Reader:
                 if tag == "span" and self._tag == "div" and _is_file_name(child):
                     self._read_block(child, "caption", depth + 1)
                 else:
+                    self._read_inline(child, tag, depth + 1)
+            elif tag == "button" and (self._in_heading or self._tag == "dt"):
+                if not PANEL_STATES.isdisjoint(child.attributes):
                     self._read_inline(child, tag, depth + 1)
             elif tag == "input" and self._inline:
                 self._inline.add_input(child.attributes)
