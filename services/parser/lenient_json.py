@@ -2,9 +2,9 @@
 
 A document without its end keeps its whole objects, and brackets that are open are closed. Comments,
 a comma behind the last item, and brackets behind the end are skipped, and strings may have control
-characters. A lone surrogate, which is half of an emoji, becomes U+FFFD, and an escape that JSON
-does not have is the character behind its backslash, as in JavaScript. Other errors are not
-repaired: the intention of their authors is unknown.
+characters. Objects in a row are a list. A lone surrogate, which is half of an emoji, becomes
+U+FFFD, and an escape that JSON does not have is the character behind its backslash, as in
+JavaScript. Other errors are not repaired: the intention of their authors is unknown.
 
 Names of schema.org in linked data may have a prefix, or be whole URLs (JSON-LD 1.1, 4.1).
 """
@@ -29,6 +29,7 @@ CLOSING = {"{": "}", "[": "]"}
 _string = r'(?P<string>"(?:[^"\\]|\\.)*(?:"|\\?\Z))'
 _comments = re.compile(rf"{_string}|/\*.*?(?:\*/|\Z)|//[^\r\n]*", re.DOTALL)
 _tokens = re.compile(_string + r"|(?P<comma>,(?=\s*[]}]))|[][{}]", re.DOTALL)
+_brackets = re.compile(r"[]};,\s]*+")
 _surrogates = re.compile(
     r"(\\\\)|(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
     r"|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\(?P<other>(?!u[0-9a-fA-F]{4})[^\"\\/bfnrt])",
@@ -51,11 +52,21 @@ def decode_json(text: str) -> tuple[Any, bool]:
         text = _comments.sub(lambda found: found["string"] or " ", text)
         text = _complete(_tokens.sub(_repair, text)).strip()
         value, end = _decoder.raw_decode(text)
+        values = [value]
+        while (end := _behind(text, end)) < len(text) and isinstance(value, dict):
+            value, end = _decoder.raw_decode(text, end)
+            values.append(value)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
-    if text[end:].strip("]};, \t\r\n"):
+    if end < len(text) or not (len(values) == 1 or isinstance(value, dict)):
         raise ValueError("text behind the document")
-    return value, True
+    return values if len(values) > 1 else value, True
+
+
+def _behind(text: str, end: int) -> int:
+    """Return the index of what follows the document that ends at *end*, apart from brackets."""
+    found = _brackets.match(text, end)
+    return found.end() if found else end
 
 
 def _repair(token: re.Match[str]) -> str:
@@ -126,6 +137,9 @@ def shorten_names(value: Any) -> Any:
         thing_kinds = [*map(shorten, kinds)] if isinstance(kinds, list) else shorten(kinds)
         if "@type" in thing:
             thing["@type"] = thing_kinds
+        for key, item in thing.items():
+            if isinstance(item, dict) and len(item) == 1:
+                thing[key] = item.get("@list") or item.get("@set") or item
     return value
 
 

@@ -252,10 +252,9 @@ def _feed_targets(element: Element, relations: tuple[str, ...]) -> Iterator[tupl
     """Yield the targets of the links of an entry or a feed, each with its base (XML Base)."""
     links = [*children(element, "link")]
     # The text of a link with an address, such as that of iTunes to an image, is not an address.
+    links = [link for link in links if _relation(link) in relations]
     targets = [(target_of(link), link.base) for link in links if not attribute(link, "href")]
-    targets += [
-        (attribute(link, "href"), link.base) for link in links if _relation(link) in relations
-    ]
+    targets += [(attribute(link, "href"), link.base) for link in links]
     if not any(target for target, _ in targets):
         # A guid is a link unless isPermaLink is false. Some feeds set that for real links.
         sources = (attribute(content, "src") for content in children(element, "content"))

@@ -403,6 +403,46 @@ def test_unknown_id_is_not_an_author() -> None:
         assert parse_body(linked_data(one)).author == ""
 
 
+@pytest.mark.parametrize(
+    "markup",
+    [
+        # JSON-LD 1.1, 4.3.
+        linked_data({**ARTICLE, "author": {"@list": [{"name": "A. Doe"}]}}),
+        linked_data({**ARTICLE, "author": {"@set": ["A. Doe"]}}),
+        # extruct#34.
+        linked_data([[{**ARTICLE, "author": "A. Doe"}]]),
+        # mastodon#33647.
+        linked_data({**ARTICLE, "author": [[]], "creator": "A. Doe"}) + PLAIN,
+        # turbohtml#389.
+        script("null") + linked_data({**ARTICLE, "author": "A. Doe"}),
+        # trafilatura#226, #374.
+        linked_data({**ARTICLE, "author": {"name": None}}) + "<meta name=author content='A. Doe'>",
+        # Objects in a row.
+        script('{"@type": "WebSite"}\n{"@type": "Article", "author": "A. Doe"}'),
+        # trafilatura#110.
+        "<meta name=author content=a@example.org><meta name=dc.creator content='A. Doe'>",
+        # edsu/microdata#19.
+        "<div itemscope itemtype=https://schema.org/Article><p itemprop=author itemscope>"
+        "<i itemprop=worksFor itemscope><b itemprop=name>Acme</b></i><b itemprop=name>A. Doe</b>",
+        # turbohtml#387, edsu/microdata#12.
+        "<div itemscope itemtype=https://schema.org/Article itemref=x></div>"
+        "<p id=x><b itemprop=author>A. Doe</b></p>",
+    ],
+)
+def test_author_of_a_report_is_found(markup: str) -> None:
+    assert parse_body(markup).author == "A. Doe"
+
+
+def test_address_is_the_author_of_a_page_without_a_name() -> None:
+    assert parse_body("<meta name=author content=a@example.org>").author == "a@example.org"
+
+
+def test_title_of_linked_data_has_no_tags() -> None:
+    """hypothesis/h#7968."""
+    for headline, title in (("<em>Old</em> &amp; new", "Old & new"), ("1 <b 2", "1 <b 2")):
+        assert parse_body(linked_data({**ARTICLE, "headline": headline})).title == title
+
+
 SCOPE = "<div itemscope itemtype='https://schema.org/{}'>{}</div>"
 DATED = "<span itemprop=datePublished content=2018-11-20>November</span>"
 OTHER_DATED = "<span itemprop=datePublished>2001-01-01</span>"

@@ -28,15 +28,16 @@ values = st.recursive(
         ('["a\tb", "\\ud83d", "\\ud83d\\ude00", "\\\\ud83d"]', ["a\tb", "�", "😀", "\\ud83d"]),
         ('[{"url": "http://h.test/1"}, {"url": "http://h.test/2"}]\n}];', ITEMS),
         ('/* a " */ ["//b", /* c */ "/*d*/", // e\n]', ["//b", "/*d*/"]),
+        ('{"a": 1}\n{"a": 2};{}', [{"a": 1}, {"a": 2}, {}]),
     ],
-    ids=["comma", "cut", "cut behind a smaller item", "strings", "brackets", "comments"],
+    ids=["comma", "cut", "cut behind a smaller item", "strings", "brackets", "comments", "objects"],
 )
 def test_error_of_an_author_is_repaired(text: str, value: Any) -> None:
     assert decode_json(text) == (value, True)
 
 
 @pytest.mark.parametrize(
-    "text", ["", "<html>", '{"a"', "[}", '{"a": [{}}', "[" * 300_000, "}", "[] {}"]
+    "text", ["", "<html>", '{"a"', "[}", '{"a": [{}}', "[" * 300_000, "}", "[] {}", "{} []", "{} x"]
 )
 def test_text_that_is_not_json_is_refused(text: str) -> None:
     with pytest.raises(ValueError):

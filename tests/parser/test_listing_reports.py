@@ -37,6 +37,13 @@ REPORTS: dict[str, str | bytes] = {
     "content elsewhere": '<feed><entry><id>tag:1</id><content src="/1"/></entry></feed>',
     "a relation as IRI": '<feed><entry><link rel="http://www.iana.org/assignments/relation/'
     'alternate" href="/1"/></entry></feed>',
+    "feedparser#367": '<feed><entry><link href="/1"/><link rel="enclosure">/2.jpg</link></entry>'
+    "</feed>",
+    "node-feedparser#146": '<feed><entry><link rel="self" href="/2"/><link rel="alternate"'
+    ' href="/1"/></entry></feed>',
+    "FastFeed#10": '<feed><entry><link rel="replies" type="text/html" href="/1#c2"/>'
+    '<link href="/1"/></entry></feed>',
+    "node-feedparser#171": "<rss><item><link><![CDATA[\n /1 ]]></link></item></rss>",
     "wpull#484": gzip.compress(b"<urlset><url><loc>/1</loc></url></urlset>") + b"<!-- cached -->",
 }
 

@@ -71,6 +71,41 @@ PARTS = {
         "<h3>The bridge<button>Copy</button></h3><p>It is a bridge over a river.</p><button>Share</button><p><button>Like</button></p>",
         "The bridge\nIt is a bridge over a river.",
     ),
+    # Boxes, tables and lists.
+    "readability#776": Part(
+        "<section><div><p>It is the first box.</p></div></section>"
+        "<section><div><p>It is the second.</p></div></section>",
+        "It is the first box.\nIt is the second.",
+    ),
+    "trafilatura#10": Part(
+        "<div class=accordion><h3>For buyers</h3><div class=accordion-content><p>You own it.</p></div>"
+        "</div>",
+        "For buyers\nYou own it.",
+    ),
+    "trafilatura#304": Part(
+        "</article><div class=ad>Buy</div><article><p>The second part is as long as it is.</p>",
+        "The second part is as long as it is.",
+    ),
+    "readability#775": Part(
+        "<table><thead><tr><th>Year<th>Film</thead><tr><td>1993<td><a href=/g>Groundhog</a></table>",
+        "Year | Film\n1993 | Groundhog",
+        "| Year | Film |\n| --- | --- |\n| 1993 | [Groundhog](https://docs.example.org/g) |",
+    ),
+    "trafilatura#634": Part(
+        "<figure class=wp-block-table><table><tr><td>a<td></tr><tr><td>b<td>c</table></figure>",
+        "a\nb | c",
+    ),
+    "readability#709": Part(
+        "<pre class=language-js><code>a() {<br>\treturn 1;<br>}<br><br>a()</code></pre>",
+        "a() {\n\treturn 1;\n}\n\na()",
+        "```js\na() {\n\treturn 1;\n}\n\na()\n```",
+    ),
+    "readability#740": Part(
+        "<div class='highlight sh'><pre><span></span><span class=gp>$ </span>pip install</pre></div>",
+        "$ pip install",
+        "```sh\n$ pip install\n```",
+    ),
+    "html-to-markdown#68": Part("<dl><dd>What is it?</dd></dl>", "What is it?", "What is it?"),
     # White space and line breaks.
     "python-markdownify#155, markitdown#1539": Part(
         "<p>further<strong> </strong>reference, <b>First</b><b> </b><b>Last</b></p>",

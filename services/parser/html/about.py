@@ -121,6 +121,7 @@ IMAGE_NAMES = (
 # fmt: on
 _dublin_core = re.compile("(dc|dcterms):")
 _tag = re.compile(r"<[^<>]*>")
+_address = re.compile(r"(?:mailto:)?[^\s@<>]+@[^\s@<>]+", re.IGNORECASE)
 _byline = re.compile(r"(?:written |posted )?by:? ", re.IGNORECASE)
 _type = r'"@type"\s*:\s*(?:\[[^\]]*)?"(?:\w+:|https?:\\?/\\?/(?:www\.)?schema\.org\\?/)?'
 _article = re.compile(rf'{_type}\w*(?:Article|BlogPosting|Report)"')
@@ -178,8 +179,8 @@ def read_about(elements: Elements, meta: Meta, resolver: Resolver, url: str, now
     changes = ("modified", "updated")
     modified = _first_time(elements, meta, now, MODIFIED_NAMES, linked, changes, url)
     return {
-        "title": linked_text(thing.get("headline") or thing.get("name")),
-        "description": linked_text(thing.get("description")),
+        "title": _without_tags(linked_text(thing.get("headline") or thing.get("name"))),
+        "description": _without_tags(linked_text(thing.get("description"))),
         "author": _find_author(data, meta, elements),
         "published_at": published.at,
         "published_by": published.source,
@@ -348,21 +349,36 @@ def _item_value(item: Element) -> str:
         # Blogger has the time in the title of an abbreviation, as in hAtom.
         stated = stated or item.get("title")
     if not stated and ("itemscope" in item.attributes or "typeof" in item.attributes):
-        named = item.node.css_first(NAME_SELECTOR)
+        names = item.node.css(NAME_SELECTOR)
+        named = next((one for one in names if _scope_of(one) == item.node.mem_id), None)
         return (named.attributes.get("content") or named.text()) if named else ""
     return stated or item.node.text()
 
 
+def _scope_of(node: LexborNode) -> int:
+    """Return the id of the element of the item that *node* is a property of; 0 if it has none."""
+    scopes = (
+        one.mem_id
+        for one in _ancestors(node)
+        if not {"itemscope", "typeof"}.isdisjoint(one.attributes)
+    )
+    return next(scopes, 0)
+
+
 def _find_author(data: "LinkedData", meta: Meta, elements: Elements) -> str:
     candidates = chain(
-        [data.names(data.main.get("author") or data.main.get("creator"))],
+        (data.names(data.main.get(name)) for name in ("author", "creator")),
         (_join_names(meta.get(name, ())) for name in AUTHOR_NAMES),
         _microdata_values(elements, "author", "creator"),
         (element.node.text() for element in _elements_with_rel(elements, "author")),
         _only_name(elements),
     )
-    names = (_clean_name(name) for name in candidates if _is_name(name))
-    return next((name[:MAX_AUTHOR_LENGTH] for name in names if name), "")
+    address = ""
+    for name in map(_clean_name, filter(_is_name, candidates)):
+        if name and not _address.fullmatch(name):
+            return name[:MAX_AUTHOR_LENGTH]
+        address = address or name
+    return address[:MAX_AUTHOR_LENGTH]
 
 
 def _is_name(text: str) -> bool:
@@ -374,6 +390,11 @@ def _clean_name(text: str) -> str:
     name = fold_whitespace(_tag.sub("", text))
     byline = _byline.match(name)
     return name[byline.end() :] if byline else name
+
+
+def _without_tags(text: str) -> str:
+    """Return *text* without tags; unchanged if none of them ends an element."""
+    return _tag.sub("", text) if "</" in text else text
 
 
 def _join_names(values: Iterable[str]) -> str:
