@@ -156,7 +156,7 @@ def chosen_text(
     tree = LexborHTMLParser(f"<body>{body}")
     assert tree.body
     blocks = read_blocks(tree.body, Resolver(URL, "utf-8"), rich=False)
-    return join_lines(choose_blocks(blocks, extracted, is_manual, is_article))
+    return join_lines(choose_blocks(blocks, extracted, is_manual, False, is_article))
 
 
 def test_posts_of_a_thread_are_main_text_and_comments_on_an_article_are_not() -> None:
@@ -179,6 +179,21 @@ def test_links_and_labels_of_a_list_of_goods_are_main_text() -> None:
     goods = "\n".join(f"Bridge of size {number}\n{number} EUR" for number in range(20))
     assert chosen_text(body, introduction) == f"Bridges\n{introduction}\n{goods}"
     assert chosen_text(body, introduction, is_article=True) == introduction
+
+
+def test_labels_of_posts_are_not_main_text_and_short_answers_are() -> None:
+    """Most words of a forum that are no post repeat with other numbers: ranks, counts, buttons."""
+    answers = [f"<p>Post {number} says that the bridge is safe. {SENTENCE}" for number in range(3)]
+    answers += ["<div>Same here</div>", "<div>Never on a Sunday</div>"]
+    posts = [
+        f"<li><dl><dt>Member</dt><dd>{number}7 posts</dd></dl><div>Reply</div>{answer}</li>"
+        for number, answer in enumerate(answers)
+    ]
+    statement = '<script type="application/ld+json">{"@type":"DiscussionForumPosting"}</script>'
+    body = f"{statement}<h1>Is the bridge safe?</h1><ul>{''.join(posts)}</ul>"
+    text = parse_response(f"<!DOCTYPE html><title>Bridge</title>{body}").text or ""
+    assert all(one in text for one in ("Post 0", "Post 2", "Same here", "Never on a Sunday"))
+    assert not any(label in text for label in ("Member", "posts", "Reply"))
 
 
 @pytest.mark.parametrize("kind", ["DiscussionForumPosting", "QAPage", "BlogPosting"])

@@ -6,6 +6,7 @@ belong to the text, too, unless they are links or are in an element beside the t
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from gossamer.services.parser.html.blocks import Block, BlockKind
@@ -33,28 +34,34 @@ MIN_INSIDE = 0.9
 MIN_AROUND = 0.95
 """An element with at least this share of the text is not beside the text, whatever its name is."""
 LABEL_ELEMENTS = frozenset(("body", "center", "div", "figure", "header", "section"))
+POST_LABEL_ELEMENTS = frozenset(("dd", "div", "dt"))
+"""Elements of a post with the rank of its author, a number of posts, or the name of a button."""
 PARAGRAPH_ELEMENTS = frozenset(("dd", "dt", "figcaption", "li", "p", "pre"))
 TITLE_ELEMENTS = frozenset(("caption", "dt", "legend", "summary"))
 """Elements whose text may repeat, because it is the title of what follows."""
 MIN_TEXT, MIN_SENTENCE = 80, 30
 """Fewest characters of a text without an element of its own that is added, and of one with a
 period. Labels are shorter."""
+MIN_POST = 40
+"""Fewest characters of a text without a period in a discussion that is not a label."""
 MAX_SCANNED = 30_000_000
 """Most letters of the main text that are searched for all blocks together."""
 
 _sentence = re.compile(r"[.!?\u2026\u3002\uff01\uff1f]")
+_digits = re.compile("[0-9]+")
 _other = re.compile(r"[\W_]+")
 
 
 def choose_blocks(
-    blocks: Sequence[Block], main: str, is_whole: bool, is_article: bool
+    blocks: Sequence[Block], main: str, is_manual: bool, is_thread: bool, is_article: bool
 ) -> list[Block]:
     """Return the blocks of the *main* text; [] if its text is hardly in the *blocks*.
 
-    A page of a manual or of a discussion (*is_whole*) is text from its title to the end of the
-    element with the text, and its lists of links, too. So is a page with many parts, such as a
-    list of goods or of courses, whose labels are text, too.
+    A page of a manual or of a discussion (*is_thread*) is text from its title to the end of the
+    element with the text, and its lists of links, too, but not the labels of posts. So is a page
+    with many parts, such as a list of goods or of courses, whose labels are text, too.
     """
+    is_whole = is_manual or is_thread
     kept, found = _find_blocks(blocks, main)
     if not any(kept) or found < MIN_FOUND:
         return []
@@ -63,9 +70,8 @@ def choose_blocks(
     if len(main) < (MIN_EXTRACTED_OF_ARTICLE if is_article else MIN_EXTRACTED) * total:
         kept = [one or other for one, other in zip(kept, paragraphs, strict=True)]
     length = sum(sum(map(len, block.lines)) for block in blocks if not block.apart)
-    # The labels of posts are names and signatures.
     has_parts = not (is_article or is_whole) and len(main) < MIN_EXTRACTED * length
-    _complete(blocks, kept, is_whole or has_parts, has_parts)
+    _complete(blocks, kept, is_whole or has_parts, has_parts, is_thread)
     return [block for block, is_kept in zip(blocks, kept, strict=True) if is_kept]
 
 
@@ -151,7 +157,9 @@ def _find(letters: str, key: str, at: int, is_whole: bool) -> tuple[int, int]:
     return at, 0
 
 
-def _complete(blocks: Sequence[Block], kept: list[bool], is_whole: bool, has_parts: bool) -> None:
+def _complete(
+    blocks: Sequence[Block], kept: list[bool], is_whole: bool, has_parts: bool, is_thread: bool
+) -> None:
     """Drop links beside the text from the *kept* blocks, and add blocks that belong to the text."""
     weights = _weigh_parents(blocks, kept)
     if not weights:
@@ -169,6 +177,8 @@ def _complete(blocks: Sequence[Block], kept: list[bool], is_whole: bool, has_par
     if not inner:
         return
     seen = {line for index, block in enumerate(blocks) if kept[index] for line in block.lines}
+    # A short answer is not written twice.
+    labels = Counter(map(_pattern_of, filter(_is_label, blocks)) if is_thread else ())
     first = _find_title(blocks, inner[0], inside, apart)
     last = len(blocks) if whole else _last_known(blocks, inside, seen)
     for index in range(first, last):
@@ -189,6 +199,7 @@ def _complete(blocks: Sequence[Block], kept: list[bool], is_whole: bool, has_par
                 if index > inner[0] or whole
                 else _is_lede(block)
             )
+            and not (_is_label(block) and labels[_pattern_of(block)] > 1)
         ):
             kept[index] = True
             seen.update(block.lines)
@@ -267,6 +278,22 @@ def _is_text(block: Block) -> bool:
         return True
     text = max(block.lines, key=len)
     return len(text) >= MIN_TEXT or (len(text) >= MIN_SENTENCE and bool(_sentence.search(text)))
+
+
+def _is_label(block: Block) -> bool:
+    """Return whether *block* of a post may be a name, a number or a button."""
+    is_quoted = any(container.kind == "quote" for container in block.containers)
+    return (
+        block.tag in POST_LABEL_ELEMENTS
+        and not is_quoted
+        and sum(map(len, block.lines)) < MIN_POST
+        and not any(map(_sentence.search, block.lines))
+    )
+
+
+def _pattern_of(block: Block) -> tuple[str, ...]:
+    """Return the lines of *block* without the numbers in them."""
+    return tuple(_digits.sub("0", line) for line in block.lines)
 
 
 def _is_lede(block: Block) -> bool:

@@ -147,8 +147,8 @@ def _extract_main(page: Page, options: Options) -> MainText:
         return MainText()
     fast = options.text == "fast"
     found = extract_fast_text(page.markup) if fast else extract_main_text(page.markup)
-    is_whole = page.is_manual or page.is_thread
-    chosen = choose_blocks(page.content, found, is_whole, page.is_article) if found else []
+    kinds = page.is_manual, page.is_thread, page.is_article
+    chosen = choose_blocks(page.content, found, *kinds) if found else []
     main = join_lines(chosen) if chosen else found
     return MainText(main, chosen) if main and not is_poor(main, page.visible) else MainText()
 
