@@ -24,6 +24,7 @@ import fasttext
 
 from gossamer.languages import choose_language
 from gossamer.services.parser.options import Options
+from gossamer.text.ages import mask_ages
 from gossamer.text.blocks import fold_whitespace, make_blocks
 from gossamer.text.sketch import make_sketch
 
@@ -113,12 +114,17 @@ def digest_of(content: bytes) -> str:
 
 def compare_fields(pieces: Sequence[str]) -> dict[str, Any]:
     """Return the fields of a result by which versions of a document are compared: hashes of its
-    compared text, whose *pieces* have their white space folded."""
+    compared text, whose *pieces* have their white space folded.
+
+    The digest is of the whole text. The sketch and the blocks, which measure a change, do not
+    contain ages such as "3 minutes ago".
+    """
     text = " ".join(pieces)
+    lasting = mask_ages(pieces)
     return {
         "digest": digest_of(text.encode()) if text else "",
-        "sketch": make_sketch(text),
-        "blocks": make_blocks(pieces),
+        "sketch": make_sketch(" ".join(lasting)),
+        "blocks": make_blocks(lasting),
     }
 
 
