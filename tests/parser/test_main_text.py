@@ -207,6 +207,51 @@ def test_comments_are_main_text_of_a_page_that_states_that_it_is_a_discussion(ki
     assert (answer in text) is (kind != "BlogPosting")
 
 
+def message_card(name: str, text: str) -> str:
+    """A post as XenForo writes it at woodworkingtalk.com, without attributes of style and script.
+
+    It is page 5092 of the Web Content eXtraction Benchmark.
+    """
+    return f"""<article class="js-post js-inlineModContainer california-nested-message">
+    <div class="MessageCard js-messageCard" itemscope itemprop="comment"
+     itemtype="https://schema.org/Comment"><div class="MessageCard__container">
+    <header class="MessageCard__header"><div class="MessageCard__user-info" itemprop="author">
+    <div class="MessageCard__name-with-attributions"><a href="/members/{name}">{name}</a></div>
+    <div class="MessageCard__user-details"><span>8,475 posts</span> <span>·</span>
+    <span class="MessageCard__join-date">Joined 2011</span></div></div></header>
+    <span class="MessageCard__nested-postbit"><a href="/post-2">#2</a> <span>·</span>
+    <a href="/post-2"><time datetime="2024-05-29T11:09:42-0400">May 29, 2024</time></a></span>
+    <div class="message-cell message-info-block"><div class="message-userContent">
+    <article class="message-body js-selectToQuote" itemprop="text">
+    <div class="bbWrapper">{text}</div><div class="js-selectToQuoteEnd">&nbsp;</div></article>
+    </div></div></div></div></article>"""
+
+
+def thread_text(*posts: str) -> list[str]:
+    """Return the main text of a thread if an extractor finds the first of *posts*."""
+    cards = "".join(message_card(f"kim{number}", text) for number, text in enumerate(posts))
+    body = (
+        f"<h1>Bridge</h1><div class='block--messages'><div class='block-body'>{cards}</div></div>"
+    )
+    tree = LexborHTMLParser(f"<body>{body}").body
+    assert tree
+    found = read_blocks(tree, Resolver(URL, "utf-8"), False, is_article=False, is_thread=True)
+    return join_lines(choose_blocks(found, posts[0], True, False)).split("\n")
+
+
+POSTS = [f"Bridge {number} is closed on Sundays. {SENTENCE}" for number in range(6)]
+
+
+def test_names_ranks_and_dates_of_posts_are_no_main_text_of_a_discussion() -> None:
+    assert thread_text(*POSTS) == ["Bridge", *POSTS]
+
+
+def test_short_post_of_a_discussion_that_states_it_is_main_text() -> None:
+    """It looks like a label: neither a sentence, nor in a paragraph."""
+    posts = [*POSTS[:3], "Welcome aboard, Doug!", *POSTS[3:], "you got message !"]
+    assert thread_text(*posts) == ["Bridge", *posts]
+
+
 @pytest.mark.parametrize(
     "statement",
     [

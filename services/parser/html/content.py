@@ -149,7 +149,7 @@ def read_blocks(
     that is no article either.
     """
     apart = _apart_in_thread if is_thread else _apart if is_article else _apart_in_parts
-    reader = _Reader(resolver, rich, apart)
+    reader = _Reader(resolver, rich, apart, is_thread)
     reader.read(body)
     reader.end_block()
     return reader.blocks
@@ -158,8 +158,11 @@ def read_blocks(
 class _Reader:
     """Reads elements in their order, and collects blocks."""
 
-    def __init__(self, resolver: Resolver, rich: bool, apart: re.Pattern[str]) -> None:
+    def __init__(
+        self, resolver: Resolver, rich: bool, apart: re.Pattern[str], is_thread: bool
+    ) -> None:
         self.blocks: list[Block] = []
+        self._is_thread, self._in_post = is_thread, False
         self._is_apart = apart.search
         self._resolver, self._rich = resolver, rich
         self._inline = Inline(resolver) if rich else None
@@ -270,8 +273,10 @@ class _Reader:
         is_attribution = tag == "footer" and any(one.kind == "quote" for one in self._containers)
         is_inside = is_callout or is_footnote or is_attribution
         apart = (tag in APART_ELEMENTS or bool(self._is_apart(names))) and not is_inside
-        before = self._containers, self._parents, self._tag, self._apart
-        self._tag = tag
+        before = self._containers, self._parents, self._tag, self._apart, self._in_post
+        self._in_post |= self._is_thread and attributes.get("itemprop") == "text"
+        # A short post in a div looks like a label.
+        self._tag = "p" if self._in_post and tag in ("div", "section") else tag
         self._parents = (*self._parents, node.mem_id)
         if apart:
             self._apart = (*self._apart, node.mem_id)
@@ -303,7 +308,7 @@ class _Reader:
             self.end_block(heading)
             self._in_heading = outer
         self._strong -= is_title
-        self._containers, self._parents, self._tag, self._apart = before
+        self._containers, self._parents, self._tag, self._apart, self._in_post = before
 
     def _container(self, kind: str, parent: int = 0) -> Container:
         self._count += 1
