@@ -102,7 +102,7 @@ STAGES: tuple[tuple[str, str], ...] = (
     ("language", r"detect_language|fasttext/"),
     ("text", r"services/parser/(text|html/text)|trafilatura|justext|lxml"),
     ("simhash", r"services/parser/simhash"),
-    ("digest", r"digest_of|gossamer/text/(sketch|blocks)"),
+    ("digest", r"digest_of|gossamer/text/(ages|blocks|sketch)"),
     ("metadata", r"services/parser/"),
     ("seen", r"services/dedup/seen"),
     ("verdict", r"services/dedup/|gossamer/text/"),

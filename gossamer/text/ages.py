@@ -10,6 +10,9 @@ counts anything. The ages of long texts stay, because they belong to the text.
 
 import re
 from collections.abc import Sequence
+from itertools import groupby
+
+from gossamer.text.blocks import MAX_BLOCKS
 
 MAX_LABEL_LENGTH = 160
 """Most characters of a piece of text whose ages are masked."""
@@ -94,25 +97,33 @@ _dense_units = """
 
 
 def _any_of(words: str, *phrases: str) -> str:
-    """Return an expression that matches any of *words* and *phrases*, the longest first."""
-    return "|".join(sorted({*words.split(), *phrases}, key=len, reverse=True))
+    """Return an expression that matches any of *words* and *phrases*, the longest first.
+
+    They are grouped by their first letters, because alternatives are tried one by one.
+    """
+    groups = groupby(sorted({*words.split(), *phrases}), key=lambda word: word[0])
+    return "|".join(
+        f"{first}(?:{'|'.join(sorted((word[1:] for word in group), key=len, reverse=True))})"
+        for first, group in groups
+    )
 
 
+# Quantifiers are possessive, so that the time is linear in the length of a label.
 _unit = rf"(?:{_any_of(_units)})"
-_number = rf"(?:\d[\d.,]*\+?|{_any_of(_small_numbers)})"
+_number = rf"(?:\d[\d.,]*+\+?|(?:{_any_of(_small_numbers)})(?:(?<=')|(?!\w)))"
 _ago = rf"(?:{_any_of(_after, *_phrases_after)})(?!\w)"
 _age = re.compile(
     # "vor 3 Minuten", "vor ein paar Sekunden", "acum 20 de minute".
-    rf"(?<!\w)(?:{_any_of(_before, *_phrases_before)}) (?:[^\s.,]+ ){{0,3}}?{_unit}(?!\w)"
+    rf"(?<!\w)(?:{_any_of(_before, *_phrases_before)}) (?:[^\s.,]++ ){{0,3}}?{_unit}(?!\w)"
     # "3 minutes ago", "1 hour, 3 minutes ago", "5h ago", "2 yr. ago".
-    rf"|(?<![\w.,])(?:(?:{_number} ?){{1,2}}{_unit}(?:[,.]| and)? )+{_ago}"
+    rf"|(?<![\w.,])(?:(?:{_number} ?){{1,2}}+{_unit}(?:[,.]| and)? ){{1,2}}+{_ago}"
     # "godzinę temu".
     rf"|(?<!\w){_unit} {_ago}"
     # "3分前", "3분 전".
-    rf"|(?:[\d数几數幾]+|한|몇|일) ?(?:{_any_of(_dense_units)}) ?[前전]"
+    rf"|(?<!\d)(?:\d++|[数几數幾한몇일]) ?(?:{_any_of(_dense_units)}) ?[前전]"
     # "5 นาทีที่แล้ว", "२ मिनिटांपूर्वी", "10 órája".
-    r"|\d+ [^\s\d]{1,12}(?:ที่แล้ว|ที่ผ่านมา|ผ่านมา|ກ່ອນ|ຜ່ານມາ|មុន|पूर्वी)"
-    r"|\d+ (?:perce|órája|napja|hete|hónapja|éve)(?!\w)",
+    r"|(?<!\d)\d++ [^\s\d]{1,12}(?:ที่แล้ว|ที่ผ่านมา|ผ่านมา|ກ່ອນ|ຜ່ານມາ|មុន|पूर्वी)"
+    r"|(?<!\d)\d++ (?:perce|órája|napja|hete|hónapja|éve)(?!\w)",
     re.IGNORECASE,
 )
 _PUNCTUATION = ".,;:|()·•"
@@ -124,7 +135,12 @@ _dense_hints = ("前", "전", "แล้ว", "มา", "ກ່ອນ", "ມາ"
 
 
 def mask_ages(pieces: Sequence[str]) -> list[str]:
-    """Return *pieces* of text with the same word in place of each age in a label."""
+    """Return *pieces* of text with the same word in place of each age in a label.
+
+    Too many pieces are returned as they are.
+    """
+    if len(pieces) > MAX_BLOCKS:
+        return list(pieces)
     text = " ".join(pieces).lower()
     words = {word.strip(_PUNCTUATION) for word in set(text.split())}
     hints = [*_hint_words.intersection(words)]
