@@ -126,12 +126,12 @@ _age = re.compile(
     r"|(?<!\d)\d++ (?:perce|órája|napja|hete|hónapja|éve)(?!\w)",
     re.IGNORECASE,
 )
-_PUNCTUATION = ".,;:|()·•"
-"""May follow a word."""
+_spaces = str.maketrans(dict.fromkeys(".,;:|()·•", " "))
+"""What may follow a word."""
 _hint_words = frozenset(
     f"{_before} {_after} il parë ôl shin urmă perce órája napja hete hónapja éve".split()
 )
-_dense_hints = ("前", "전", "แล้ว", "มา", "ກ່ອນ", "ມາ", "មុន", "पूर्वी")
+_dense_hints = re.compile("[前전]|แล้ว|มา|ກ່ອນ|ມາ|មុន|पूर्वी")
 
 
 def mask_ages(pieces: Sequence[str]) -> list[str]:
@@ -139,17 +139,13 @@ def mask_ages(pieces: Sequence[str]) -> list[str]:
 
     Too many pieces are returned as they are.
     """
-    if len(pieces) > MAX_BLOCKS:
-        return list(pieces)
-    text = " ".join(pieces).lower()
-    words = {word.strip(_PUNCTUATION) for word in set(text.split())}
-    hints = [*_hint_words.intersection(words)]
-    hints += [hint for hint in _dense_hints if hint in text]
-    return [_mask(piece, hints) for piece in pieces] if hints else list(pieces)
-
-
-def _mask(label: str, hints: Sequence[str]) -> str:
-    if len(label) > MAX_LABEL_LENGTH:
-        return label
-    folded = label.lower()
-    return _age.sub(AGE, label) if any(hint in folded for hint in hints) else label
+    kept = list(pieces)
+    if len(kept) > MAX_BLOCKS:
+        return kept
+    text = "\n".join(kept)
+    words = text.lower().translate(_spaces).split()
+    if _hint_words.isdisjoint(words) and not _dense_hints.search(text):
+        return kept
+    labels = "\n".join(["" if len(piece) > MAX_LABEL_LENGTH else piece for piece in kept])
+    masked = _age.sub(AGE, labels).split("\n")
+    return [one or piece for one, piece in zip(masked, kept, strict=True)]

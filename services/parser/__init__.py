@@ -90,7 +90,8 @@ Pages, and versions of a page, are compared by their compared text: the title an
 with white space folded. Main text omits navigation and would make the pages of a paginated list
 equal. On a page with few words, the sources of pictures are a part of the compared text: the pages
 of a gallery may have the same words. The digest, the sketch and the blocks are hashes of this text,
-the latter two without ages (`gossamer.text.ages`), and `gossamer diff` shows it. If only the title is visible, the digest uses the decoded body.
+the latter two without ages (`gossamer.text.ages`), and `gossamer diff` shows it. If only the title
+is visible, the digest uses the decoded body.
 The simhash uses the main text: near duplicates are searched within a site, whose pages share their
 menus. Without main text, it uses the visible text. It is that of the package `simhash`, with
 another hash of its features.

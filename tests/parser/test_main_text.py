@@ -236,7 +236,7 @@ def thread_text(*posts: str) -> list[str]:
     tree = LexborHTMLParser(f"<body>{body}").body
     assert tree
     found = read_blocks(tree, Resolver(URL, "utf-8"), False, is_article=False, is_thread=True)
-    return join_lines(choose_blocks(found, posts[0], True, False)).split("\n")
+    return join_lines(choose_blocks(found, posts[0], False, True, False)).split("\n")
 
 
 POSTS = [f"Bridge {number} is closed on Sundays. {SENTENCE}" for number in range(6)]

@@ -24,7 +24,7 @@ def requested(shared_folder: Path) -> dict[str, list[str]]:
 
     def crawl() -> dict[str, list[str]]:
         with TemporaryDirectory(prefix="reports-") as name, RunningWeb(ReportedWeb()) as web:
-            done = WebCrawl(web, Path(name) / "data", DELAY).run("--revisit", "none", "--quiet")
+            done = WebCrawl(web, Path(name) / "data", DELAY).run("--revisit", "none")
             assert done.code == 0, done
             targets: dict[str, list[str]] = {host: [] for host in SITUATIONS}
             for request in web.requests():
