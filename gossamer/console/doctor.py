@@ -423,7 +423,7 @@ def gossamer_version() -> Finding:
     used, packaged = used_list().version, packaged_list().version
     found = f"Gossamer is {version('gossamer')}, with the suffix list of {packaged}"
     if used != packaged:
-        found += f"; this crawl goes on with that of {used}, which it was begun with"
+        found += f"; this crawl has that of {used}, until gossamer suffixes apply changes it"
     return Finding("versions", found)
 
 

@@ -110,18 +110,7 @@ class Copy:
 
         *epoch* is newer than all epochs in the target's changelog.
         """
-        for changes in _batches(self._changes_of_seen()):
-            if self.target.is_folder:
-                _write_seen(self.target.store, changes)
-            else:
-                self.target.log.append(
-                    replaced(
-                        encode(replace(change, epoch=epoch, at=now)),
-                        partition=partition_of(change.site, self.target.partitions),
-                    )
-                    for change in changes
-                )
-            yield from changes
+        yield from write_seen(self.target, self._changes_of_seen(), epoch, now)
 
     def _changes_of_seen(self) -> Iterator[UrlsSeen]:
         if self.source.is_folder:
@@ -158,7 +147,28 @@ class Copy:
             yield SeenRow
 
 
-def _write_seen(store: Store, changes: Iterable[UrlsSeen]) -> None:
+def write_seen(
+    target: Side, changes: Iterable[UrlsSeen], epoch: int, now: float
+) -> Iterator[UrlsSeen]:
+    """Apply *changes* to the URL-seen set of *target*; yield each one that was written.
+
+    *epoch* is newer than all epochs in its changelog.
+    """
+    for some in _batches(changes):
+        if target.is_folder:
+            _write_table(target.store, some)
+        else:
+            target.log.append(
+                replaced(
+                    encode(replace(change, epoch=epoch, at=now)),
+                    partition=partition_of(change.site, target.partitions),
+                )
+                for change in some
+            )
+        yield from some
+
+
+def _write_table(store: Store, changes: Iterable[UrlsSeen]) -> None:
     table = store.table(SeenRow)
     for change in changes:
         if change.dropped:

@@ -26,6 +26,8 @@ from gossamer.web.suffixes import SuffixList, packaged_list, use_list, used_list
 
 STORE, TOPICS = "store", "topics"
 FILE = "fleet.json"
+LIST = "the suffix list of "
+"""Before the version of the list that a crawl moves from, while its hosts get other sites."""
 
 
 class IdentityRow(Row, frozen=True):
@@ -187,9 +189,10 @@ def check_topics(log: Log) -> FleetBegun | None:
             "gossamer move"
         )
     if event.moving_from:
+        command = "suffixes apply" if event.moving_from.startswith(LIST) else "move"
         raise GossamerError(
-            f"the move of this crawl from {event.moving_from} is not finished: run gossamer move "
-            "again"
+            f"the move of this crawl from {event.moving_from} is not finished: run gossamer "
+            f"{command} again"
         )
     return event
 

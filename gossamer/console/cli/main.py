@@ -59,6 +59,7 @@ GROUPS = {
         "forget": "erase everything about a URL, a host or a site",
         "snapshot": "copy a folder or a fleet consistently while its crawl runs",
         "restore": "restore a snapshot, or align log and store of a fleet",
+        "suffixes": "change a crawl to the public suffix list of this release",
     },
     "console": {
         "console": "serve the web console and the HTTP API of a crawl",

@@ -47,7 +47,7 @@ from gossamer.services.frontier.tables.ordering import (
 )
 from gossamer.services.frontier.tables.urls import Origin, QueuedUrl, UrlRow
 from gossamer.store import Partition, Table
-from gossamer.web.url import Site
+from gossamer.web.url import HostKey, Site
 from gossamer.web.validators import NO_VALIDATORS
 
 BUCKET_URLS = 100
@@ -109,6 +109,15 @@ class FoundUrl(NamedTuple):
     """The rank of its queue; None for the queue of URLs to visit again."""
     position: int
     """URLs before it in its queue."""
+
+
+def queue_log(
+    table: Table[QueuedUrl], crawl: str, host: HostKey, rank: int | None
+) -> BucketedLog[QueuedUrl]:
+    """Return the buckets of a queue of *host*: of its URLs of *rank* that were never visited, or
+    without a rank of its URLs to visit again."""
+    which = "again" if rank is None else f"new/{rank}"
+    return BucketedLog(table, f"{host} {which}", crawl)
 
 
 class HostQueues:
@@ -201,8 +210,7 @@ class HostQueues:
 
     def _log(self, host: HostRow, rank: int | None) -> BucketedLog[QueuedUrl]:
         """Return the buckets of the queue of *rank*; None: of the queue of URLs to visit again."""
-        which = "again" if rank is None else f"new/{rank}"
-        return BucketedLog(self._urls, f"{host.host} {which}", self.crawl)
+        return queue_log(self._urls, self.crawl, host.host, rank)
 
     def choose_queue(self, host: HostRow) -> tuple[HostRow, bool]:
         """Choose the queue of the host's next order. Return also whether a rank is explored that
