@@ -31,8 +31,8 @@ MIN_RUNS = 15
 MIN_JUDGED_WORDS = 20
 """Words below which a text is not called known."""
 PASSAGE_RUNS = 100
-"""Runs of a passage. A post of forty words is new, however long the texts around it are that each
-page of its site repeats."""
+"""Runs of a passage, of which the sample of a long text has as many fewer. A post of forty words is
+new, however long the texts around it are that each page of its site repeats."""
 MAX_MEAN_WORD, RUN_CHARS = 15, 8
 """Mean length of words above which a text is compared by runs of characters: its script has no
 spaces."""
@@ -90,8 +90,9 @@ def _places(run: int, size: int) -> tuple[int, int]:
     return run % bits, (run * 0x9E3779B1 >> 16) % bits
 
 
-def runs_of(text: str) -> list[int]:
-    """Return hashes of a sample of the runs of `RUN_WORDS` words of *text*, each once.
+def sample_runs(text: str) -> tuple[list[int], int]:
+    """Return hashes of a sample of the runs of `RUN_WORDS` words of *text*, each once, and how many
+    runs one of the sample stands for.
 
     The runs of a script without spaces have `RUN_CHARS` characters.
 
@@ -107,12 +108,13 @@ def runs_of(text: str) -> list[int]:
         units, length, glue = words, RUN_WORDS, " "
     count = max(0, len(units) - length + 1)
     starts: Iterable[int] = range(count)
+    step = 1
     if count > MAX_RUNS:
         step = 1 << (count // MAX_RUNS).bit_length()
         hashes = {unit: crc32(unit.encode(errors="replace")) for unit in {*units}}
         starts = [at for at in range(count) if hashes[units[at]] % step == 0][:MAX_RUNS]
     runs = (glue.join(units[at : at + length]) for at in starts)
-    return [*dict.fromkeys(crc32(run.encode(errors="replace")) for run in runs)]
+    return [*dict.fromkeys(crc32(run.encode(errors="replace")) for run in runs)], step
 
 
 def brings_no_text(page: PageParsed, verdict: Verdict, novelty: float | None) -> bool:
@@ -159,16 +161,17 @@ class Novelty:
     def _measure(self, page: PageParsed) -> float | None:
         if not page.text:
             return None
-        runs = runs_of(page.text)
+        runs, step = sample_runs(page.text)
         key, salt = (page.crawl, page.site), crc32(page.crawl.encode())
         seen = self._sites.get(key) or SeenRuns()
         in_site, in_common = seen.add(runs), self._common.add([run ^ salt for run in runs])
         self._sites.put(key, seen, page.site)
-        new = min(_most_in_a_passage(in_site), _most_in_a_passage(in_common))
-        return round(new / min(max(len(runs), MIN_RUNS), PASSAGE_RUNS), 3)
+        passage = max(MIN_RUNS, PASSAGE_RUNS // step)
+        new = min(_most_in_a_passage(in_site, passage), _most_in_a_passage(in_common, passage))
+        return round(new / min(max(len(runs), MIN_RUNS), passage), 3)
 
 
-def _most_in_a_passage(are_new: list[bool]) -> int:
-    """Return the largest number of new runs among `PASSAGE_RUNS` successive ones."""
+def _most_in_a_passage(are_new: list[bool], length: int) -> int:
+    """Return the largest number of new runs among *length* successive ones."""
     sums = [0, *accumulate(are_new)]
-    return max(map(sub, sums[PASSAGE_RUNS:], sums)) if len(sums) > PASSAGE_RUNS else sums[-1]
+    return max(map(sub, sums[length:], sums)) if len(sums) > length else sums[-1]

@@ -1,7 +1,9 @@
 """Novelty: how much of a page's text no earlier page of its site had."""
 
+import pytest
+
 from gossamer.events import PageKind, PageParsed, Visit
-from gossamer.services.dedup.novelty import MAX_BYTES, Novelty, SeenRuns
+from gossamer.services.dedup.novelty import MAX_BYTES, MIN_NOVELTY, Novelty, SeenRuns
 from gossamer.web.url import HostKey, Site
 
 SITE = Site("a.test")
@@ -36,7 +38,7 @@ def test_passage_is_found_wherever_it_stands() -> None:
     novelty = Novelty()
     novelty.measure(page(0, f"{words(0, 1500)} {words(5000, 1500)}"))
     moved = novelty.measure(page(1, f"{words(5000, 1500)} {words(0, 1500)}"))
-    assert moved is not None and moved < 0.02
+    assert moved is not None and moved < MIN_NOVELTY
 
 
 def test_new_text_is_new_and_a_second_copy_of_it_is_not() -> None:
@@ -60,12 +62,25 @@ def test_page_that_adds_a_few_words_to_known_ones_has_little_novelty() -> None:
     assert share is not None and 0.05 < share < 0.15
 
 
-def test_short_passage_is_new_however_long_the_text_is_that_each_page_repeats() -> None:
+@pytest.mark.parametrize("repeated", [150, 600, 2000])
+def test_short_passage_is_new_however_long_the_text_is_that_each_page_repeats(
+    repeated: int,
+) -> None:
     novelty = Novelty()
     for n in range(9):
-        post = words(1000 * (n + 1), 40)
-        share = novelty.measure(page(n, f"{words(0, 250)} {post} {words(500, 150)}"))
-        assert share is not None and share > 0.3
+        post = words(10_000 * (n + 1), 40)
+        share = novelty.measure(page(n, f"{words(0, 250)} {post} {words(500, repeated)}"))
+        assert share is not None and share > MIN_NOVELTY
+
+
+@pytest.mark.parametrize("repeated", [150, 600, 2000, 8000])
+def test_few_changed_words_in_a_long_text_are_not_new(repeated: int) -> None:
+    novelty, shares = Novelty(), list[float | None]()
+    for n in range(40):
+        date = f"{n + 1} May"
+        text = f"{date} {words(0, repeated)} today is {date} {words(10_000, 100)} {date}"
+        shares.append(novelty.measure(page(n, text)))
+    assert max(share or 0.0 for share in shares[1:]) <= MIN_NOVELTY
 
 
 def test_few_words_have_little_novelty_however_new_they_are() -> None:
