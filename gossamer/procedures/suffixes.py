@@ -1,10 +1,10 @@
 """A change of a crawl at rest to the Public Suffix List of this release.
 
 The list decides which hosts are one site, and the site decides where their data is. The rows of
-hosts whose site changes are written anew by `gossamer.services.frontier.procedures.regrouping`, and
-dedup's rows of these hosts here. Fingerprints of the URL-seen set do not tell their host, so the
-set of a new site is made from the rows of its URLs. A URL that was admitted and has no row left may
-be admitted once more.
+hosts whose site changes are written again by `gossamer.services.frontier.procedures.regrouping`,
+and dedup's rows of these hosts here. Fingerprints of the URL-seen set do not tell their host, so
+the set of a new site is made from the rows of its URLs. A URL that was admitted and has no row left
+may be admitted once more.
 
 **After a failure.** `control` states that the change has begun, and no service starts. Each step
 may be repeated: apply again.

@@ -1,6 +1,6 @@
 """Regrouping: gives hosts the sites of another Public Suffix List.
 
-Rows about URLs, and rows of hosts that do not name the site, stay. The others are written anew:
+Rows about URLs, and rows of hosts that do not name the site, stay. The others are written again:
 
 - The entries of directories and calendars, in the buckets of the new site's key group.
 - The rows of sites. Each of several sites that were one has what that one had; one site that was
