@@ -1,13 +1,14 @@
 """Kafka, simulated: topics, groups and their coordinators. Its clients are in `clients.py`.
 
-It has partitions with offsets, and groups with generations, cooperative rebalances, static members,
-session timeouts and a maximum poll interval.
+It has partitions with offsets, and groups with generations, cooperative rebalances that wait for
+all members, static members, session timeouts and a maximum poll interval.
 """
 
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
+from math import inf
 from typing import Protocol
 
 from confluent_kafka import KafkaError, KafkaException
@@ -18,6 +19,7 @@ from tests.simulation.kernel import Process, Sim
 At = tuple[str, int]
 """Topic and partition."""
 Headers = tuple[tuple[str, bytes], ...]
+HEARTBEAT_INTERVAL = 1.0
 
 
 class Client(Protocol):
@@ -36,6 +38,9 @@ class Client(Protocol):
     def hear(self, at: At) -> None:
         """Learn that a record was appended while the consumer waits in a poll."""
 
+    def can_rejoin(self) -> bool:
+        """Return whether the client requests to join again when it learns of a rebalance."""
+
 
 @dataclass
 class Member:
@@ -48,10 +53,18 @@ class Member:
     owned: set[int] = field(default_factory=set)
     target: set[int] = field(default_factory=set)
     seen: float = 0.0
+    is_admitted: bool = False
+    """Whether its first request to join was answered. It has no member id before."""
+    is_waiting: bool = False
+    """Whether its request to join waits for those of the other members."""
 
 
 class Group:
-    """A group and its coordinator."""
+    """A group and its coordinator.
+
+    The coordinator answers the requests to join when all members have sent one. It learns nothing
+    of a process that stops while its request waits.
+    """
 
     def __init__(self, broker: "Broker", name: str) -> None:
         self._broker, self._sim, self.name = broker, broker.sim, name
@@ -60,35 +73,51 @@ class Group:
         self.generation = 0
         self.refuses_until = 0.0
         """Time until which members commit with an outdated generation."""
+        self.rebalances: list[tuple[float, float]] = []
+        """Start and end of each rebalance; the end of a running one is infinite."""
         self._numbers = count(1)
 
     def join(self, consumer: Client, instance: str, shares: bool = True) -> str:
-        """Add a consumer. It replaces a consumer with the same instance id at once, without a
-        rebalance: it gets what that consumer had in the current generation."""
+        """Add a consumer, which waits for all other members to join again.
+
+        Outside of a rebalance, it replaces a consumer with the same instance id at once, and gets
+        what that consumer had in the current generation.
+        """
         name = f"{self.name}-{next(self._numbers)}"
         member = Member(consumer, instance, shares, seen=self._sim.now)
         for old_name, old in list(self.members.items()):
             if instance and old.instance == instance:
                 del self.members[old_name]
                 old.consumer.fence()
-                self.members[name] = member
-                member.target, member.owned = set(old.target), old.owned & old.target
-                consumer.tell("assign", member.owned)
-                return name
+                if not self._is_rebalancing:
+                    self.members[name] = member
+                    member.is_admitted = True
+                    member.target, member.owned = set(old.target), old.owned & old.target
+                    consumer.tell("assign", member.owned)
+                    return name
+        member.is_waiting = True
         self.members[name] = member
-        self._sim.later(self._sim.between(0.1, 1.0), self._rebalance)
+        self._rebalance()
+        if not shares and self._broker.at_passing:
+            self._broker.at_passing(consumer.process)
         return name
 
     def leave(self, name: str) -> None:
         """Remove a member."""
         if self.members.pop(name, None):
-            self._sim.later(0.1, self._rebalance)
+            self._rebalance()
 
     def check(self, session: float) -> None:
-        """Evict members without a heartbeat for a session, or without a poll for too long."""
+        """Evict members without a heartbeat for a session, or without a poll for too long.
+
+        The longest time without a poll is the rebalance timeout, too: a running member that does
+        not join again does not poll.
+        """
         for name, member in list(self.members.items()):
             process = member.consumer.process
-            if not (process.dead or process.frozen or process.cut_off or member.consumer.closed):
+            is_away = process.dead or process.frozen or process.cut_off or member.consumer.closed
+            # A session does not end while a request to join waits.
+            if member.is_waiting or not is_away:
                 member.seen = self._sim.now
             # A closed consumer has lost Kafka: its process waits, and is not stuck.
             silent = self._sim.now - member.consumer.polled_at
@@ -99,7 +128,39 @@ class Group:
                 del self.members[name]
                 self._rebalance()
 
+    @property
+    def _is_rebalancing(self) -> bool:
+        return bool(self.rebalances) and self.rebalances[-1][1] == inf
+
     def _rebalance(self) -> None:
+        """Begin a rebalance, unless one is running: each member learns of it with a heartbeat."""
+        if not self._is_rebalancing:
+            self.rebalances.append((self._sim.now, inf))
+            for name in self.members:
+                self._sim.later(self._sim.between(0.1, 1.0), self._rejoin, name, self.generation)
+        self._sim.later(self._sim.between(0.1, 1.0), self._complete, self.generation)
+
+    def _rejoin(self, name: str, generation: int) -> None:
+        member = self.members.get(name)
+        if member is None or member.is_waiting or generation != self.generation:
+            return
+        if member.consumer.can_rejoin():
+            member.is_waiting = True
+            self._complete(generation)
+        else:
+            self._sim.later(HEARTBEAT_INTERVAL, self._rejoin, name, generation)
+
+    def _complete(self, generation: int) -> None:
+        """End the rebalance of *generation* and answer all requests, if no member is missing."""
+        if generation != self.generation or not self._is_rebalancing:
+            return
+        if all(member.is_waiting for member in self.members.values()):
+            self.rebalances[-1] = self.rebalances[-1][0], self._sim.now
+            self.generation += 1
+            self._balance()
+            self._answer()
+
+    def _balance(self) -> None:
         """Balance the partitions, and revoke as few as possible."""
         partitions = range(self._broker.partitions)
         names = sorted(name for name, member in self.members.items() if member.shares)
@@ -117,28 +178,27 @@ class Group:
             member = self.members[name]
             while free and len(member.target) < most + (index < rest):
                 member.target.add(free.pop())
-        self._share_out()
 
-    def _share_out(self) -> None:
-        self.generation += 1
+    def _answer(self) -> None:
         if self._broker.refuses_commits:
             self.refuses_until = self._sim.now + self._sim.between(0.1, 1.5)
         owned = set[int]().union(*(member.owned for member in self.members.values()))
         for member in self.members.values():
+            member.is_waiting, member.is_admitted, member.seen = False, True, self._sim.now
             if surplus := member.owned - member.target:
                 member.consumer.tell("revoke", surplus)
-            elif not member.shares:
-                member.consumer.tell("assign", set())
-            elif fresh := (member.target - member.owned) - owned:
-                member.owned |= fresh
-                owned |= fresh
-                member.consumer.tell("assign", fresh)
+                continue
+            fresh = (member.target - member.owned) - owned
+            member.owned |= fresh
+            owned |= fresh
+            member.consumer.tell("assign", fresh)
 
     def confirm_revocation(self, name: str, partitions: set[int]) -> None:
-        """Learn that a member has released *partitions*."""
+        """Learn that a member has released *partitions*. It joins again, so that others get
+        them."""
         if member := self.members.get(name):
             member.owned -= partitions
-            self._sim.later(0.05, self._share_out)
+            self._rebalance()
 
 
 @dataclass(frozen=True)
@@ -188,6 +248,8 @@ class Broker:
         self.on_append: list[Callable[[str, int, bytes | None], None]] = []
         self.at_send: Callable[[Process], None] | None = None
         """Called with each process that is about to send messages."""
+        self.at_passing: Callable[[Process], None] | None = None
+        """Called with each process whose passing member requests to join a group."""
         self.waiting: dict[Client, None] = {}
         """The consumers that wait in a poll, in the order in which they started to wait."""
         self._check()

@@ -223,6 +223,12 @@ class SimConsumer:
         self._news.clear()
         self.tell("fatal", set())
 
+    def can_rejoin(self) -> bool:
+        """Return whether the client requests to join again when it learns of a rebalance. It does
+        so between polls, but not before the callbacks of the last rebalance were served."""
+        is_running = not (self.process.dead or self.process.frozen)
+        return is_running and self._joins and not self._news and self._broker_up()
+
     def _ask(self) -> None:
         """Send a fetch request; the response arrives while the process does something else."""
         if self._is_fetching or not self._broker_up() or not self._ready():
@@ -289,15 +295,16 @@ class SimConsumer:
 
     def memberid(self) -> str | None:
         """Return the member id; None without a membership, as far as the client knows."""
-        if self._member and self._member not in self._group.members and self._broker_up():
-            return None
-        return self._member or None
+        member = self._group.members.get(self._member)
+        if member is None and not self._broker_up():
+            return self._member or None
+        return self._member if member and member.is_admitted else None
 
     def commit(self, offsets: list[TopicPartition], asynchronous: bool = True) -> Any:
         """Commit *offsets*; raise if the group does not accept them."""
         self._broker.answer(self.process)
         member = self._group.members.get(self._member)
-        if member is None or member.consumer is not self:
+        if member is None or member.consumer is not self or not member.is_admitted:
             raise KafkaException(KafkaError(KafkaError.UNKNOWN_MEMBER_ID))
         if self._sim.now < self._group.refuses_until:
             raise KafkaException(KafkaError(KafkaError.ILLEGAL_GENERATION))
