@@ -162,6 +162,24 @@ def _freeze_at_send(run: "Run") -> None:
     run.broker.at_send = stop
 
 
+def _freeze_while_joining(run: "Run") -> None:
+    """Restart a process, and stop it when its passing member has requested to join: for longer than
+    a session, and for less than the next one, which begins when the group goes on without it."""
+    seconds = run.sim.random.choice([8.0, 10.0, 12.0])
+
+    def stop(process: Process) -> None:
+        run.losses += process.name.startswith("fetcher")
+        run.note(f"{process.name} stops for {seconds} s as it joins")
+        process.freeze(seconds)
+        run.broker.at_passing = None
+
+    run.broker.at_passing = stop
+    if name := run.victim():
+        run.losses += name.startswith("fetcher")
+        run.note(f"{name} killed")
+        run.fleet.kill(name, 0.5)
+
+
 def _kill_at_send(run: "Run") -> None:
     """Kill a fetcher while its messages are on their way."""
     arrived = run.sim.random.uniform(0.0, 0.02)
@@ -390,6 +408,7 @@ SLOWING = frozenset(
 NAMED_HARMS: dict[str, Callable[["Run"], None]] = {
     "fetcher killed": _kill_fetcher,
     "freeze at send": _freeze_at_send,
+    "freeze while joining": _freeze_while_joining,
     "kill at send": _kill_at_send,
     "commits refused": _refuse_commits,
 }

@@ -46,7 +46,7 @@ from gossamer.events import (
 from gossamer.log import At, GroupOffsets, Headers, Log, Message, Record
 from gossamer.log.codec import Decoded, E, _headers_of_page, decode, decode_valid, try_decode
 from gossamer.log.kafka.log import split_by_order
-from gossamer.log.kafka.reader import KafkaReader
+from gossamer.log.kafka.reader import KafkaReader, PassingMember, _accept_revocation
 from gossamer.log.kafka.retention import GapCheck
 from gossamer.log.throttling import far_behind
 from gossamer.runtime.checkpoints import Alignment, CheckpointRow, Checkpoints, align
@@ -361,6 +361,23 @@ def _never_excluded(
 def _drops_and_goes_on(self: KafkaReader) -> None:
     self._paused_records, self._is_outdated = [], False
     self._buffer([])
+
+
+begin_passing = PassingMember.pass_through
+
+
+def _served_by_its_reader(self: PassingMember) -> bool:
+    begin_passing(self)
+    if self._consumer is not None:
+        self._consumer.poll(0)
+        if self._has_joined.is_set():
+            self._consumer.close()
+            self._consumer = None
+    return not self.is_inside
+
+
+def _subscribe_only(self: PassingMember) -> None:
+    self._consumer.subscribe([self._topic], self._note_assignment, _accept_revocation)
 
 
 def _send_together(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
@@ -768,6 +785,18 @@ FAULTS = (
         seeds=10,
         report="was admitted and has no outcome|the crawl did not finish",
         seams={KafkaReader._read_again: _drops_and_goes_on},
+    ),
+    Fault(
+        "waiting coordinator",
+        "A reader serves its passing member only while it has a member id: an evicted reader waits "
+        "for its group, which waits for the passing member.",
+        scenario="frozen at start",
+        seeds=5,
+        report="waited .* s for each other",
+        seams={
+            PassingMember.pass_through: _served_by_its_reader,
+            PassingMember._join_and_leave: _subscribe_only,
+        },
     ),
     Fault(
         "visit without its page",

@@ -752,6 +752,16 @@ def check_counters(story: Story, nodes: Nodes) -> Iterator[str]:
             yield f"{crawl} has counted {counted} verdicts, and {logged} are on the log"
 
 
+def check_rebalances(broker: Broker, limit: float) -> Iterator[str]:
+    """Yield each rebalance of a group that lasted longer than *limit* seconds. No member can be
+    assigned a partition during it."""
+    for group in broker.groups.values():
+        for began, end in group.rebalances:
+            if (seconds := min(end, broker.sim.now) - began) > limit:
+                at = f"{began - START:.0f}"
+                yield f"the members of {group.name} waited {seconds:.0f} s for each other at {at}"
+
+
 def check_epochs(story: Story, fenced: Fenced) -> Iterator[str]:
     """Yield each visit for an order of a frontier that had lost the partition."""
     for _, ended in story.outcomes:

@@ -57,6 +57,9 @@ MAX_REPORTED = 12
 """Maximum number of broken promises in a report."""
 IDLE_CHECK_INTERVAL, MEMORY_CHECK_INTERVAL = 15.0, 2.0
 SETTLE_SECONDS = 30.0
+MAX_REBALANCE = 20.0
+"""Maximum seconds of a rebalance: a few sessions, because another member may be missing when the
+first one is evicted."""
 
 
 @dataclass
@@ -426,6 +429,8 @@ class Run:
         slow = not SLOWING.isdisjoint(self.kinds)
         limit = SERVICE.stuck_after if slow else SERVICE.step_limit
         result.broken += promises.check_step_times(self.fleet.steps, limit)
+        if not slow:
+            result.broken += promises.check_rebalances(self.broker, MAX_REBALANCE)
         result.broken += promises.check_dead_letters(self.story, self.invalid_seeds)
         if FETCHERS_ALONE.issuperset(self.kinds):
             result.broken += promises.check_released(self.story)

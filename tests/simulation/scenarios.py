@@ -228,6 +228,16 @@ FENCED = Scenario(
     },
     turn=1.0,
 )
+FROZEN_AT_START = Scenario(
+    "frozen at start",
+    ("freeze while joining",),
+    (2, 4),
+    until=60.0,
+    pages=(20, 40),
+    all_added=True,
+    delay=0.5,
+    turn=1.0,
+)
 MOVED = Scenario("moved", ("moved", "kill"), (1, 1), until=60.0, hosts=(4, 12))
 SCENARIOS = (
     Scenario(
@@ -332,7 +342,12 @@ SELDOM_SCENARIOS = {
 }
 """Scenarios with one seed of 256 each."""
 
-RAREST_SCENARIOS = {352: FENCED, 384: COMMITS_REFUSED, 448: KILLED_AT_SEND}
+RAREST_SCENARIOS = {
+    352: FENCED,
+    384: COMMITS_REFUSED,
+    416: FROZEN_AT_START,
+    448: KILLED_AT_SEND,
+}
 """Scenarios with one seed of 512 each."""
 
 NAMES = (
