@@ -534,6 +534,7 @@ FAULTS = (
         seeds=16,
         report="entries for . hosts in memory",
         seams={Schedule.put: _heap_only_grows},
+        nightly=True,
     ),
     Fault(
         "short outage",
