@@ -1,7 +1,8 @@
 """Dedup: has this URL been seen before, and is the content of this page new?
 
 **Reading order.** `service` dispatches events and runs the URL-seen test. `seen` defines the
-URL-seen set; `replicated` and `rocksdb` are its storage in a fleet. `pages` has one handler for
+URL-seen set; `replicated` and `rocksdb` are its storage in a fleet, and `copies` its copies in the
+archive's volumes. `pages` has one handler for
 each kind of page. `links` finds, rewrites and releases links, and marks new ones. `content` decides
 which page leads a text, `novelty` how much of it is new, and `scores` how much a page is worth.
 `documents` compares versions and publishes. `host_steps` and `host_names` learn about hosts,

@@ -25,14 +25,19 @@ def run_on_loop(backends: Backends) -> None:
     """Run on the runtime's loop, with the URL-seen set on the instance's disk."""
     require_extra("fleet")
     # Imported after the check, so that `run` reports a missing RocksDB in words.
+    from gossamer.services.dedup.copies import Copies
     from gossamer.services.dedup.replicated import ReplicatedSeen
     from gossamer.services.dedup.rocksdb import RocksDisk
+    from gossamer.volumes import Volume
 
     settings = backends.settings
     folder = settings.dedup.folder / settings.service.instance
     with closing(RocksDisk(folder / "seen", settings.dedup.cache)) as disk:
         check_folder(folder, backends.fleet)
-        seen = ReplicatedSeen(backends.log, disk, clock.now)
+        volumes = [Volume(url) for url in settings.archive.volumes]
+        local = folder / "copies"
+        copies = Copies(backends.log, backends.fleet, volumes, local) if volumes else None
+        seen = ReplicatedSeen(backends.log, disk, clock.now, copies)
         dedup = Dedup(
             seen, backends.store, settings.dedup, archive=settings.archive, tests_links=True
         )

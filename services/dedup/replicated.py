@@ -13,26 +13,39 @@ partition's changelog have the same table.
 The checkpoint has the digest of the record at its offset. If the changelog has another record
 there, or none, the topic was recreated or truncated, and the disk has URLs that the changelog
 lacks. Then the changelog is read from its beginning, and the table is published into it.
+
+With volumes of the archive, an owner regularly stores a copy of each partition there. A new owner
+whose disk lacks many records takes the copy first, and reads from its checkpoint (`copies`).
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
-from hashlib import blake2b
 from itertools import groupby, islice
 from math import ceil
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import msgspec
 import structlog
 
 from gossamer.clock import Clock
-from gossamer.errors import Poison
+from gossamer.errors import GossamerError, Poison
 from gossamer.events import UrlsSeen
 from gossamer.events.topics import URLS_SEEN
 from gossamer.log import Log, Message, Record, Tail, partition_of
 from gossamer.log.codec import decode, encode
+from gossamer.services.dedup.copies import (
+    COPY_INTERVAL,
+    COPY_RECORDS,
+    NO_CHECKPOINT,
+    Checkpoint,
+    Copies,
+    Fetched,
+    Target,
+    digest_of,
+)
 from gossamer.services.dedup.seen import Finding, SeenRow, SeenSet
 from gossamer.telemetry import set_gauge
 from gossamer.web.url import Site
@@ -59,21 +72,18 @@ class Disk(Protocol):
         The value None removes a key. No prefix in *dropped* ends with the byte 255.
         """
 
-    def scan(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield all keys and values in the order of the keys."""
+    def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the keys that begin with *prefix* and their values, in the order of the keys."""
 
+    def take_copy(self, prefix: bytes) -> Callable[[Path], None]:
+        """Return a function that writes the present keys with *prefix*, and their values, to a
+        file. Another thread may call it; later writes do not change the copy."""
 
-class Checkpoint(msgspec.Struct, frozen=True, array_like=True):
-    """The last record of a partition's changelog that the disk has."""
+    def load_copy(self, prefix: bytes, path: Path) -> None:
+        """Replace all keys with *prefix* by those in the file *path*, which is removed.
 
-    offset: int
-    digest: bytes
-    """Digest of the record at the offset."""
-    epoch: int
-    """The newest epoch up to the offset."""
-
-
-NO_CHECKPOINT = Checkpoint(-1, b"", 0)
+        After a crash, or with a GossamerError, there may be no keys with *prefix*.
+        """
 
 
 @dataclass
@@ -90,6 +100,15 @@ class Partition:
     """Whether the changelog lacks URLs of the table."""
     is_complete: bool = False
     """Whether the table has all URLs of the changelog."""
+    is_fetching: bool = False
+    """Whether a copy is being fetched, so that the changelog is not read yet."""
+    is_fenced: bool = False
+    """Whether another owner has appended to the changelog, so that the table has URLs that other
+    readers ignore."""
+    copied_at: float = 0.0
+    """When the last copy was begun, or the partition was taken over."""
+    copied_offset: int = -1
+    """The offset that the table had at `copied_at`."""
 
     @property
     def is_restored(self) -> bool:
@@ -107,6 +126,10 @@ class Partition:
         """The offset to read from: that of the checkpoint until it is checked, then the next
         one."""
         return self.checkpoint.offset + 1 if self.is_checked else self.checkpoint.offset
+
+    def note_copy(self, now: float) -> None:
+        """Note that a volume has a copy of the present table, or that the next one may wait."""
+        self.copied_at, self.copied_offset = now, self.checkpoint.offset
 
     def read_from_beginning(self) -> None:
         """Read the changelog from its beginning, and publish the table afterwards."""
@@ -142,20 +165,19 @@ class Changes:
             self.events.append((crawl, site, finder, []))
         self.events[-1][3].append(url)
 
-    def drop(self, crawl: str, site: Site) -> None:
-        """Remove all URLs of *site* from the set of *crawl*."""
+    def drop(self, crawl: str, site: Site, prefix: bytes) -> None:
+        """Remove all URLs of *site*, whose keys begin with *prefix*, from the set of *crawl*."""
         self.events.append((crawl, site, "", []))
-        prefix = _prefix(crawl, site)
         self.rows = _without(self.rows, prefix)
         self.dropped.add(prefix)
 
 
 class ReplicatedSeen(SeenSet):
-    """The set on *disk*, with its changelog on *log*; see
+    """The set on *disk*, with its changelog on *log*, and its copies; see
     `gossamer.services.dedup.seen.SeenSet`."""
 
-    def __init__(self, log: Log, disk: Disk, clock: Clock) -> None:
-        self._log, self._disk, self._clock = log, disk, clock
+    def __init__(self, log: Log, disk: Disk, clock: Clock, copies: Copies | None = None) -> None:
+        self._log, self._disk, self._clock, self._copies = log, disk, clock, copies
         self._partitions: dict[int, Partition] = {}
         self._changes = Changes()
         self._tail: Tail | None = None
@@ -165,7 +187,7 @@ class ReplicatedSeen(SeenSet):
 
     def test(self, crawl: str, site: Site, urls: Sequence[str], finder: str) -> list[Finding]:
         """See `SeenSet`."""
-        keys = [_key(crawl, site, url) for url in urls]
+        keys = self._keys(crawl, site, urls)
         changed, findings = self._changes.rows, list[Finding]()
         for key, url, stored in zip(keys, urls, self._read_finders(crawl, site, keys), strict=True):
             first = changed.get(key, stored)
@@ -177,27 +199,27 @@ class ReplicatedSeen(SeenSet):
 
     def contains(self, crawl: str, site: Site, url: str) -> bool:
         """See `SeenSet`."""
-        key = _key(crawl, site, url)
+        [key] = self._keys(crawl, site, [url])
         if key in self._changes.rows:
             return self._changes.rows[key] is not None
         return self._read_finders(crawl, site, [key]) != [None]
 
     def _read_finders(self, crawl: str, site: Site, keys: list[bytes]) -> list[bytes | None]:
         """Return the finder on disk of each of *keys*, all of *site*, or None."""
-        is_dropped = _prefix(crawl, site) in self._changes.dropped
+        is_dropped = self._prefix(crawl, site) in self._changes.dropped
         return [None] * len(keys) if is_dropped else self._disk.get_many(keys)
 
     def erase(self, crawl: str, site: Site, urls: Sequence[str]) -> int:
         """See `SeenSet`."""
         erased = [url for url in urls if self.contains(crawl, site, url)]
-        for url in erased:
-            self._changes.rows[_key(crawl, site, url)] = None
+        for key, url in zip(self._keys(crawl, site, erased), erased, strict=True):
+            self._changes.rows[key] = None
             self._changes.add(crawl, site, "", url)
         return len(erased)
 
     def drop(self, crawl: str, site: Site) -> bool:
         """See `SeenSet`."""
-        self._changes.drop(crawl, site)
+        self._changes.drop(crawl, site, self._prefix(crawl, site))
         return True
 
     def owns(self, site: Site) -> bool:
@@ -210,6 +232,13 @@ class ReplicatedSeen(SeenSet):
 
     def _partition_of(self, site: Site) -> int:
         return partition_of(site, self._log.partitions)
+
+    def _prefix(self, crawl: str, site: Site) -> bytes:
+        return _prefix(self._partition_of(site), crawl, site)
+
+    def _keys(self, crawl: str, site: Site, urls: Sequence[str]) -> list[bytes]:
+        prefix = self._prefix(crawl, site)
+        return [prefix + bytes.fromhex(url) for url in urls]
 
     def assign(self, epochs: Mapping[int, int]) -> None:
         """Start to read the changelog of each partition with a new epoch; release all others."""
@@ -240,6 +269,53 @@ class ReplicatedSeen(SeenSet):
             marker = partition.marker = ends.get((URLS_SEEN.name, number))
             if marker is not None and marker <= partition.checkpoint.offset:
                 self._handle_divergence(number)
+            partition.note_copy(self._clock())
+        if self._copies:
+            self._fetch_copies(self._copies, gained)
+
+    def _fetch_copies(self, copies: Copies, gained: Mapping[int, Partition]) -> None:
+        """Begin to fetch copies of the *gained* partitions that have many records to read."""
+        targets = {
+            number: Target(one.epoch, one.checkpoint, one.marker)
+            for number, one in gained.items()
+            if one.marker is not None and one.remaining > COPY_RECORDS and not one.must_publish
+        }
+        for number in targets:
+            gained[number].is_fetching = True
+        if targets:
+            copies.fetch(targets)
+
+    def _load_copy(self, fetched: Fetched) -> None:
+        """Replace the table of a partition by a copy, and then read the changelog after it."""
+        partition = self._partitions.get(fetched.number)
+        is_ours = partition is not None and partition.epoch == fetched.epoch
+        if partition is None or not is_ours:
+            if fetched.path:
+                fetched.path.unlink(missing_ok=True)
+            return
+        partition.is_fetching = False
+        if fetched.path:
+            try:
+                self._disk.load_copy(_partition_prefix(fetched.number), fetched.path)
+                partition.checkpoint = fetched.checkpoint
+                partition.note_copy(self._clock())
+                logger.info(
+                    "URL-seen table copied from a volume",
+                    partition=fetched.number,
+                    offset=fetched.checkpoint.offset,
+                    remaining=partition.remaining,
+                )
+            except GossamerError as error:
+                logger.warning(
+                    "copy of the URL-seen table ignored: reading the whole changelog",
+                    partition=fetched.number,
+                    reason=str(error),
+                )
+                fetched.path.unlink(missing_ok=True)
+                partition.checkpoint = NO_CHECKPOINT
+            partition.is_checked = True
+        self._began = Progress(self._clock(), self._remaining)
+        self._open_tail()
 
     def _open_tail(self) -> None:
         """Open a tail on the changelogs of all partitions that are not complete.
@@ -249,10 +325,11 @@ class ReplicatedSeen(SeenSet):
         """
         if self._tail:
             self._tail.close()
-        starts = {n: one.start for n, one in self._partitions.items() if not one.is_complete}
+        incomplete = {n: one for n, one in self._partitions.items() if not one.is_complete}
+        starts = {n: one.start for n, one in incomplete.items() if not one.is_fetching}
         self._tail = self._log.tail([URLS_SEEN.name], starts) if starts else None
         unpublished = [n for n, one in self._partitions.items() if one.must_publish]
-        self._publishing = iter(()) if starts else self._publish_tables(unpublished)
+        self._publishing = iter(()) if incomplete else self._publish_tables(unpublished)
 
     def _handle_divergence(self, number: int) -> None:
         logger.warning(
@@ -264,10 +341,17 @@ class ReplicatedSeen(SeenSet):
 
     def restore(self) -> frozenset[int]:
         """Read the next records; return our partitions whose tables are not complete."""
+        is_fetching = any(one.is_fetching for one in self._partitions.values())
+        if self._copies and is_fetching:
+            timeout = 0.0 if self._tail else POLL_TIMEOUT
+            if fetched := self._copies.pop(timeout):
+                self._load_copy(fetched)
         if messages := next(self._publishing, None):
             self._append_and_store(messages, {})
         elif self._tail is not None:
             self._read_next(self._tail)
+        elif is_fetching:
+            pass
         else:
             self._finish_publishing()
         self._show_progress()
@@ -294,7 +378,7 @@ class ReplicatedSeen(SeenSet):
         if not partition.is_checked:
             first, checkpoint = records[0], partition.checkpoint
             partition.is_checked = True
-            if (first.offset, _digest(first.value)) != (checkpoint.offset, checkpoint.digest):
+            if (first.offset, digest_of(first.value)) != (checkpoint.offset, checkpoint.digest):
                 self._handle_divergence(number)
                 return first.offset == 0 and self._read(number, records)
             records = records[1:]
@@ -305,16 +389,16 @@ class ReplicatedSeen(SeenSet):
                 continue
             epoch = change.epoch
             finder = None if change.erased else bytes.fromhex(change.finder)
+            prefix = _prefix(number, change.crawl, change.site)
             if change.dropped:
-                prefix = _prefix(change.crawl, change.site)
                 rows = _without(rows, prefix)
                 dropped.add(prefix)
                 continue
-            rows |= {_key(change.crawl, change.site, url): finder for url in change.urls}
+            rows |= {prefix + bytes.fromhex(url): finder for url in change.urls}
             partition.is_complete |= not change.urls and epoch == partition.epoch
         if records:
             last = records[-1]
-            partition.checkpoint = Checkpoint(last.offset, _digest(last.value), epoch)
+            partition.checkpoint = Checkpoint(last.offset, digest_of(last.value), epoch)
             self._disk.write(rows | self._stored_checkpoints([number]), dropped)
         return True
 
@@ -340,17 +424,21 @@ class ReplicatedSeen(SeenSet):
 
     def _publish_tables(self, numbers: Iterable[int]) -> Iterator[list[Message]]:
         """Yield batches of messages that publish the tables of the partitions *numbers*."""
-        chosen = frozenset(numbers)
-        if not chosen:
-            return
-        rows = (_decode_row(*stored) for stored in self._disk.scan() if stored[0][0])
+        stored = (row for number in numbers for row in self._scan(number))
         # A partition lost in between is published by its new owner, or when it is assigned again.
-        of_partitions = (
-            row for row in rows if self._partition_of(row.site) in chosen & self._partitions.keys()
-        )
+        of_partitions = (row for row in stored if self._partition_of(row.site) in self._partitions)
         messages = self._messages_of(of_partitions)
         while batch := [*islice(messages, EVENTS_PER_BATCH)]:
             yield batch
+
+    def _scan(self, number: int) -> Iterator[SeenRow]:
+        """Yield the rows of our partition *number*, without those of sites that were in it when the
+        fleet had another number of partitions."""
+        for key, finder in self._disk.scan(_partition_prefix(number)):
+            if key != _checkpoint_key(number):
+                row = _decode_row(key, finder)
+                if self._partition_of(row.site) == number:
+                    yield row
 
     def _messages_of(self, rows: Iterable[SeenRow]) -> Iterator[Message]:
         for change in changes_of(rows):
@@ -372,6 +460,20 @@ class ReplicatedSeen(SeenSet):
             for crawl, site, finder, urls in changes.events
         ]
         self._append_and_store(messages, changes.rows, changes.dropped)
+        if self._copies and not self._copies.is_storing:
+            self._store_copy(self._copies)
+
+    def _store_copy(self, copies: Copies) -> None:
+        """Begin to store a copy of the first partition that is due."""
+        now = self._clock()
+        for number, one in self._partitions.items():
+            grown = one.checkpoint.offset - one.copied_offset
+            is_due = grown >= COPY_RECORDS and now - one.copied_at >= COPY_INTERVAL
+            if is_due and one.is_restored and not one.is_fenced:
+                one.note_copy(now)
+                write = self._disk.take_copy(_partition_prefix(number))
+                copies.store(number, one.checkpoint, write)
+                return
 
     def _append_and_store(
         self,
@@ -392,9 +494,11 @@ class ReplicatedSeen(SeenSet):
         for (_, number), offset in self._log.append(messages).items():
             partition, appended = self._partitions[number], by_partition[number]
             if offset == partition.checkpoint.offset + len(appended):
-                digest = _digest(appended[-1].value)
+                digest = digest_of(appended[-1].value)
                 partition.checkpoint = Checkpoint(offset, digest, partition.epoch)
                 advanced.append(number)
+            else:
+                partition.is_fenced = True
         self._disk.write({**rows, **self._stored_checkpoints(advanced)}, dropped)
 
     def discard(self) -> None:
@@ -412,7 +516,9 @@ class ReplicatedSeen(SeenSet):
         left, seconds = f"{self._remaining} records to go", self._seconds_left
         if seconds is not None:
             left += f", about {ceil(seconds / 60)} min"
-        return f"the URL-seen table is read from its changelog: {left}; {numbers}"
+        is_fetching = all(self._partitions[number].is_fetching for number in waiting)
+        way = "copied from a volume" if is_fetching else "read from its changelog"
+        return f"the URL-seen table is {way}: {left}; {numbers}"
 
     @property
     def _unrestored(self) -> frozenset[int]:
@@ -503,14 +609,14 @@ def _decode_change(record: Record) -> UrlsSeen | None:
     return change
 
 
-def _key(crawl: str, site: Site, url: str) -> bytes:
-    """Return the key of the fingerprint *url* of *site*. Keys of one site are adjacent."""
-    return _prefix(crawl, site) + bytes.fromhex(url)
+def _partition_prefix(number: int) -> bytes:
+    """Return the byte with which the keys of a partition, and no others, begin."""
+    return bytes([number])
 
 
-def _prefix(crawl: str, site: Site) -> bytes:
+def _prefix(number: int, crawl: str, site: Site) -> bytes:
     """Return the bytes with which the keys of *site* in *crawl*, and no others, begin."""
-    return crawl.encode() + b"\0" + site.encode() + b"\0"
+    return _partition_prefix(number) + crawl.encode() + b"\0" + site.encode() + b"\0"
 
 
 def _without(rows: Mapping[bytes, bytes | None], prefix: bytes) -> dict[bytes, bytes | None]:
@@ -519,14 +625,10 @@ def _without(rows: Mapping[bytes, bytes | None], prefix: bytes) -> dict[bytes, b
 
 def _decode_row(key: bytes, finder: bytes) -> SeenRow:
     """Return the row of a key and value on disk."""
-    crawl, site, url = key.split(b"\0", 2)
+    crawl, site, url = key[1:].split(b"\0", 2)
     return SeenRow(crawl.decode(), Site(site.decode()), url, finder)
 
 
 def _checkpoint_key(number: int) -> bytes:
     """Return the key of a partition's checkpoint, which differs from URLs by its empty crawl."""
-    return b"\0" + number.to_bytes(2, "big")
-
-
-def _digest(value: bytes) -> bytes:
-    return blake2b(value, digest_size=8).digest()
+    return _partition_prefix(number) + b"\0"

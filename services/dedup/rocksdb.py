@@ -1,15 +1,20 @@
 """A sorted map in RocksDB, on an instance's disk; see `gossamer.services.dedup.replicated.Disk`."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
+from threading import Lock
 from typing import cast
 
 from rocksdict import (
     BlockBasedIndexType,
     BlockBasedOptions,
     Cache,
+    IngestExternalFileOptions,
     Options,
     Rdict,
+    Snapshot,
+    SstFileWriter,
     WriteBatch,
 )
 
@@ -20,6 +25,8 @@ BLOOM_BITS = 10
 """Bits of Bloom filter for each key. Most lookups are for new URLs, and need no read then."""
 WRITE_BUFFER_BYTES = 16 << 20
 MAX_OPEN_FILES = 512
+COPY_CACHE = 1 << 20
+"""Bytes of cache for a copy, which is only written."""
 FILE_GROWTH = 2
 """Factor by which files grow from level to level, from 64 MB on. With 5 billion keys, a map has
 about as many files as may be open. A file that has to be opened again costs further reads."""
@@ -35,6 +42,9 @@ class RocksDisk:
 
     def __init__(self, folder: Path, cache: int = DedupSettings().cache) -> None:
         self._folder = folder
+        self._copying, self._is_closed = Lock(), False
+        self._snapshot: Snapshot | None = None
+        """The snapshot of a copy that is not begun yet."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
             # Without `column_families`, the options would be lost when the map is reopened.
@@ -77,16 +87,59 @@ class RocksDisk:
         except Exception as error:
             raise self._translate_error(error) from error
 
-    def scan(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield all keys and values of a snapshot, in the order of the keys."""
+    def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the keys that begin with *prefix* and their values, in a snapshot, in the order of
+        the keys."""
         try:
-            yield from self._db.snapshot().items()
+            yield from _rows(self._db.snapshot(), prefix)
         except Exception as error:
             raise self._translate_error(error) from error
 
+    def take_copy(self, prefix: bytes) -> Callable[[Path], None]:
+        """Return a function that writes the present keys with *prefix*, and their values, to a
+        file of RocksDB. Another thread may call it; later writes do not change the copy."""
+        self._snapshot = self._db.snapshot()
+        return lambda path: self._write_copy(prefix, path)
+
+    def _write_copy(self, prefix: bytes, path: Path) -> None:
+        with self._copying:
+            # A snapshot keeps the map open, so none may outlive the lock.
+            snapshot, self._snapshot = self._snapshot, None
+            if snapshot is None:
+                raise GossamerError("the process ends")
+            try:
+                writer = SstFileWriter(_options(COPY_CACHE))
+                writer.open(str(path))
+                with closing(_rows(snapshot, prefix)) as rows:
+                    for key, value in rows:
+                        if self._is_closed:
+                            break
+                        writer[key] = value
+                writer.finish()
+            except Exception as error:
+                raise self._translate_error(error) from error
+            finally:
+                del snapshot
+            if self._is_closed:
+                raise GossamerError("the process ends")
+
+    def load_copy(self, prefix: bytes, path: Path) -> None:
+        """Replace all keys with *prefix* by those in the file *path*, which is removed."""
+        self.write({}, [prefix])
+        options = IngestExternalFileOptions()
+        options.set_move_files(True)
+        try:
+            self._db.ingest_external_file([str(path)], options)
+        except Exception as error:
+            raise GossamerError(f"RocksDB cannot read the copy: {error}") from error
+        path.unlink(missing_ok=True)
+
     def close(self) -> None:
         """Close the map, so that another process may open it."""
-        self._db.close()
+        self._is_closed = True
+        with self._copying:  # A copy that is being written ends early.
+            self._snapshot = None
+            self._db.close()
 
     def _translate_error(self, error: Exception) -> GossamerError:
         return GossamerError(
@@ -94,6 +147,15 @@ class RocksDisk:
             "its free space. If the table is damaged, remove the folder: it is restored from the "
             "topic urls.seen"
         )
+
+
+def _rows(snapshot: Snapshot, prefix: bytes) -> Generator[tuple[bytes, bytes]]:
+    """Yield the keys of *snapshot* that begin with *prefix*, and their values."""
+    for row in snapshot.items(from_key=prefix):
+        key, value = cast(tuple[bytes, bytes], row)
+        if not key.startswith(prefix):
+            return
+        yield key, value
 
 
 def _options(cache: int) -> Options:

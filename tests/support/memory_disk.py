@@ -1,6 +1,11 @@
 """A map in memory instead of RocksDB. See `gossamer.services.dedup.replicated.Disk`."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from gossamer.errors import GossamerError
 
 
 class MemoryDisk:
@@ -23,9 +28,28 @@ class MemoryDisk:
             else:
                 self.rows[key] = value
 
-    def scan(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield all keys and values in the order of the keys."""
-        yield from sorted(self.rows.items())
+    def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the keys with *prefix* and their values, in the order of the keys."""
+        yield from sorted(row for row in self.rows.items() if row[0].startswith(prefix))
+
+    def take_copy(self, prefix: bytes) -> Callable[[Path], None]:
+        """Return a function that writes the present rows with *prefix* to a file."""
+        data = msgspec.msgpack.encode([*self.scan(prefix)])
+
+        def write(path: Path) -> None:
+            path.write_bytes(data)
+
+        return write
+
+    def load_copy(self, prefix: bytes, path: Path) -> None:
+        """Replace all rows with *prefix* by those in the file *path*, which is removed."""
+        self.write({}, [prefix])
+        try:
+            rows = msgspec.msgpack.decode(path.read_bytes(), type=list[tuple[bytes, bytes]])
+        except msgspec.DecodeError as error:
+            raise GossamerError(f"a map in memory cannot read {path}") from error
+        self.rows |= dict(rows)
+        path.unlink()
 
     def close(self) -> None:
         """Keep all rows."""
