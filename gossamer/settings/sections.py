@@ -469,8 +469,9 @@ class ArchiveSettings(Section):
     """Folders and buckets for complete WARC files, such as `s3://bucket/prefix` or
     `file:///srv/warc`. Each file is uploaded to the first volume that takes it, and verified. Then
     its captures are published, and it is removed from `archive.folder`. Empty means that files stay
-    in that folder. No two crawls may share a volume. The environment has the credentials of S3:
-    `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_ENDPOINT_URL`."""
+    in that folder. No two crawls may share a volume. Dedup also stores copies of its URL-seen table
+    there, in a fleet. The environment has the credentials of S3: `AWS_ACCESS_KEY_ID`,
+    `AWS_SECRET_ACCESS_KEY`, `AWS_ENDPOINT_URL`."""
     buffer: Bytes = 10 << 30
     """Approximate size of the WARC files in `archive.folder` at which the archive pauses until
     files are uploaded. At least `archive.segment_size`. It has no effect without
