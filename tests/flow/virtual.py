@@ -81,6 +81,7 @@ class VirtualFetcher(Processor):
 
     name = "fetcher"
     reads = (VISITS_ORDERED,)
+    has_other_engine = True  # The real one writes no checkpoints.
 
     def __init__(
         self,

@@ -20,6 +20,7 @@ class InlineParser(Processor):
 
     name = "parser"
     reads = (PAGES_FETCHED,)
+    has_other_engine = True  # The real one writes no checkpoints.
 
     def __init__(self, options: Options) -> None:
         self._options = options
