@@ -8,12 +8,12 @@ caller gives up, :class:`ConnectionErrors` returns the error that a person can a
 import logging
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import confluent_kafka
 import structlog
-from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     ConfigResource,
@@ -23,7 +23,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from gossamer import clock
 from gossamer.errors import Fenced, GossamerError, Unavailable
 from gossamer.events.topics import PAGES_FETCHED, TOPICS
-from gossamer.log import Headers, Record
+from gossamer.log import At, Headers, Record
 from gossamer.settings.servers import KafkaSettings
 
 logger = structlog.get_logger()
@@ -268,13 +268,47 @@ def groups_of(settings: KafkaSettings, topic: str) -> list[str]:
     return [*(settings.prefix + group for group in TOPICS[topic].consumers), *further]
 
 
-def fetch_offsets(
-    asking: Any, instant: int, partitions: list[TopicPartition], timeout: float
-) -> list[TopicPartition]:
-    """Return the offsets at EARLIEST or LATEST. *asking* is any consumer."""
-    asked = [TopicPartition(one.topic, one.partition, instant) for one in partitions]
-    found: list[TopicPartition] = asking.offsets_for_times(asked, timeout)
-    return found
+class OffsetQueries:
+    """Queries the offsets of *consumer*'s group, and of partitions by full name and number.
+
+    A query is repeated for `kafka.timeout` seconds while Kafka is unavailable. The consumer need
+    not be a member of its group. librdkafka ends the process if a member queries offsets inside its
+    own rebalance callback.
+    """
+
+    def __init__(self, consumer: Any, settings: KafkaSettings, errors: ConnectionErrors) -> None:
+        self._consumer, self._errors, self._timeout = consumer, errors, settings.timeout
+
+    def starts(self, partitions: Iterable[At]) -> dict[At, int]:
+        """Return the offset of the oldest retained record of each of *partitions*."""
+        return self._query(self._consumer.offsets_for_times, partitions, EARLIEST)
+
+    def ends(self, partitions: Iterable[At]) -> dict[At, int]:
+        """Return the offset of the next record to be appended to each of *partitions*."""
+        return self._query(self._consumer.offsets_for_times, partitions, LATEST)
+
+    def committed(self, partitions: Iterable[At]) -> dict[At, int]:
+        """Return the committed offset of the group in each of *partitions* that has one."""
+        found = self._query(self._consumer.committed, partitions, OFFSET_INVALID)
+        return {at: offset for at, offset in found.items() if offset >= 0}
+
+    def _query(self, ask: Any, partitions: Iterable[At], asked_for: int) -> dict[At, int]:
+        asked = [TopicPartition(*at, asked_for) for at in partitions]
+        timeout = self._timeout / ATTEMPTS_PER_TIMEOUT
+
+        def attempt() -> list[TopicPartition]:
+            try:
+                found: list[TopicPartition] = ask(asked, timeout)
+                for error in filter(None, (one.error for one in found)):
+                    raise KafkaException(error)
+                return found
+            except KafkaException:
+                # Without new metadata, the client uses the old leaders for a quarter of an hour.
+                self._consumer.list_topics(timeout=timeout)
+                raise
+
+        found = retry(attempt, self._errors, self._timeout) if asked else []
+        return {(one.topic, one.partition): one.offset for one in found}
 
 
 def consumer_config(group: str) -> dict[str, Any]:

@@ -28,15 +28,12 @@ from gossamer.errors import GossamerError
 from gossamer.events.topics import SITE_KEYED, TOPICS, topic_named
 from gossamer.log import MAX_POLL_RECORDS, At, Ends, GroupOffsets, Message, Record
 from gossamer.log.kafka.client import (
-    ATTEMPTS_PER_TIMEOUT,
-    EARLIEST,
-    LATEST,
     RETRY_PAUSE,
     ConnectionErrors,
+    OffsetQueries,
     client_config,
     consumer_config,
     error_of,
-    fetch_offsets,
     fetch_topics,
     groups_of,
     is_usable,
@@ -100,8 +97,8 @@ class KafkaLog:
         self._errors = ConnectionErrors(settings.servers)
         self._lock = RLock()
         self._failures: list[tuple[KafkaError, str]] = []
-        self._ends: dict[tuple[str, int], int] = {}
-        self._offset_clients: dict[str, Consumer] = {}
+        self._ends: dict[At, int] = {}
+        self._offset_queries: dict[str, OffsetQueries] = {}
         self._query_lock = RLock()
         self._opened: WeakSet[KafkaReader | KafkaTail] = WeakSet()
         common = client_config(settings, self._errors)
@@ -234,49 +231,33 @@ class KafkaLog:
 
     def offsets(self, topic: str) -> dict[int, range]:
         """Return partition → the offsets from the oldest retained record of *topic* to its end."""
-        name, timeout = self._name(topic), self._settings.timeout / ATTEMPTS_PER_TIMEOUT
-        partitions = [TopicPartition(name, number) for number in range(self._count_of(topic))]
-
-        def ask() -> dict[int, range]:
-            offset_client = self._offset_client(self._settings.prefix + "tail")
-            starts = fetch_offsets(offset_client, EARLIEST, partitions, timeout)
-            ends = fetch_offsets(offset_client, LATEST, partitions, timeout)
-            for error in filter(None, (one.error for one in (*starts, *ends))):
-                raise KafkaException(error)
-            return {
-                start.partition: range(start.offset, end.offset)
-                for start, end in zip(starts, ends, strict=True)
-            }
-
+        partitions = self._partitions_of([topic])
         with self._query_lock:
-            return retry(ask, self._errors, self._settings.timeout)
+            queries = self._queries(self._settings.prefix + "tail")
+            starts, ends = queries.starts(partitions), queries.ends(partitions)
+        return {at[1]: range(starts[at], ends[at]) for at in partitions}
 
     def group_offsets(self, group: str, topics: Sequence[str]) -> dict[At, GroupOffsets]:
         """Return the offsets of *group* in each partition of *topics* in which it has committed an
         offset."""
-        names = {self._name(topic): topic for topic in topics}
-        partitions = [
-            TopicPartition(name, number)
-            for name, topic in names.items()
-            for number in range(self._counts[topic])
-        ]
-        timeout = self._settings.timeout / ATTEMPTS_PER_TIMEOUT
-
-        def ask() -> dict[At, GroupOffsets]:
-            offset_client: Any = self._offset_client(self._settings.prefix + group)
-            committed = offset_client.committed(partitions, timeout)
-            moved = [one for one in committed if one.offset >= 0]
-            starts = fetch_offsets(offset_client, EARLIEST, moved, timeout) if moved else []
-            ends = fetch_offsets(offset_client, LATEST, moved, timeout) if moved else []
-            return {
-                (names[one.topic], one.partition): GroupOffsets(
-                    one.offset, start.offset, end.offset
-                )
-                for one, start, end in zip(moved, starts, ends, strict=True)
-            }
-
         with self._query_lock:
-            return retry(ask, self._errors, self._settings.timeout)
+            queries = self._queries(self._settings.prefix + group)
+            committed = queries.committed(self._partitions_of(topics))
+            starts, ends = queries.starts(committed), queries.ends(committed)
+        return {
+            (at[0].removeprefix(self._settings.prefix), at[1]): GroupOffsets(
+                offset, starts[at], ends[at]
+            )
+            for at, offset in committed.items()
+        }
+
+    def _partitions_of(self, topics: Iterable[str]) -> list[At]:
+        """Return the partitions of *topics*, with the full names of the topics."""
+        return [
+            (self._name(topic), number)
+            for topic in topics
+            for number in range(self._count_of(topic))
+        ]
 
     def move(self, group: str, offsets: Mapping[At, int]) -> None:
         """Set the committed offsets of *group*. Raise GossamerError if a member of it is
@@ -318,55 +299,37 @@ class KafkaLog:
         return self._lags(groups_of(self._settings, topic), topic)
 
     def _lags(self, groups: Sequence[str], topic: str) -> dict[str, dict[int, int]]:
-        partitions = [
-            TopicPartition(self._name(topic), number) for number in range(self._counts[topic])
-        ]
-        timeout = self._settings.timeout / ATTEMPTS_PER_TIMEOUT
-
-        def count() -> dict[str, dict[int, int]]:
-            clients: list[Any] = [self._offset_client(group) for group in groups]
-            try:
-                moved = [offset_client.committed(partitions, timeout) for offset_client in clients]
-                begun = all(one.offset >= 0 for group in moved for one in group)
-                # Records are deleted only below all committed offsets, so the starts do not matter
-                # if every group has committed an offset in every partition.
-                starts = (
-                    partitions
-                    if begun
-                    else fetch_offsets(clients[0], EARLIEST, partitions, timeout)
-                )
-                ends = fetch_offsets(clients[0], LATEST, partitions, timeout)
-            except KafkaException:
-                # Without new metadata, clients use the old leaders for a quarter of an hour.
-                for offset_client in clients:
-                    offset_client.list_topics(timeout=timeout)
-                raise
-            return {
-                group: {
-                    end.partition: end.offset - max(past.offset, start.offset)
-                    for past, start, end in zip(offsets, starts, ends, strict=True)
-                }
-                for group, offsets in zip(groups, moved, strict=True)
-            }
-
+        partitions = self._partitions_of([topic])
         # The thread that reports health also queries the lag, with the same clients.
         with self._query_lock:
-            return retry(count, self._errors, self._settings.timeout)
+            queries = [self._queries(group) for group in groups]
+            committed = [one.committed(partitions) for one in queries]
+            has_begun = all(len(found) == len(partitions) for found in committed)
+            # Records are deleted only below all committed offsets, so the starts do not matter if
+            # every group has committed an offset in every partition.
+            starts = {} if has_begun else queries[0].starts(partitions)
+            ends = queries[0].ends(partitions)
+        return {
+            group: {
+                at[1]: end - max(found.get(at, 0), starts.get(at, 0)) for at, end in ends.items()
+            }
+            for group, found in zip(groups, committed, strict=True)
+        }
 
-    def _offset_client(self, group: str) -> Consumer:
-        """Return a consumer that queries offsets of *group*, a full name, without joining it."""
-        with self._query_lock:
-            if group not in self._offset_clients:
-                common = client_config(self._settings, self._errors)
-                self._offset_clients[group] = Consumer({**common, **consumer_config(group)})
-            return self._offset_clients[group]
+    def _queries(self, group: str) -> OffsetQueries:
+        """Return the queries of *group*, a full name, which do not join it."""
+        if group not in self._offset_queries:
+            config = {**client_config(self._settings, self._errors), **consumer_config(group)}
+            queries = OffsetQueries(Consumer(config), self._settings, self._errors)
+            self._offset_queries[group] = queries
+        return self._offset_queries[group]
 
     def close(self) -> None:
         """Close all readers, which leave their groups, and all tails."""
         for each in list(self._opened):
             each.close()
-        # Offset clients are not closed here, because another thread may be using one.
-        self._offset_clients.clear()
+        # Their clients are not closed here, because another thread may be using one.
+        self._offset_queries.clear()
 
 
 class KafkaTail:
@@ -376,7 +339,7 @@ class KafkaTail:
     only after each partition has been read to its known end.
     """
 
-    def __init__(self, settings: KafkaSettings, begin: Mapping[tuple[str, int], int]) -> None:
+    def __init__(self, settings: KafkaSettings, begin: Mapping[At, int]) -> None:
         self._timeout, self._closed = settings.timeout, False
         self._names = {settings.prefix + topic: topic for topic, _ in begin}
         self._errors = ConnectionErrors(settings.servers)
@@ -387,9 +350,10 @@ class KafkaTail:
                 "enable.partition.eof": True,
             }
         )
+        self._queries = OffsetQueries(self._consumer, settings, self._errors)
         # Fetching metadata now finds the leaders at once instead of after half a second.
         fetch_topics(self._consumer, self._errors, self._timeout)
-        self._behind = set[tuple[str, int]]()
+        self._behind = set[At]()
         """The partitions that have not been read to their known end."""
         self._read_to = {(settings.prefix + topic, number): 0 for topic, number in begin}
         """The offset behind the last record that was read from each partition."""
@@ -421,18 +385,9 @@ class KafkaTail:
 
     def find_end(self) -> None:
         """Query the current end of each partition."""
-
-        def ask() -> list[TopicPartition]:
-            asked = [TopicPartition(*at) for at in self._ends]
-            found = fetch_offsets(self._consumer, LATEST, asked, self._timeout)
-            for error in filter(None, (one.error for one in found)):
-                raise KafkaException(error)
-            return found
-
-        for one in retry(ask, self._errors, self._timeout):
-            at = one.topic, one.partition
-            self._ends[at] = one.offset
-            if self._read_to[at] < one.offset:
+        for at, end in self._queries.ends(self._ends).items():
+            self._ends[at] = end
+            if self._read_to[at] < end:
                 self._behind.add(at)
 
     def _wait(self, began: float, timeout: float) -> float:
@@ -453,7 +408,7 @@ class KafkaTail:
             self._errors.raise_if_lasting(error)
         return None
 
-    def _note_read(self, at: tuple[str, int], offset: int) -> None:
+    def _note_read(self, at: At, offset: int) -> None:
         self._read_to[at] = offset
         if offset >= self._ends[at]:
             self._behind.discard(at)

@@ -22,7 +22,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from gossamer import clock
 from gossamer.errors import Unavailable
 from gossamer.events.topics import CONTROL, SITE_KEYED, topic_named
-from gossamer.log import MAX_POLL_RECORDS, NO_PARTITIONS, Log, Message, Record
+from gossamer.log import MAX_POLL_RECORDS, NO_PARTITIONS, At, Log, Message, Record
 from gossamer.log.kafka.client import (
     ConnectionErrors,
     GroupConsumer,
@@ -56,7 +56,6 @@ After one more, the member counts as fenced."""
 FENCED_ERRORS = (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID)
 
 logger = structlog.get_logger()
-At = tuple[str, int]
 
 
 @dataclass(frozen=True)

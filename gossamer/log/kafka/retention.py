@@ -27,19 +27,15 @@ from confluent_kafka.admin import AdminClient
 from gossamer import clock
 from gossamer.errors import GossamerError
 from gossamer.events.topics import TOPICS, Retention
-from gossamer.log import Record
+from gossamer.log import At, Record
 from gossamer.log.kafka.client import (
-    ATTEMPTS_PER_TIMEOUT,
-    EARLIEST,
-    LATEST,
     PERMANENT_ERRORS,
     ConnectionErrors,
+    OffsetQueries,
     client_config,
     consumer_config,
     error_of,
-    fetch_offsets,
     groups_of,
-    retry,
 )
 from gossamer.settings.servers import KafkaSettings
 
@@ -60,7 +56,7 @@ class Trimmer:
 
     def __init__(self, settings: KafkaSettings, blobs: "Volume | None" = None) -> None:
         self._blobs = blobs
-        self._noted: dict[tuple[str, int], dict[int, str]] = defaultdict(dict)
+        self._noted: dict[At, dict[int, str]] = defaultdict(dict)
         """Partition → offset → the blob of a record that was read and may not be deleted yet."""
         # Requests to a store of objects must not delay the caller's loop.
         self._removing: ThreadPoolExecutor | None = None
@@ -71,7 +67,7 @@ class Trimmer:
         """Group → a consumer that queries the group's offsets without being a member. An admin
         client would end the process if the group's coordinator is unavailable for long
         (librdkafka, issue 4605)."""
-        self._deleted: dict[tuple[str, int], int] = {}
+        self._deleted: dict[At, int] = {}
         self._warned = False
 
     def note(self, record: Record) -> None:
@@ -79,7 +75,7 @@ class Trimmer:
         if self._blobs and (blob := record.blob):
             self._noted[record.topic, record.partition][record.offset] = blob
 
-    def trim(self, partitions: Iterable[tuple[str, int]]) -> None:
+    def trim(self, partitions: Iterable[At]) -> None:
         """Delete consumed records of *partitions*, topics and numbers, if that is due.
 
         A failure is retried in a minute, and the first refusal is logged as a warning.
@@ -94,12 +90,12 @@ class Trimmer:
         except KafkaException as failure:
             self._log_failure(failure)
 
-    def _delete(self, partitions: list[tuple[str, int]]) -> None:
-        by_group: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    def _delete(self, partitions: list[At]) -> None:
+        by_group: dict[str, list[At]] = defaultdict(list)
         for at in partitions:
             for group in groups_of(self._settings, at[0]):
                 by_group[group].append(at)
-        ends: dict[tuple[str, int], int] = {}
+        ends: dict[At, int] = {}
         for group, asked in by_group.items():
             # A missing offset is negative, and so the smallest.
             for at, offset in zip(asked, self._query_committed(group, asked), strict=True):
@@ -122,7 +118,7 @@ class Trimmer:
             deletion.result()
             self._deleted[at.topic.removeprefix(prefix), at.partition] = at.offset
 
-    def _remove_blobs(self, ends: Mapping[tuple[str, int], int]) -> None:
+    def _remove_blobs(self, ends: Mapping[At, int]) -> None:
         """Remove the noted blobs of records before *ends*, which all groups have consumed.
 
         The blobs of records that a former process read are left, and are removed as leftovers
@@ -143,9 +139,7 @@ class Trimmer:
             self._removing.shutdown()
             self._removing = None
 
-    def _replay_starts(
-        self, partitions: list[tuple[str, int]]
-    ) -> Iterator[tuple[tuple[str, int], int]]:
+    def _replay_starts(self, partitions: list[At]) -> Iterator[tuple[At, int]]:
         """Yield the first offset of the replay window in each of *partitions* that has one."""
         window = self._settings.replay_window
         if not (partitions and window):
@@ -161,7 +155,7 @@ class Trimmer:
             if one.offset >= 0:
                 yield at, one.offset
 
-    def _query_committed(self, group: str, partitions: list[tuple[str, int]]) -> list[int]:
+    def _query_committed(self, group: str, partitions: list[At]) -> list[int]:
         if group not in self._consumers:
             common = client_config(self._settings, self._errors)
             self._consumers[group] = Consumer({**common, **consumer_config(group)})
@@ -191,88 +185,45 @@ class Gap(GossamerError):
 
 
 class GapCheck:
-    """Detects gaps ahead of *group*, a full name. *asking* is any consumer of the group.
-
-    librdkafka ends the process if a member sends these requests inside its own rebalance callback.
-    """
+    """Detects gaps ahead of *group*, a full name. *asking* is any consumer of the group."""
 
     def __init__(
         self, settings: KafkaSettings, group: str, asking: Any, errors: ConnectionErrors
     ) -> None:
-        self._settings, self._group = settings, group
-        self._consumer, self._errors = asking, errors
+        self._servers, self._group = settings.servers, group
+        self._queries = OffsetQueries(asking, settings, errors)
 
-    def start_offsets(self, partitions: list[TopicPartition]) -> dict[tuple[str, int], int]:
+    def start_offsets(self, partitions: Iterable[TopicPartition]) -> dict[At, int]:
         """Return the offsets at which the group continues, by topic and partition.
 
         In a partition without a committed offset, it starts with the oldest retained record. Raise
         Gap if records from the committed offset on are missing.
         """
-        committed = self._query_committed(partitions)
+        places = [(one.topic, one.partition) for one in partitions]
+        committed = self._queries.committed(places)
         self.check(committed)
-        fresh = [one for one in partitions if (one.topic, one.partition) not in committed]
-        return committed | self._starts(fresh)
+        return committed | self._queries.starts([at for at in places if at not in committed])
 
-    def check(self, positions: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
+    def check(self, positions: Mapping[At, int]) -> dict[At, int]:
         """Return the end offsets of the partitions. Raise Gap unless Kafka has all records from
         *positions*.
 
         A member that was suspended may have lost a partition without noticing. Records that its
         successor has committed since may be deleted, and are not a gap.
         """
-        if not positions:
-            return {}
-        partitions = [TopicPartition(*at) for at in positions]
-
-        def ask(timeout: float) -> tuple[list[TopicPartition], list[TopicPartition]]:
-            starts = fetch_offsets(self._consumer, EARLIEST, partitions, timeout)
-            return starts, fetch_offsets(self._consumer, LATEST, partitions, timeout)
-
-        starts, ends = self._query(ask)
-        for position, start, end in zip(positions.values(), starts, ends, strict=True):
-            at = start.topic, start.partition
-            if position > end.offset:
-                raise self._gap(at, end.offset, position, "were lost at the end of the partition")
+        starts, ends = self._queries.starts(positions), self._queries.ends(positions)
+        for at, position in positions.items():
+            if position > ends[at]:
+                raise self._gap(at, ends[at], position, "were lost at the end of the partition")
             # The committed offset is read after the start, since deletion follows the commit.
-            if position < start.offset and self._now_committed(at) < start.offset:
-                raise self._gap(at, position, start.offset, "were deleted")
-        return {(end.topic, end.partition): end.offset for end in ends}
+            if position < starts[at] and self._queries.committed([at]).get(at, 0) < starts[at]:
+                raise self._gap(at, position, starts[at], "were deleted")
+        return ends
 
-    def _now_committed(self, at: tuple[str, int]) -> int:
-        return self._query_committed([TopicPartition(*at)]).get(at, 0)
-
-    def _query_committed(self, partitions: list[TopicPartition]) -> dict[tuple[str, int], int]:
-        def ask(timeout: float) -> list[TopicPartition]:
-            found: list[TopicPartition] = self._consumer.committed(partitions, timeout)
-            return found
-
-        found = self._query(ask) if partitions else []
-        return {(one.topic, one.partition): one.offset for one in found if one.offset >= 0}
-
-    def _starts(self, partitions: list[TopicPartition]) -> dict[tuple[str, int], int]:
-        def ask(timeout: float) -> list[TopicPartition]:
-            return fetch_offsets(self._consumer, EARLIEST, partitions, timeout)
-
-        found = self._query(ask) if partitions else []
-        return {(one.topic, one.partition): one.offset for one in found}
-
-    def _query(self, ask: Any) -> Any:
-        timeout = self._settings.timeout / ATTEMPTS_PER_TIMEOUT
-
-        def attempt() -> Any:
-            try:
-                return ask(timeout)
-            except KafkaException:
-                # Without new metadata, the client uses the old leaders for a quarter of an hour.
-                self._consumer.list_topics(timeout=timeout)
-                raise
-
-        return retry(attempt, self._errors, self._settings.timeout)
-
-    def _gap(self, at: tuple[str, int], first: int, end: int, how: str) -> Gap:
+    def _gap(self, at: At, first: int, end: int, how: str) -> Gap:
         topic, partition = at
         return Gap(
-            f"Kafka at {self._settings.servers} lacks records that {self._group} has not consumed: "
+            f"Kafka at {self._servers} lacks records that {self._group} has not consumed: "
             f"{topic}, partition {partition}, offsets {first} to {end - 1} {how}. To continue "
             "without them, stop all services and run gossamer restore --align"
         )

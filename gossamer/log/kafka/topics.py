@@ -7,8 +7,9 @@ they are consumed have no limit by time or size, and such limits are removed. Ot
 only once, so that an operator's values stay.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -150,7 +151,7 @@ class Topics:
 
     def counts(self) -> dict[str, int]:
         """Return the number of partitions of each topic, by its name without the prefix."""
-        found = fetch_topics(self._admin, self._errors, self._settings.timeout)
+        found = self._fetch()
         names = {one.name: one.topic.name for one in topic_specs(self._settings, self._own)}
         return {names[name]: len(one.partitions) for name, one in found.items() if name in names}
 
@@ -163,20 +164,19 @@ class Topics:
         settings = self._settings.model_copy(update={"partitions": partitions})
         resized = [one for one in topic_specs(settings) if one.topic.name in RESIZED_TOPICS]
         counts = self.counts()
-        fewer = [one for one in resized if counts.get(one.topic.name, 0) > one.partitions]
-        fewer = [one for one in fewer if one.topic.name in SITE_KEYED]
-        more = [one for one in resized if 0 < counts.get(one.topic.name, 0) < one.partitions]
-        try:
-            self._delete(fewer)
+        keyed = [one for one in resized if one.topic.name in SITE_KEYED]
+        with self._translate_errors():
+            self._delete([one for one in keyed if counts.get(one.topic.name, 0) > one.partitions])
             yield from self._create(resized)
-            for one in more:
-                grown = self._admin.create_partitions([NewPartitions(one.name, one.partitions)])
-                if _await_success(grown[one.name], KafkaError.INVALID_PARTITIONS):
-                    before = counts[one.topic.name]
-                    yield f"{one.name}: partitions changed from {before} to {one.partitions}"
-            self._await_partitions(resized)
-        except KafkaException as failure:
-            raise self._translate_error(error_of(failure)) from failure
+            for one in resized:
+                if 0 < (before := counts.get(one.topic.name, 0)) < one.partitions:
+                    yield from self._add_partitions(one, before)
+            self._await("created the new partitions of", lambda: self._smaller(resized))
+
+    def _smaller(self, topics: list[TopicSpec]) -> set[str]:
+        """Return the names of those of *topics* that have too few partitions."""
+        counts = self.counts()
+        return {one.name for one in topics if counts.get(one.topic.name, 0) < one.partitions}
 
     def _delete(self, topics: list[TopicSpec]) -> None:
         """Delete *topics* and wait until they are gone."""
@@ -185,17 +185,14 @@ class Topics:
         for deleted in self._admin.delete_topics([one.name for one in topics]).values():
             _await_success(deleted, KafkaError.UNKNOWN_TOPIC_OR_PART)
         names = {one.topic.name for one in topics}
-        until = clock.steady() + self._settings.timeout
-        while left := names & self.counts().keys():
-            if clock.steady() > until:
-                raise Unavailable(f"Kafka has not deleted {', '.join(sorted(left))} in time")
-            clock.pause(RETRY_PAUSE)
+        self._await("deleted", lambda: names & self.counts().keys())
 
-    def _await_partitions(self, topics: list[TopicSpec]) -> None:
+    def _await(self, done: str, find_left: Callable[[], Set[str]]) -> None:
+        """Wait until *find_left* returns no topics; raise Unavailable if that takes too long."""
         until = clock.steady() + self._settings.timeout
-        while any(self.counts().get(one.topic.name, 0) < one.partitions for one in topics):
+        while left := find_left():
             if clock.steady() > until:
-                raise Unavailable("Kafka has not created the new partitions in time")
+                raise Unavailable(f"Kafka has not {done} {', '.join(sorted(left))} in time")
             clock.pause(RETRY_PAUSE)
 
     def compare(self) -> Differences:
@@ -204,12 +201,10 @@ class Topics:
         Raise Unavailable if the brokers do not answer.
         """
         topics = topic_specs(self._settings, self._own)
-        try:
-            found = fetch_topics(self._admin, self._errors, self._settings.timeout)
+        with self._translate_errors():
+            found = self._fetch()
             there = [topic for topic in topics if is_usable(found.get(topic.name))]
             configs = self._configs(there) if there else {}
-        except KafkaException as failure:
-            raise self._translate_error(error_of(failure)) from failure
         appliable = [f"{topic.name} is missing" for topic in topics if topic.name not in found]
         refused, kept = list[str](), list[str]()
         for topic in there:
@@ -232,7 +227,7 @@ class Topics:
         Differences that must not be changed are in `refused` afterwards.
         """
         topics = topic_specs(self._settings, self._own)
-        try:
+        with self._translate_errors():
             yield from self._create(topics)
             found = self._await_topics(topics)
             configs = self._configs(topics)
@@ -240,29 +235,33 @@ class Topics:
                 yield from self._grow(topic, found[topic.name])
                 yield from self._configure(topic, configs[topic.name])
             self._await_configs(topics)
-        except KafkaException as failure:
-            raise self._translate_error(error_of(failure)) from failure
 
     def create(self) -> Iterator[str]:
         """Create missing topics of single crawls, and yield a line for each."""
         own = [topic for topic in topic_specs(self._settings, self._own) if topic.is_own]
-        try:
+        with self._translate_errors():
             yield from self._create(own)
             self._await_topics(own)
-        except KafkaException as failure:
-            raise self._translate_error(error_of(failure)) from failure
 
-    def _translate_error(self, error: KafkaError) -> GossamerError:
-        self._admin.poll(0)
-        if error.code() == KafkaError.INVALID_REPLICATION_FACTOR:
-            return GossamerError(
-                f"Kafka at {self._settings.servers} has too few brokers for the replication factor "
-                f"({error.str()}): set kafka.replication"
-            )
-        return self._errors.translate_error(error)
+    def _fetch(self) -> dict[str, Any]:
+        return fetch_topics(self._admin, self._errors, self._settings.timeout)
+
+    @contextmanager
+    def _translate_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except KafkaException as failure:
+            error = error_of(failure)
+            self._admin.poll(0)
+            if error.code() == KafkaError.INVALID_REPLICATION_FACTOR:
+                raise GossamerError(
+                    f"Kafka at {self._settings.servers} has too few brokers for the replication "
+                    f"factor ({error.str()}): set kafka.replication"
+                ) from failure
+            raise self._errors.translate_error(error) from failure
 
     def _create(self, topics: list[TopicSpec]) -> Iterator[str]:
-        there = fetch_topics(self._admin, self._errors, self._settings.timeout)
+        there = self._fetch()
         new = [topic for topic in topics if topic.name not in there]
         made = (
             self._admin.create_topics(
@@ -279,25 +278,27 @@ class Topics:
 
     def _await_topics(self, topics: list[TopicSpec]) -> dict[str, Any]:
         """Return the brokers' metadata of the topics, once all of them have it."""
-        until = clock.steady() + self._settings.timeout
-        while True:
-            found = fetch_topics(self._admin, self._errors, self._settings.timeout)
-            usable = [name for name, topic in found.items() if is_usable(topic)]
-            unknown = [topic.name for topic in topics if topic.name not in usable]
-            if not unknown:
-                return found
-            if clock.steady() > until:
-                raise Unavailable(f"Kafka has not created {', '.join(unknown)} in time")
-            clock.pause(RETRY_PAUSE)
+        names, found = {topic.name for topic in topics}, dict[str, Any]()
+
+        def find_unknown() -> set[str]:
+            found.update(self._fetch())
+            return {name for name in names if not is_usable(found.get(name))}
+
+        self._await("created", find_unknown)
+        return found
 
     def _grow(self, topic: TopicSpec, found: Any) -> Iterator[str]:
         count, copies = _shape(found)
         self.refused += _refusals(topic, count, copies)
         if _may_grow(topic, count):
-            grown = self._admin.create_partitions([NewPartitions(topic.name, topic.partitions)])
-            # Another process may have added them just now.
-            if _await_success(grown[topic.name], KafkaError.INVALID_PARTITIONS):
-                yield f"{topic.name}: partitions changed from {count} to {topic.partitions}"
+            yield from self._add_partitions(topic, count)
+
+    def _add_partitions(self, topic: TopicSpec, count: int) -> Iterator[str]:
+        """Add partitions to the *count* of a topic; yield a line about that."""
+        grown = self._admin.create_partitions([NewPartitions(topic.name, topic.partitions)])
+        # Another process may have added them just now.
+        if _await_success(grown[topic.name], KafkaError.INVALID_PARTITIONS):
+            yield f"{topic.name}: partitions changed from {count} to {topic.partitions}"
 
     def _await_configs(self, topics: list[TopicSpec]) -> None:
         """Wait until the brokers report the new configuration."""
