@@ -109,11 +109,7 @@ def counting() -> Iterator[Counter[str]]:
                     counts["bytes of urls.discovered"] += len(message.value or b"")
 
         def note_rows(table: Any, *_: Any) -> None:
-            rows = (
-                table._overlay.rows.values()
-                if hasattr(table, "_overlay")
-                else table.pending.values()
-            )
+            rows = table.rows.values() if hasattr(table, "rows") else table.pending.values()
             counts["rows"] += sum(map(len, rows))
 
         def note_read(table: Any, *_: Any) -> None:

@@ -1,17 +1,19 @@
-"""Buffered writes over stored rows, so that reads include both, for every store."""
+"""Buffered writes over stored rows, so that reads include both, for the tables of every store."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Generic
 
-from gossamer.store import Partition, R, Sort, partition_fields
+from gossamer.store import Partition, R, Sort, partition_fields, partition_values
 
 
-class Overlay(Generic[R]):
-    """The buffered rows, drops and erasures of one table since the last flush."""
+class BufferedTable(ABC, Generic[R]):
+    """All rows of one class, with the rows, drops and erasures buffered since the last flush. See
+    `gossamer.store.Table`."""
 
     def __init__(self, row: type[R]) -> None:
-        self._newest_first = row.newest_first
+        self.row = row
         self._partition = attrgetter(*partition_fields(row))
         self._sort = attrgetter(row.sort_key) if row.sort_key else None
         self.rows: dict[Partition, dict[Sort, R]] = {}
@@ -23,6 +25,14 @@ class Overlay(Generic[R]):
         self.last: set[tuple[Partition, Sort]] = set()
         """Keys of the rows that are flushed after the drops."""
 
+    @abstractmethod
+    def _read(self, partition: Partition, sort: Sort) -> R | None:
+        """Return the stored row, or None."""
+
+    @abstractmethod
+    def _read_partition(self, partition: Partition, after: Sort | None, limit: int) -> Sequence[R]:
+        """Return at most *limit* stored rows of *partition* beyond *after*."""
+
     def keys(self, row: R) -> tuple[Partition, Sort]:
         """Return the partition key and the sort key of *row*. The sort key may be ""."""
         return self._partition(row), self.sort_of(row)
@@ -31,8 +41,13 @@ class Overlay(Generic[R]):
         """Return the sort key of *row*, or "" if it has none."""
         return self._sort(row) if self._sort else ""
 
+    def key_values(self, partition: Partition, sort: Sort) -> tuple[Sort, ...]:
+        """Return the values of all fields of these keys."""
+        values = partition_values(partition)
+        return (*values, sort) if self.row.sort_key else values
+
     def put(self, row: R, last: bool = False) -> None:
-        """Buffer *row*."""
+        """Write the whole row over a row with its keys. *last*: flush it after the drops."""
         keys = partition, sort = self.keys(row)
         self.rows.setdefault(partition, {})[sort] = row
         if last:
@@ -41,17 +56,25 @@ class Overlay(Generic[R]):
             self.last.discard(keys)
 
     def drop(self, partition: Partition) -> None:
-        """Hide the stored rows of *partition*, and forget its buffered rows."""
+        """Remove the whole partition."""
         self.rows.pop(partition, None)
         self.dropped.add(partition)
 
-    def erase(self, partition: Partition, sort: Sort) -> None:
-        """Hide the stored row with these keys, and forget the buffered one."""
+    def erase(self, partition: Partition, sort: Sort = "") -> None:
+        """Remove one row, if it exists."""
         self.rows.get(partition, {}).pop(sort, None)
         self.last.discard((partition, sort))
         self.erased.add((partition, sort))
 
-    def get(self, partition: Partition, sort: Sort) -> R | None:
+    def get(self, partition: Partition, sort: Sort = "") -> R | None:
+        """Return the row, or None."""
+        # If another thread flushes between these two calls, the row is read from the store.
+        row = self.buffered(partition, sort)
+        if row is not None or self.covers(partition, sort):
+            return row
+        return self._read(partition, sort)
+
+    def buffered(self, partition: Partition, sort: Sort) -> R | None:
         """Return the row if it is buffered."""
         return self.rows.get(partition, {}).get(sort)
 
@@ -63,40 +86,42 @@ class Overlay(Generic[R]):
             or (partition, sort) in self.erased
         )
 
-    def scan(
+    def scan(self, partition: Partition, after: Sort | None = None, limit: int = 1000) -> list[R]:
+        """Return at most *limit* rows of *partition* in the order of their keys, beyond *after*."""
+        return self.scan_over(self._read_partition, partition, after, limit)
+
+    def scan_over(
         self,
+        read: Callable[[Partition, Sort | None, int], Sequence[R]],
         partition: Partition,
         after: Sort | None,
         limit: int,
-        stored: Callable[[Partition, Sort | None, int], Sequence[R]],
     ) -> list[R]:
-        """Return the rows beyond *after* in order: buffered rows override those that *stored*
-        returns."""
+        """Return the result of `scan` with the stored rows that *read* returns."""
         erased = sum(at == partition for at, _ in self.erased)
-        found = () if partition in self.dropped else stored(partition, after, limit + erased)
+        found = () if partition in self.dropped else read(partition, after, limit + erased)
         below = [row for row in found if self.keys(row) not in self.erased] if erased else found
         buffered = self.rows.get(partition)
-        if not buffered and erased:
-            return list(below)[:limit]
         if not buffered:
-            return list(below)
+            return list(below)[:limit]
         rows = {self.keys(row)[1]: row for row in below}
         rows.update((sort, row) for sort, row in buffered.items() if self.is_beyond(row, after))
-        return [rows[sort] for sort in sorted(rows, reverse=self._newest_first)][:limit]
+        return [rows[sort] for sort in sorted(rows, reverse=self.row.newest_first)][:limit]
 
     def is_beyond(self, row: R, after: Sort | None) -> bool:
         """Return whether *row* comes after the sort key *after*; None stands for the start."""
         if after is None:
             return True
         sort = self.sort_of(row)
-        return sort < after if self._newest_first else sort > after  # type: ignore[operator]
+        return sort < after if self.row.newest_first else sort > after  # type: ignore[operator]
 
-    def __bool__(self) -> bool:
-        """Return whether there is anything to flush."""
+    @property
+    def is_changed(self) -> bool:
+        """Whether there is anything to flush."""
         return bool(self.rows or self.dropped or self.erased)
 
     def clear(self) -> None:
-        """Forget everything after a flush."""
+        """Forget all buffered writes."""
         self.rows.clear()
         self.dropped.clear()
         self.erased.clear()

@@ -2,7 +2,8 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Generic
+from itertools import starmap
+from typing import Any
 
 from gossamer.sqlite import Database
 from gossamer.store import (
@@ -15,7 +16,7 @@ from gossamer.store import (
     partition_values,
 )
 from gossamer.store.columns import Codec, Reader, columns_of, is_word
-from gossamer.store.overlay import Overlay
+from gossamer.store.overlay import BufferedTable
 from gossamer.telemetry.timing import observe_duration
 
 MAX_EXPIRED_ROWS = 1000
@@ -61,7 +62,7 @@ class SqliteStore:
     def discard(self) -> None:
         """Forget all writes since the last flush."""
         for table in self._tables.values():
-            table.discard()
+            table.clear()
 
     def write(self, rows: Sequence[Row], timestamp: int) -> None:
         """Write *rows* at once. The timestamp is not needed, since there is no other writer."""
@@ -76,16 +77,16 @@ class SqliteStore:
         """Do nothing, because the lock on the folder excludes other owners."""
 
 
-class SqliteTable(Generic[R]):
+class SqliteTable(BufferedTable[R]):
     """All rows of one class. See `gossamer.store.Table`."""
 
     def __init__(self, database: Database, row: type[R], lifetime: float = 0.0) -> None:
-        self._database, self._row, self._lifetime = database, row, lifetime
+        super().__init__(row)
+        self._database, self._lifetime = database, lifetime
         self._types = {column.name: _column_type(column.kind) for column in columns_of(row)}
         json = [name for name, kind in self._types.items() if kind is None]
         self._codec = Codec(row, _reader, json)
         self._columns = ", ".join(f'"{name}"' for name in self._types)
-        self._overlay = Overlay(row)
         self._name = f'"{row.table}"'
         partition = partition_fields(row)
         self._keys = [*partition, *filter(None, [row.sort_key])]
@@ -124,32 +125,18 @@ class SqliteTable(Generic[R]):
             for name in columns.keys() - found if found else ():
                 db.execute(f'ALTER TABLE {self._name} ADD COLUMN "{name}" {columns[name]}')
             if self._lifetime:
-                index, field = f"{self._row.table}_by_age", self._row.aged_by
+                index, field = f"{self.row.table}_by_age", self.row.aged_by
                 db.execute(f'CREATE INDEX IF NOT EXISTS "{index}" ON {self._name} ("{field}")')
 
-    def get(self, partition: Partition, sort: Sort = "") -> R | None:
-        """Return the row, or None."""
-        # If another thread flushes between these two calls, the row is read from the table.
-        row = self._overlay.get(partition, sort)
-        if row is not None or self._overlay.covers(partition, sort):
-            return row
-        found = self._database.read(self._get, self._key_values((partition, sort)))
+    def _read(self, partition: Partition, sort: Sort) -> R | None:
+        found = self._database.read(self._get, self.key_values(partition, sort))
         return self._codec.row(found[0]) if found else None
-
-    def _key_values(self, keys: tuple[Partition, Sort]) -> tuple[Sort, ...]:
-        partition, sort = keys
-        values = partition_values(partition)
-        return (*values, sort) if self._row.sort_key else values
-
-    def put(self, row: R, last: bool = False) -> None:
-        """Write the whole row over a row with its keys."""
-        self._overlay.put(row, last)
 
     def get_many(self, partition: Partition, sorts: Sequence[Sort]) -> list[R]:
         """Return the existing rows of *partition* with these sort keys, in any order."""
-        if not self._row.sort_key:
+        if not self.row.sort_key:
             return self.get_all([(partition, "")])
-        covered = [sort for sort in sorts if self._overlay.covers(partition, sort)]
+        covered = [sort for sort in sorts if self.covers(partition, sort)]
         asked = [sort for sort in sorts if sort not in covered] if covered else sorts
         slots = ", ".join("?" * len(asked))
         found = self._database.read(
@@ -157,7 +144,7 @@ class SqliteTable(Generic[R]):
             f"AND {self._order} IN ({slots})",
             (*partition_values(partition), *asked),
         )
-        buffered = [self._overlay.get(partition, sort) for sort in covered]
+        buffered = [self.buffered(partition, sort) for sort in covered]
         return [row for row in buffered if row is not None] + [
             self._codec.row(one) for one in found
         ]
@@ -173,7 +160,7 @@ class SqliteTable(Generic[R]):
 
     def put_if_absent(self, row: R) -> R:
         """Write *row* unless a row with its keys exists. Return the row that is stored then."""
-        found = self.get(*self._overlay.keys(row))
+        found = self.get(*self.keys(row))
         if found is None:
             self.put(row)
         return row if found is None else found
@@ -184,13 +171,9 @@ class SqliteTable(Generic[R]):
 
     def replace(self, row: R, old: R) -> None:
         """Write *row* if the stored row with its keys has the `holder` fields of *old*."""
-        found = self.get(*self._overlay.keys(row))
+        found = self.get(*self.keys(row))
         if found and holder_of(found) == holder_of(old):
             self.put(row)
-
-    def scan(self, partition: Partition, after: Sort | None = None, limit: int = 1000) -> list[R]:
-        """Return at most *limit* rows of *partition* in the order of their keys, beyond *after*."""
-        return self._overlay.scan(partition, after, limit, self._read_partition)
 
     def _read_partition(self, partition: Partition, after: Sort | None, limit: int) -> list[R]:
         beyond = f"AND {self._order} {self._beyond} ?" if after is not None else ""
@@ -211,14 +194,6 @@ class SqliteTable(Generic[R]):
     def scan_ahead(self, partitions: Iterable[Partition], limit: int = 1000) -> None:
         """Do nothing, because reading partitions together is not cheaper."""
 
-    def drop(self, partition: Partition) -> None:
-        """Remove the whole partition."""
-        self._overlay.drop(partition)
-
-    def erase(self, partition: Partition, sort: Sort = "") -> None:
-        """Remove one row, if it exists."""
-        self._overlay.erase(partition, sort)
-
     def everything(self) -> Iterator[R]:
         """Yield all flushed rows, page by page, so that others can write in between."""
         keys = self._keys
@@ -237,15 +212,6 @@ class SqliteTable(Generic[R]):
             last = tuple(getattr(rows[-1], key) for key in keys)
             beyond = f"WHERE ({names}) > ({', '.join('?' * len(keys))})"
 
-    @property
-    def is_changed(self) -> bool:
-        """Whether anything was written since the last flush."""
-        return bool(self._overlay)
-
-    def discard(self) -> None:
-        """Forget all buffered writes."""
-        self._overlay.clear()
-
     def write(self, db: sqlite3.Connection, row: R) -> None:
         """Write *row* in the caller's transaction."""
         db.execute(self._put, self._codec.values(row))
@@ -253,19 +219,19 @@ class SqliteTable(Generic[R]):
     def flush(self, db: sqlite3.Connection) -> None:
         """Write buffered drops and rows in the caller's transaction."""
         values = self._codec.values
-        rows = [values(row) for part in self._overlay.rows.values() for row in part.values()]
-        if self._overlay.dropped:
-            db.executemany(self._drop, map(partition_values, self._overlay.dropped))
-        if self._overlay.erased:
-            db.executemany(self._erase, map(self._key_values, self._overlay.erased))
+        rows = [values(row) for part in self.rows.values() for row in part.values()]
+        if self.dropped:
+            db.executemany(self._drop, map(partition_values, self.dropped))
+        if self.erased:
+            db.executemany(self._erase, starmap(self.key_values, self.erased))
         if rows:
             db.executemany(self._put, rows)
         if self._lifetime and rows:
-            buffered = (row for part in self._overlay.rows.values() for row in part.values())
+            buffered = (row for part in self.rows.values() for row in part.values())
             # The earliest time, because a clock may have been ahead for some rows.
-            now = min(getattr(row, self._row.aged_by) for row in buffered)
+            now = min(getattr(row, self.row.aged_by) for row in buffered)
             db.execute(self._expire, (now - self._lifetime,))
-        self._overlay.clear()
+        self.clear()
 
 
 def _column_type(kind: Any) -> str | None:

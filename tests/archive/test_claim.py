@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Generic
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +12,7 @@ from gossamer.services.archive.service import Archive
 from gossamer.settings import ArchiveSettings
 from gossamer.store import Partition, R, Row, Sort, keys_of
 from gossamer.store.cassandra import writes
-from gossamer.store.overlay import Overlay
+from gossamer.store.overlay import BufferedTable
 from tests.archive.harness import NOW, page, responses
 
 Disk = dict[tuple[str, Partition, Sort], tuple[int, Row]]
@@ -46,38 +46,34 @@ class StampedStore:
         self._check()
         stamp = self._timestamps.next()
         for table in self._tables.values():
-            for partition, rows in table.overlay.rows.items():
+            for partition, rows in table.rows.items():
                 for sort, row in rows.items():
                     key = (table.row.table, partition, sort)
                     if stamp > self._disk.get(key, (0, row))[0]:
                         self._disk[key] = stamp, row
-            table.overlay.clear()
+            table.clear()
 
 
-class StampedTable(Generic[R]):
+class StampedTable(BufferedTable[R]):
     """The rows of one class, with the methods of `gossamer.store.Table` that an archive uses."""
 
     def __init__(self, disk: Disk, row: type[R]) -> None:
-        self._disk, self.row, self.overlay = disk, row, Overlay(row)
+        super().__init__(row)
+        self._disk = disk
 
-    def get(self, partition: Partition, sort: Sort = "") -> R | None:
-        if self.overlay.covers(partition, sort):
-            return self.overlay.get(partition, sort)
+    def _read(self, partition: Partition, sort: Sort) -> R | None:
         return self._disk.get((self.row.table, partition, sort), (0, None))[1]  # type: ignore[return-value]
+
+    def _read_partition(self, partition: Partition, after: Sort | None, limit: int) -> list[R]:
+        return []  # There are no erasures, and no earlier captures.
 
     def get_all(self, keys: Sequence[tuple[Partition, Sort]]) -> list[R]:
         return [row for key in keys if (row := self.get(*key))]
-
-    def scan(self, partition: Partition, after: Sort | None = None, limit: int = 1000) -> list[R]:
-        return []  # There are no erasures, and no earlier captures.
 
     def scan_all(
         self, partitions: Sequence[Partition], after: Sort | None = None, limit: int = 1000
     ) -> list[R]:
         return []
-
-    def put(self, row: R, last: bool = False) -> None:
-        self.overlay.put(row, last)
 
     def everything(self) -> Iterator[R]:
         return iter(())  # No capture waits for a volume.

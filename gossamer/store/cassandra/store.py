@@ -22,7 +22,7 @@ from gossamer.store.cassandra.errors import RetryBudget
 from gossamer.store.cassandra.session import Cassandra, Write
 from gossamer.store.cassandra.tables import check_consistency, read_tables, table_problems
 from gossamer.store.cassandra.writes import Timestamps
-from gossamer.store.overlay import Overlay
+from gossamer.store.overlay import BufferedTable
 from gossamer.telemetry.timing import observe_duration
 
 PARTITIONS_PER_READ = 10
@@ -77,7 +77,7 @@ class CassandraStore:
         after a drop survive.
         """
         self._guard()
-        tables = [table for table in self._tables.values() if table.overlay]
+        tables = [table for table in self._tables.values() if table.is_changed]
         if tables:
             with observe_duration("gossamer_store_flush_seconds"):
                 dropped, put = self._timestamps.next(), self._timestamps.next()
@@ -126,7 +126,7 @@ class FirstRows(NamedTuple, Generic[R]):
     limit: int
 
 
-class CassandraTable(Generic[R]):
+class CassandraTable(BufferedTable[R]):
     """All rows of one class. See `gossamer.store.Table`."""
 
     def __init__(
@@ -137,35 +137,25 @@ class CassandraTable(Generic[R]):
         timestamps: Timestamps,
         retry_budget: RetryBudget,
     ) -> None:
+        super().__init__(row)
         self._nodes, self._timestamps, self._retry_budget = nodes, timestamps, retry_budget
-        self.row, self.overlay = row, Overlay(row)
         self._statements, self._columns = Statements(keyspace, row), Columns(row)
         self._ahead: dict[tuple[Partition, Sort], R | None] = {}
         """Rows read ahead by partition and sort key; None for a row that does not exist."""
         self._scanned: dict[Partition, FirstRows[R]] = {}
         """The partitions that were scanned ahead."""
 
-    def get(self, partition: Partition, sort: Sort = "") -> R | None:
-        """Return the row, or None."""
-        # If another thread flushes between these two calls, the row is read from the table.
-        row = self.overlay.get(partition, sort)
-        if row is not None or self.overlay.covers(partition, sort):
-            return row
+    def _read(self, partition: Partition, sort: Sort) -> R | None:
         ahead = self._ahead
         if (partition, sort) in ahead:
             return ahead[partition, sort]
         found = self._query(self._statements.get, *self._keys(partition, sort))
         return found[0] if found else None
 
-    def put(self, row: R, last: bool = False) -> None:
-        """Write the whole row over a row with its keys. *last*: flush it together with the
-        drops."""
-        self.overlay.put(row, last)
-
     def get_many(self, partition: Partition, sorts: Sequence[Sort]) -> list[R]:
         """Return the existing rows of *partition* with these sort keys, in any order."""
-        buffered = [self.overlay.get(partition, sort) for sort in sorts]
-        others = [sort for sort in sorts if not self.overlay.covers(partition, sort)]
+        buffered = [self.buffered(partition, sort) for sort in sorts]
+        others = [sort for sort in sorts if not self.covers(partition, sort)]
         cached = self._ahead  # The same mapping for both lines: another thread may flush.
         asked = [sort for sort in others if (partition, sort) not in cached]
         ahead = [cached.get((partition, sort)) for sort in others]
@@ -183,24 +173,24 @@ class CassandraTable(Generic[R]):
 
     def get_all(self, keys: Sequence[tuple[Partition, Sort]]) -> list[R]:
         """Return the existing rows with these partition and sort keys, in any order."""
-        others = [each for each in keys if not self.overlay.covers(*each)]
+        others = [each for each in keys if not self.covers(*each)]
         cached = self._ahead  # As in `get_many`.
         asked = [self._keys(*each) for each in others if each not in cached]
-        buffered = [self.overlay.get(*each) for each in keys]
+        buffered = [self.buffered(*each) for each in keys]
         ahead = [cached.get(each) for each in others]
         return [*self._read_all(asked), *(row for row in [*buffered, *ahead] if row is not None)]
 
     def read_ahead(self, keys: Iterable[tuple[Partition, Sort]]) -> None:
         """Cache the rows with these keys for reads until the next flush."""
         asked: dict[tuple[Partition, Sort], R | None] = dict.fromkeys(
-            each for each in keys if each not in self._ahead and not self.overlay.covers(*each)
+            each for each in keys if each not in self._ahead and not self.covers(*each)
         )
         found = self._read_all([self._keys(*each) for each in asked])
-        self._ahead |= asked | {self.overlay.keys(row): row for row in found}
+        self._ahead |= asked | {self.keys(row): row for row in found}
 
     def clear(self) -> None:
         """Forget buffered writes and cached rows."""
-        self.overlay.clear()
+        super().clear()
         self._ahead, self._scanned = {}, {}
 
     def _forget_read(self, partition: Partition, sort: Sort) -> None:
@@ -227,20 +217,20 @@ class CassandraTable(Generic[R]):
 
     def put_all_if_absent(self, rows: Sequence[R]) -> list[R]:
         """Apply `put_if_absent` to each of *rows* concurrently."""
-        keys = [self.overlay.keys(row) for row in rows]
-        asked = [at for at, each in enumerate(keys) if not self.overlay.covers(*each)]
+        keys = [self.keys(row) for row in rows]
+        asked = [at for at, each in enumerate(keys) if not self.covers(*each)]
         existing = dict(zip(asked, self._write_if_absent([rows[at] for at in asked]), strict=True))
         return [existing.get(at) or self._put_if_absent(row) for at, row in enumerate(rows)]
 
     def _put_if_absent(self, row: R) -> R:
-        buffered = self.overlay.get(*self.overlay.keys(row))
+        buffered = self.buffered(*self.keys(row))
         if buffered is None:
-            self.overlay.put(row)
+            self.put(row)
         return buffered or row
 
     def _write_if_absent(self, rows: Sequence[R]) -> list[R]:
         self._timestamps.wait_to_pass()
-        keys = [self.overlay.keys(row) for row in rows]
+        keys = [self.keys(row) for row in rows]
         for each in keys:
             self._forget_read(*each)
         insert = partial(
@@ -257,32 +247,28 @@ class CassandraTable(Generic[R]):
     def replace(self, row: R, old: R) -> None:
         """Write *row* if the stored row with its keys has the `holder` fields of *old*."""
         holder = holder_of(old)
-        keys = self.overlay.keys(row)
-        if self.overlay.covers(*keys):
-            buffered = self.overlay.get(*keys)
+        keys = self.keys(row)
+        if self.covers(*keys):
+            buffered = self.buffered(*keys)
             if buffered and holder_of(buffered) == holder:
-                self.overlay.put(row)
+                self.put(row)
             return
         self._forget_read(*keys)
         named = dict(zip(all_columns_of(self.row), self._columns.values(row), strict=True))
         values = [named[name] for name in self._statements.replaced]
         self._nodes.update_if(self._statements.replace, [*values, *holder])
 
-    def scan(self, partition: Partition, after: Sort | None = None, limit: int = 1000) -> list[R]:
-        """Return at most *limit* rows of *partition* in the order of their keys, beyond *after*."""
-        return self.overlay.scan(partition, after, limit, self._read_partition)
-
     def scan_all(
         self, partitions: Sequence[Partition], after: Sort | None = None, limit: int = 1000
     ) -> list[R]:
         """Return the results of `scan` for each of *partitions*, many of which are read
         concurrently."""
-        pages = self._pages(partitions, after, limit + len(self.overlay.erased))
+        pages = self._pages(partitions, after, limit + len(self.erased))
 
         def first_rows(partition: Partition, _: Sort | None, most: int) -> list[R]:
             return pages.get(partition, [])[:most]
 
-        found = (self.overlay.scan(one, after, limit, first_rows) for one in partitions)
+        found = (self.scan_over(first_rows, one, after, limit) for one in partitions)
         return [row for rows in found for row in rows]
 
     def scan_ahead(self, partitions: Iterable[Partition], limit: int = 1000) -> None:
@@ -301,7 +287,7 @@ class CassandraTable(Generic[R]):
         rows, is_whole = scanned.rows, len(scanned.rows) < scanned.limit
         if not is_whole and (after is not None or limit > scanned.limit):
             return None
-        return [row for row in rows if self.overlay.is_beyond(row, after)][:limit]
+        return [row for row in rows if self.is_beyond(row, after)][:limit]
 
     def _pages(
         self, partitions: Sequence[Partition], after: Sort | None, limit: int
@@ -320,9 +306,9 @@ class CassandraTable(Generic[R]):
         found = self._retry_budget.ask(partial(self._nodes.query_all, statement, keys))
         pages = defaultdict[Partition, list[R]](list)
         for row in map(self._columns.row, found):
-            pages[self.overlay.keys(row)[0]].append(row)
+            pages[self.keys(row)[0]].append(row)
         for rows in pages.values():
-            rows.sort(key=self.overlay.sort_of, reverse=self.row.newest_first)
+            rows.sort(key=self.sort_of, reverse=self.row.newest_first)
         return pages
 
     def _read_partition(self, partition: Partition, after: Sort | None, limit: int) -> Sequence[R]:
@@ -333,7 +319,7 @@ class CassandraTable(Generic[R]):
         statement = self._statements.scan if after is None else self._statements.scan_beyond
         bound = () if after is None else (after,)
         found = (self._query(statement, *keys, *bound, limit) for keys in self._parts(partition))
-        rows = merge(*found, key=self.overlay.sort_of, reverse=self.row.newest_first)
+        rows = merge(*found, key=self.sort_of, reverse=self.row.newest_first)
         return list(islice(rows, limit))
 
     def _parts(self, partition: Partition) -> Iterator[tuple[Sort, ...]]:
@@ -349,25 +335,17 @@ class CassandraTable(Generic[R]):
         found = self._nodes.query_whole(self._statements.everything)
         return (self._columns.row(values) for values in found)
 
-    def drop(self, partition: Partition) -> None:
-        """Remove the whole partition."""
-        self.overlay.drop(partition)
-
     def write(self, row: R, timestamp: int) -> Write:
         """Return the write of *row* with *timestamp*."""
-        self._forget_read(*self.overlay.keys(row))
+        self._forget_read(*self.keys(row))
         return Write(timestamp, self._statements.put, [self._columns.values(row)])
-
-    def erase(self, partition: Partition, sort: Sort = "") -> None:
-        """Remove one row, if it exists."""
-        self.overlay.erase(partition, sort)
 
     def puts(self, timestamp: int, last: bool) -> Iterator[Write]:
         """Yield the writes of the rows put *last*, or of all other rows."""
-        put_last = self.overlay.last
+        put_last = self.last
         if last and not put_last:
             return
-        for partition, rows in self.overlay.rows.items():
+        for partition, rows in self.rows.items():
             chosen = (
                 [row for sort, row in rows.items() if ((partition, sort) in put_last) is last]
                 if put_last
@@ -381,19 +359,19 @@ class CassandraTable(Generic[R]):
             return (rows,)
         buckets: dict[int, list[R]] = {}
         for row in rows:
-            bucket = bucket_of(self.row, self.overlay.sort_of(row))
+            bucket = bucket_of(self.row, self.sort_of(row))
             buckets.setdefault(bucket, []).append(row)
         return buckets.values()
 
     def drops(self, timestamp: int) -> Iterator[Write]:
         """Yield the deletes of the dropped partitions."""
-        for partition in self.overlay.dropped:
+        for partition in self.dropped:
             for keys in self._parts(partition):
                 yield Write(timestamp, self._statements.drop, [keys])
 
     def erasures(self, timestamp: int) -> Iterator[Write]:
         """Yield the deletes of the erased rows."""
-        for partition, sort in self.overlay.erased:
+        for partition, sort in self.erased:
             yield Write(timestamp, self._statements.erase, [self._keys(partition, sort)])
 
     def _query(self, cql: str, *values: Any) -> list[R]:
@@ -401,10 +379,9 @@ class CassandraTable(Generic[R]):
         return [self._columns.row(found) for found in rows]
 
     def _keys(self, partition: Partition, sort: Sort) -> tuple[Sort, ...]:
-        values = partition_values(partition)
         if self.row.buckets > 1:
-            return *values, bucket_of(self.row, sort), sort
-        return (*values, sort) if self.row.sort_key else values
+            return *partition_values(partition), bucket_of(self.row, sort), sort
+        return self.key_values(partition, sort)
 
 
 def _by_partition(keys: Iterable[tuple[Sort, ...]], has_buckets: bool) -> Iterator[Sequence[Any]]:
