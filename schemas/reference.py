@@ -66,11 +66,8 @@ def metrics_page() -> str:
 
 
 def _metrics_section(title: str, text: str, metrics: dict[str, Metric]) -> str:
-    rows = [
-        f"| `{_with_labels(name, metric)}` | {_metric_cell(metric)} |"
-        for name, metric in metrics.items()
-    ]
-    return "\n".join([f"## {title}", "", text, "", "| metric | meaning |", "|---|---|", *rows, ""])
+    rows = ((_with_labels(name, metric), _metric_cell(metric)) for name, metric in metrics.items())
+    return f"## {title}\n\n{text}\n\n{_named_table(('metric', 'meaning'), rows)}"
 
 
 def _with_labels(name: str, metric: Metric) -> str:
@@ -179,18 +176,9 @@ def _counting(row: Counting) -> tuple[str, ...]:
 
 
 def _named_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    return "".join(_named_lines(head, rows))
-
-
-def _named_lines(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
-    yield _line(head)
-    yield _line(("---",) * len(head))
-    for name, *cells in rows:
-        yield _line((f"`{name}`", *cells))
-
-
-def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |\n"
+    """Return a table whose first column is in code font."""
+    lines = table(head, ((f"`{name}`", *cells) for name, *cells in rows))
+    return "".join(f"{line}\n" for line in lines)
 
 
 def with_limiters(text: str) -> str:
