@@ -308,14 +308,7 @@ def _counter(name: str, labels: tuple[tuple[str, str], ...]) -> "Counter":
 
 
 def _unlabelled_counter(name: str) -> "Counter":
-    metric = COUNTERS[name]
-    if name not in _counters:
-        from prometheus_client import Counter
-
-        with _creation_lock:  # prometheus_client refuses a second metric of the name.
-            if name not in _counters:
-                _counters[name] = Counter(name, metric.help, metric.labels)
-    return _counters[name]
+    return _find_or_create(_counters, "Counter", name, COUNTERS[name])
 
 
 def set_gauge(name: str, value: float, **labels: str) -> None:
@@ -369,23 +362,21 @@ def _with_labels(collector: M, labels: dict[str, str]) -> M:
 
 
 def _gauge(name: str) -> "Gauge":
-    metric = GAUGES[name]
-    if name not in _gauges:
-        from prometheus_client import Gauge
-
-        with _creation_lock:
-            if name not in _gauges:
-                _gauges[name] = Gauge(name, metric.help, metric.labels)
-    return _gauges[name]
+    return _find_or_create(_gauges, "Gauge", name, GAUGES[name])
 
 
 def _histogram(name: str) -> "Histogram":
-    metric = HISTOGRAMS[name]
-    if name not in _histograms:
-        from prometheus_client import Histogram
+    return _find_or_create(_histograms, "Histogram", name, HISTOGRAMS[name])
 
-        with _creation_lock:
-            if name not in _histograms:
-                histogram = Histogram(name, metric.help, metric.labels, buckets=metric.buckets)
-                _histograms[name] = histogram
-    return _histograms[name]
+
+def _find_or_create(created: dict[str, M], kind: str, name: str, metric: Metric) -> M:
+    """Return the collector *name* of *created*; *kind* is its class in prometheus_client."""
+    if name not in created:
+        import prometheus_client
+
+        buckets = {"buckets": metric.buckets} if metric.buckets else {}
+        with _creation_lock:  # prometheus_client refuses a second metric of the name.
+            if name not in created:
+                create = getattr(prometheus_client, kind)
+                created[name] = create(name, metric.help, metric.labels, **buckets)
+    return created[name]
