@@ -1,7 +1,6 @@
 """Parses structured header fields: dictionaries of items and inner lists (RFC 9651).
 
-The parser reads what signatures need: strings, tokens, numbers, byte sequences and booleans, each
-with parameters. Dates and display strings are refused.
+The parser is strict, as section 4.2 requires: a field with an error anywhere has no members.
 """
 
 import binascii
@@ -12,9 +11,11 @@ from msgspec import Struct
 
 _key = re.compile(r"[a-z*][a-z0-9_.*-]*")
 _string = re.compile(r'"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"')
-_number = re.compile(r"-?\d{1,15}(?:\.\d{1,3})?")
+_number = re.compile(r"-?(?:[0-9]{1,12}\.[0-9]{1,3}|[0-9]{1,15})(?![0-9.])")
 _bytes = re.compile(r":([A-Za-z0-9+/=]*):")
 _token = re.compile(r"[A-Za-z*][!#$%&'*+.^_`|~0-9A-Za-z:/-]*")
+_date = re.compile(r"@-?[0-9]{1,15}(?![0-9.])")
+_display = re.compile(r'%"(?:[ !#$&-~]|%[0-9a-f]{2})*"')
 _boolean = re.compile(r"\?([01])")
 _spaces = re.compile(r" *")
 _blank = re.compile(r"[ \t]*")
@@ -29,6 +30,12 @@ class BadField(ValueError):
 
 class Token(str):
     """A token: a word without quotation marks."""
+
+    __slots__ = ()
+
+
+class Verbatim(Token):
+    """A date or a display string, as written: their values are not needed."""
 
     __slots__ = ()
 
@@ -55,16 +62,16 @@ def parse_dictionary(text: str) -> dict[str, Member]:
     reader = _Reader(text)
     members: dict[str, Member] = {}
     reader.take(_spaces)
-    while reader.rest:
+    while not reader.is_done:
         name = reader.need(_key, "a name")
         members.pop(name, None)
         members[name] = reader.member() if reader.literal("=") else Item(True, reader.params())
         if not reader.take(_comma):
             reader.take(_blank)
-            if reader.rest:
-                raise BadField(f"no comma before {reader.rest[:20]!r}")
+            if not reader.is_done:
+                raise BadField(f"no comma before {reader.excerpt!r}")
             break
-        if not reader.rest:
+        if reader.is_done:
             raise BadField("ends with a comma")
     return members
 
@@ -106,8 +113,12 @@ class _Reader:
         self._text, self._at = text, 0
 
     @property
-    def rest(self) -> str:
-        return self._text[self._at :]
+    def is_done(self) -> bool:
+        return self._at == len(self._text)
+
+    @property
+    def excerpt(self) -> str:
+        return self._text[self._at : self._at + 20]
 
     def take(self, pattern: re.Pattern[str]) -> str:
         found = pattern.match(self._text, self._at)
@@ -117,7 +128,7 @@ class _Reader:
     def need(self, pattern: re.Pattern[str], noun: str) -> str:
         if found := self.take(pattern):
             return found
-        raise BadField(f"not {noun}: {self.rest[:20]!r}")
+        raise BadField(f"not {noun}: {self.excerpt!r}")
 
     def literal(self, text: str) -> bool:
         found = self._text.startswith(text, self._at)
@@ -142,7 +153,7 @@ class _Reader:
             if self.literal(")"):
                 return InnerList(tuple(items), self.params())
             if items and not spaces:
-                raise BadField(f"no space before {self.rest[:20]!r}")
+                raise BadField(f"no space before {self.excerpt!r}")
             items.append(Item(self.bare(), self.params()))
 
     def bare(self) -> Bare:
@@ -157,4 +168,6 @@ class _Reader:
                 raise BadField(f"not base64: {found[:20]!r}") from error
         if found := self.take(_boolean):
             return found == "?1"
+        if found := self.take(_date) or self.take(_display):
+            return Verbatim(found)
         return Token(self.need(_token, "a value"))

@@ -4,8 +4,7 @@
    statement decides.
 2. `readers.py`: the table of readers. Every line of robots.txt, header and meta element about usage
    is read by a row of it.
-3. `fields.py`: the syntax of their values.
-4. `policy.py`: the purposes of a crawl, and whether a page is fetched and published.
+3. `policy.py`: the purposes of a crawl, and whether a page is fetched and published.
 
 The fetcher judges before the request by the statements that its order has (robots.txt), and adds
 those of the headers to the page. The parser adds those of meta elements. Dedup and the archive then

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from gossamer.web.directives import directive_value, parse_directives
 from gossamer.web.http import Headers
-from gossamer.web.usage.fields import parse_dictionary, parse_pairs
+from gossamer.web.structured import BadField, Item, Token, parse_dictionary
 from gossamer.web.usage.statements import (
     MAX_TEXT_LENGTH,
     Category,
@@ -49,16 +49,26 @@ DIRECTIVES: Mapping[str, tuple[Category, ...]] = {
 
 
 def read_content_usage(text: str, product: str) -> dict[str, bool]:
-    """Read a `Content-Usage`: `train-ai=n, search=y`."""
-    found = parse_dictionary(text)
-    values = {category.value: found.get(label) for label, category in USAGE_LABELS.items()}
+    """Read a `Content-Usage`: `train-ai=n, search=y`. A malformed one says nothing."""
+    try:
+        members = parse_dictionary(text)
+    except BadField:
+        return {}
+    tokens = {
+        label: member.value
+        for label, member in members.items()
+        if isinstance(member, Item) and isinstance(member.value, Token)
+    }
+    values = {category.value: tokens.get(label) for label, category in USAGE_LABELS.items()}
     return {category: value == "y" for category, value in values.items() if value in ("y", "n")}
 
 
 def read_content_signal(text: str, product: str) -> dict[str, bool]:
     """Read a `Content-Signal`: `search=yes, ai-train=no`. Of a repeated signal `no` counts."""
+    # No grammar is published.
     says = dict[str, bool]()
-    for key, value in parse_pairs(text):
+    for pair in text.lower().split(","):
+        key, _, value = (part.strip() for part in pair.partition("="))
         if key in SIGNALS and value in ("yes", "no"):
             category = SIGNALS[key].value
             says[category] = says.get(category, True) and value == "yes"
