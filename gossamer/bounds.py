@@ -127,15 +127,18 @@ def limit_state(name: str, crawl: CrawlDefined | None, blocklist: Blocklist) -> 
         return None
     if name == Hazard.NOT_FOLLOWED:
         return crawl.rules_digest
-    # The time of the definition represents the parties, of which there may be many.
-    parties = f" {crawl.at}" if crawl.parties else ""
-    return f"{crawl.max_depth if name == Hazard.TRAP_DEPTH else crawl.scope}{parties}"
+    limit = crawl.max_depth if name == Hazard.TRAP_DEPTH else crawl.scope
+    return f"{limit}{_state_of_parties(crawl)}"
 
 
 def limits(crawl: CrawlDefined, blocklist: Blocklist) -> str:
     """Return a text that changes whenever parked URLs may have to be released, because a limit has
     changed or a rule of the blocklist was lifted."""
     lifted = f" {blocklist.lifted:x}" if blocklist.lifted else ""
+    own = f"{crawl.max_depth} {crawl.scope} {crawl.rules_digest}"
+    return f"{own}{lifted}{_state_of_parties(crawl)}"
+
+
+def _state_of_parties(crawl: CrawlDefined) -> str:
     # The time of the definition represents the parties, of which there may be many.
-    parties = f" {crawl.at}" if crawl.parties else ""
-    return f"{crawl.max_depth} {crawl.scope} {crawl.rules_digest}{lifted}{parties}"
+    return f" {crawl.at}" if crawl.parties else ""

@@ -8,7 +8,7 @@ them: for S3, `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_ENDPOINT_URL
 import glob
 import os
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -84,15 +84,11 @@ class Volume:
     def put(self, name: str, path: Path) -> None:
         """Store a copy of a local file under *name*, and verify its length."""
         length = path.stat().st_size
-        with self._translate(name, VolumeUnavailable):
-            self._write(name, lambda target: self._files.put_file(str(path), target))
-            self._verify(name, length)
+        self._store(name, length, lambda target: self._files.put_file(str(path), target))
 
     def put_bytes(self, name: str, data: bytes) -> None:
         """Store *data* under *name*, and verify its length."""
-        with self._translate(name, VolumeUnavailable):
-            self._write(name, lambda target: self._files.pipe_file(target, data))
-            self._verify(name, len(data))
+        self._store(name, len(data), lambda target: self._files.pipe_file(target, data))
 
     def read(self, name: str, start: int = 0, end: int | None = None) -> bytes:
         """Return the bytes of a file from *start* to *end*. Raise Missing if there is no such
@@ -134,7 +130,14 @@ class Volume:
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"
 
-    def _write(self, name: str, write: Any) -> None:
+    def _store(self, name: str, length: int, write: Callable[[str], None]) -> None:
+        with self._translate(name, VolumeUnavailable):
+            self._write(name, write)
+            found = int(self._files.info(self._path(name))["size"])
+            if found != length:
+                raise VolumeUnavailable(f"{self.uri(name)} has {found} bytes in place of {length}")
+
+    def _write(self, name: str, write: Callable[[str], None]) -> None:
         if self._protocol != "file":
             write(self._path(name))  # Object stores show an object when it is whole.
             return
@@ -152,11 +155,6 @@ class Volume:
             # Killed processes have left such files, too.
             for left in target.parent.glob(f"{glob.escape(target.name)}.*{PARTIAL_SUFFIX}"):
                 left.unlink(missing_ok=True)
-
-    def _verify(self, name: str, length: int) -> None:
-        found = int(self._files.info(self._path(name))["size"])
-        if found != length:
-            raise VolumeUnavailable(f"{self.uri(name)} has {found} bytes in place of {length}")
 
     @contextmanager
     def _translate(self, name: str, missing: type[GossamerError] = Missing) -> Iterator[None]:

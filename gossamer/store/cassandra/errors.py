@@ -143,11 +143,13 @@ class RetryBudget:
 
         Raise Unavailable if it fails and the remaining time does not suffice for another attempt.
         """
-        for wait in retry_waits():
+        waits = retry_waits()
+        while True:
             began = clock.steady()
             try:
                 return request()
             except Unavailable as error:
+                wait = next(waits)
                 self._left -= clock.steady() - began + wait
                 if self._left < 0:
                     raise
@@ -155,4 +157,3 @@ class RetryBudget:
                     "store unavailable: repeating the request", reason=str(error), seconds=wait
                 )
                 clock.pause(wait)
-        raise AssertionError("retry_waits has no end")

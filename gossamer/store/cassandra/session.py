@@ -325,6 +325,4 @@ class Retry(RetryPolicy):  # type: ignore[misc]
         """Retry up to MAX_ATTEMPTS times."""
         return (self.RETRY if retry_num < MAX_ATTEMPTS else self.RETHROW), None
 
-    def on_write_timeout(self, *args: Any, retry_num: int, **info: Any) -> tuple[int, None]:
-        """Retry up to MAX_ATTEMPTS times."""
-        return (self.RETRY if retry_num < MAX_ATTEMPTS else self.RETHROW), None
+    on_write_timeout = on_read_timeout

@@ -300,9 +300,8 @@ class CassandraTable(BufferedTable[R]):
     def _read_pages(
         self, asked: Sequence[Partition], after: Sort | None, limit: int
     ) -> dict[Partition, list[R]]:
-        statement = self._statements.scan if after is None else self._statements.scan_beyond
-        bound = () if after is None else (after,)
-        keys = [(*part, *bound, limit) for one in asked for part in self._parts(one)]
+        statement, bound = self._scan_statement(after, limit)
+        keys = [(*part, *bound) for one in asked for part in self._parts(one)]
         found = self._retry_budget.ask(partial(self._nodes.query_all, statement, keys))
         pages = defaultdict[Partition, list[R]](list)
         for row in map(self._columns.row, found):
@@ -316,11 +315,16 @@ class CassandraTable(BufferedTable[R]):
             return []
         if (scanned := self._find_scanned(partition, after, limit)) is not None:
             return scanned
-        statement = self._statements.scan if after is None else self._statements.scan_beyond
-        bound = () if after is None else (after,)
-        found = (self._query(statement, *keys, *bound, limit) for keys in self._parts(partition))
+        statement, bound = self._scan_statement(after, limit)
+        found = (self._query(statement, *keys, *bound) for keys in self._parts(partition))
         rows = merge(*found, key=self.sort_of, reverse=self.row.newest_first)
         return list(islice(rows, limit))
+
+    def _scan_statement(self, after: Sort | None, limit: int) -> tuple[str, tuple[Sort, ...]]:
+        """Return the statement of a scan beyond *after*, and its values behind the partition's."""
+        if after is None:
+            return self._statements.scan, (limit,)
+        return self._statements.scan_beyond, (after, limit)
 
     def _parts(self, partition: Partition) -> Iterator[tuple[Sort, ...]]:
         """Yield the keys of Cassandra's partitions with the rows of *partition*."""

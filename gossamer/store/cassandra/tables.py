@@ -47,11 +47,6 @@ def check_consistency(nodes: Cassandra, settings: CassandraSettings) -> None:
         )
 
 
-def _copies(nodes: Cassandra, keyspace: str) -> int:
-    """Return the number of replicas of *keyspace* in all data centres together."""
-    return sum(_copies_by_centre(nodes, keyspace).values())
-
-
 def _copies_by_centre(nodes: Cassandra, keyspace: str) -> dict[str, int]:
     """Return the number of replicas of *keyspace* in each data centre that has any.
 
@@ -111,7 +106,8 @@ def create_tables(
             yield f"table {row.table}: {', '.join(altered)} altered"
         for one in differing:
             if one not in altered:
-                yield f"{_describe_unchanged(row, options, there, one)}; --reset-options changes it"
+                unchanged = _describe_option(row, options, there, one, "stays")
+                yield f"{unchanged}; --reset-options changes it"
 
 
 def option_problems(
@@ -126,9 +122,9 @@ def option_problems(
             there = found[row.table]
             for one in options.differing(there):
                 if one in cql.FIXED_OPTIONS:
-                    fixed.append(f"table {row.table}: {one} {_values(options, there, one)}")
+                    fixed.append(_describe_option(row, options, there, one, "is"))
                 else:
-                    kept.append(_describe_unchanged(row, options, there, one))
+                    kept.append(_describe_option(row, options, there, one, "stays"))
     return fixed, kept
 
 
@@ -139,15 +135,11 @@ def _found_options(nodes: Cassandra, keyspace: str) -> dict[str, cql.FoundOption
     }
 
 
-def _describe_unchanged(
-    row: type[Row], wanted: cql.Options, there: cql.FoundOptions, name: str
+def _describe_option(
+    row: type[Row], wanted: cql.Options, there: cql.FoundOptions, name: str, verb: str
 ) -> str:
     values = f"{there.properties()[name]}, not {wanted.properties()[name]}"
-    return f"table {row.table}: {name} stays {values}"
-
-
-def _values(wanted: cql.Options, there: cql.FoundOptions, name: str) -> str:
-    return f"is {there.properties()[name]}, not {wanted.properties()[name]}"
+    return f"table {row.table}: {name} {verb} {values}"
 
 
 def _refuse_mismatches(
@@ -156,8 +148,8 @@ def _refuse_mismatches(
     problems = [
         f"table {row.table}: {text}"
         for row in rows
-        for text in cql.mismatches(row, tables.get(row.table) or {})
         if row.table in tables
+        for text in cql.mismatches(row, tables[row.table])
     ]
     if problems:
         raise GossamerError(
@@ -173,7 +165,7 @@ def durability_warnings(nodes: Cassandra, keyspace: str) -> Iterator[str]:
         modes = nodes.query(cql.SELECT_SETTING, ["commitlog_sync"])
     except GossamerError:
         return  # The user may not read the setting.
-    if _copies(nodes, keyspace) == 1 and ("periodic",) in modes:
+    if sum(_copies_by_centre(nodes, keyspace).values()) == 1 and ("periodic",) in modes:
         yield (
             f"keyspace {keyspace} has one replica, on a node with commitlog_sync: periodic: if the "
             "node is killed, it loses its last acknowledged writes, and URLs with them; set "
