@@ -198,10 +198,8 @@ def new_scope(text: str, seeds: Sequence[str]) -> str:
 
 
 def _scope(request: CrawlRequest, before: CrawlDefined | None) -> str:
-    if request.scope and request.scope not in SCOPES:
-        return request.scope
-    if request.scope == "any":
-        return ANYWHERE
+    if request.scope and request.scope not in SCOPES_OF_SEEDS:
+        return new_scope(request.scope, ())
     old = before.scope if before else ""
     outside = [s for s in request.seeds if not old or not parse_scope(old).evaluate(s, 0).inside]
     if old and not outside and not (request.scope and request.seeds):
@@ -233,12 +231,13 @@ def _of_seeds(kind: str, seeds: list[str]) -> str:
     return f"{rule}({', '.join(repr(name) for name in names)})" if names else ""
 
 
-def check_scope(seeds: Iterable[str], scope: str, advice: str = "") -> None:
-    """Raise BadSettings, with *advice*, if one of *seeds* is out of *scope*."""
+def check_scope(seeds: Iterable[str], scope: str, advice: str = "", *, name: str = "scope") -> None:
+    """Raise BadSettings, with *advice*, if one of *seeds* is out of *scope*, which it calls
+    *name*."""
     for seed in seeds:
         evaluation = parse_scope(scope).evaluate(seed, 0)
         if not evaluation.inside:
-            raise BadSettings(f"seed {seed} is out of scope: {evaluation.rule}{advice}")
+            raise BadSettings(f"seed {seed} is out of {name}: {evaluation.rule}{advice}")
 
 
 def define_party(
@@ -248,12 +247,8 @@ def define_party(
     do not change. A scope may be one of SCOPES, for *seeds*."""
     party = replace(crawl.parties.get(name, NO_PARTY), **asked)
     if party.scope in SCOPES:
-        scope = ANYWHERE if party.scope == "any" else _of_seeds(party.scope, list(seeds))
-        party = replace(party, scope=scope)
-    for seed in seeds:
-        evaluation = parse_scope(party.scope or ANYWHERE).evaluate(seed, 0)
-        if not evaluation.inside:
-            raise BadSettings(f"seed {seed} is out of the party's scope: {evaluation.rule}")
+        party = replace(party, scope=new_scope(party.scope, seeds))
+    check_scope(seeds, party.scope or ANYWHERE, name="the party's scope")
     return replace(crawl, parties={**crawl.parties, name: party})
 
 

@@ -45,6 +45,7 @@ from gossamer.crawl import (
     canonical_of_typed,
     check_id,
     check_not_removed,
+    check_scope,
     decode_list,
     define_party,
     new_scope,
@@ -299,10 +300,8 @@ class _Reader:
         self._check("url_steps", check_steps, found.url_steps)
         self._check("output.relevant", lambda it: it and parse_relevance(it), crawl.relevant)
         self._check("output.purposes", policy_of, crawl)
-        evaluate = self._check("scope", parse_scope, scope).evaluate
-        for url in every_seed:
-            if not (evaluation := evaluate(url, 0)).inside:
-                self._refuse("scope", f"seed {url} is out of scope: {evaluation.rule}")
+        self._check("scope", parse_scope, scope)
+        self._check("scope", lambda it: check_scope(every_seed, it), scope)
         identified: CrawlDefined = self._check(
             "rules", lambda it: identify_rules(it, self._path.parent), crawl
         )
@@ -312,13 +311,7 @@ class _Reader:
         self, crawl: CrawlDefined, name: str, party: PartyTable, seeds: tuple[str, ...]
     ) -> CrawlDefined:
         key = f"parties.{name}"
-        limits: dict[str, Any] = {
-            "scope": party.scope or None,
-            "max_depth": party.max_depth,
-            "external_links": party.external_links,
-        }
-        limits = {field: value for field, value in limits.items() if value is not None}
-        if not limits:
+        if not (limits := _limits_of(party)):
             return crawl
         if party.scope in SCOPES and not seeds:
             self._refuse(f"{key}.scope", "name seeds of the party, or a scope expression")
@@ -457,6 +450,12 @@ def _in_words(problem: str) -> str:
     return problem[:1].lower() + problem[1:].replace("`", "")
 
 
+def _limits_of(party: PartyTable | Party) -> dict[str, Any]:
+    """Return the limits that *party* has of its own, by field."""
+    limits = {field: getattr(party, field) for field in Party.__struct_fields__}
+    return {field: value for field, value in limits.items() if value not in ("", None)}
+
+
 def _parse_share_for(given: int | str) -> float:
     """Return the seconds of `share_for`. Raise ValueError if it is invalid."""
     if isinstance(given, int) and given:
@@ -548,10 +547,8 @@ def write_crawl_file(crawl: CrawlDefined, applied: SeedsApplied | None) -> str:
         top["scope"] = kind
     for name in sorted({*crawl.parties, *filter(None, seeds)}):
         party = crawl.parties.get(name, NO_PARTY)
-        limits = {field: getattr(party, field) for field in Party.__struct_fields__}
-        kept = {field: value for field, value in limits.items() if value not in ("", None)}
         listed = {"seeds": seeds[name]} if name in seeds else {}
-        tables[f"parties.{_toml(name)}"] = {**listed, **kept}
+        tables[f"parties.{_toml(name)}"] = {**listed, **_limits_of(party)}
     blocks = (
         "\n".join(
             [*([f"[{table}]"] if table else []), *(f"{k} = {_toml(v)}" for k, v in keys.items())]
