@@ -47,6 +47,10 @@ class Expiries:
             self._due, self._is_due_known = self._find_due(), True
         return self._due
 
+    def active(self) -> dict[str, ChangeExpires]:
+        """Return the pending expiries by the key of their setting on `control`."""
+        return {setting: one for setting, one in self._pending.items() if self._is_active(one)}
+
     def _find_due(self) -> float | None:
         ends = (
             0.0 if self._is_void(one) else one.expires_at
@@ -104,12 +108,7 @@ def _restore(one: ChangeExpires, now: float) -> Iterator[Event]:
 
 def expiries_of(log: Log) -> dict[str, ChangeExpires]:
     """Return the pending expiries by the key of their setting on `control`."""
-    events = newest_events(log)
-    return {
-        one.setting: one
-        for one in events.values()
-        if isinstance(one, ChangeExpires)
-        and one.expires_at is not None
-        and (setting := events.get(one.setting))
-        and setting.at == one.set_at
-    }
+    found = Expiries()
+    for event in newest_events(log).values():
+        found.apply(event)
+    return found.active()
