@@ -72,12 +72,8 @@ def refer(event: Event, volume: Volume, inline_limit: int) -> Event:
     data = _encode(fit_to_limit(event, MAX_PARSED_BYTES))
     if len(data) > MAX_PARSED_BYTES:
         raise Poison(f"the contents of a page are too large: {len(data)} bytes")
-    return _without_contents(event, _store(data, event, event.fetched_at, volume))
-
-
-def _without_contents(event: PageParsed, blob: Blob) -> PageParsed:
-    kept = {name: getattr(event, name) for name in IDENTITY}
-    return PageParsed(**kept, blob=blob)
+    blob = _store(data, event, event.fetched_at, volume)
+    return PageParsed(**{name: getattr(event, name) for name in IDENTITY}, blob=blob)
 
 
 def may_refer(event: Event, inline_limit: int) -> bool:

@@ -77,14 +77,16 @@ class Throttle:
                 causes.add((topic, group))
         for topic, group in sorted(causes - self._causes):
             logger.info(
-                "throttled: a consumer group lags",
+                "reading throttled: a consumer group lags",
                 topic=topic,
                 group=group,
                 limit=self._limits[topic],
             )
         for topic, group in sorted(self._causes - causes):
             logger.info(
-                "not throttled any more: the consumer group has caught up", topic=topic, group=group
+                "reading not throttled any more: the consumer group has caught up",
+                topic=topic,
+                group=group,
             )
         self._causes = causes
         return held

@@ -80,6 +80,9 @@ def test_throttle_returns_partition_with_lagging_consumer(
         assert throttle.partitions() == set()
     groups = sorted(TOPICS[topic].consumers)
     assert [(line["event"], line["group"]) for line in lines] == [
-        *(("throttled: a consumer group lags", group) for group in groups),
-        *(("not throttled any more: the consumer group has caught up", group) for group in groups),
+        *(("reading throttled: a consumer group lags", group) for group in groups),
+        *(
+            ("reading not throttled any more: the consumer group has caught up", group)
+            for group in groups
+        ),
     ]

@@ -332,7 +332,7 @@ class KafkaReader:
         self._check({at: position})
         position.jumped_to = found
         logger.info(
-            "offsets jump: going back to the skipped ones",
+            "Kafka skipped offsets: going back to them",
             topic=at[0],
             partition=at[1],
             first=position.next,
@@ -468,7 +468,10 @@ class KafkaReader:
         if ends and not self._commit(ends):
             self._is_outdated = True
             self._positions.clear()
-            logger.info("commit refused: reading again", partitions=sorted(self._partitions))
+            logger.info(
+                "Kafka refused a commit: reading the partitions again",
+                partitions=sorted(self._partitions),
+            )
             return False
         for at, end in ends.items():
             self._positions[at].passed = end

@@ -110,7 +110,8 @@ class Trimmer:
         if not fresh:
             return
         prefix = self._settings.prefix
-        done = self._admin_client().delete_records(
+        self._admin = self._admin or AdminClient(client_config(self._settings, self._errors))
+        done = self._admin.delete_records(
             [TopicPartition(prefix + topic, number, end) for (topic, number), end in fresh.items()],
             request_timeout=REQUEST_TIMEOUT,
         )
@@ -162,10 +163,6 @@ class Trimmer:
         prefix = self._settings.prefix
         asked = [TopicPartition(prefix + topic, number) for topic, number in partitions]
         return [one.offset for one in self._consumers[group].committed(asked, REQUEST_TIMEOUT)]
-
-    def _admin_client(self) -> Any:
-        self._admin = self._admin or AdminClient(client_config(self._settings, self._errors))
-        return self._admin
 
     def _log_failure(self, failure: KafkaException) -> None:
         error = error_of(failure)
