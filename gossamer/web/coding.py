@@ -11,7 +11,8 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
 import brotli  # type: ignore[import-untyped]
 from backports import zstd
@@ -144,36 +145,42 @@ def _pieces(body: bytes, inflater: Inflater) -> Iterator[tuple[int, bytes]]:
             piece = b""
 
 
-class Zlib:
-    """gzip with all its members, zlib or raw deflate, by *wbits*."""
+class Members:
+    """A coding that zlib or zstd decodes. Each member of a body begins with *magic*, and only the
+    first one is read if that is None."""
 
-    def __init__(self, wbits: int) -> None:
-        self._wbits = wbits
-        self._stream = zlib.decompressobj(wbits)
-        self._rest = b""
+    def __init__(self, begin: Callable[[], Any], magic: bytes | None = None) -> None:
+        """*begin* returns the decompressor of one member."""
+        self._begin, self._magic = begin, magic
+        self._stream, self._rest = begin(), b""
 
     def inflate(self, piece: bytes) -> bytes:
         """Return decoded bytes; an empty *piece* continues the last one. Raise DamagedStream."""
         waiting = self._rest + piece
         if self._stream.eof:
-            if not waiting.startswith(GZIP_MAGIC) or self._wbits != GZIP:
-                # Perhaps half of the next member's signature; anything else is padding.
-                self._rest = waiting[:2]
+            if not self._begins_member(waiting):
+                # Perhaps a part of the next member's signature; anything else is padding.
+                self._rest = waiting[: len(self._magic or b"")]
                 return b""
-            self._stream = zlib.decompressobj(self._wbits)
+            self._stream = self._begin()
         try:
-            found = self._stream.decompress(waiting, OUTPUT_CHUNK)
-        except zlib.error as error:
+            found: bytes = self._stream.decompress(waiting, OUTPUT_CHUNK)
+        except (zlib.error, zstd.ZstdError) as error:
             raise DamagedStream from error
-        self._rest = self._stream.unused_data or self._stream.unconsumed_tail
-        if not found and self._stream.eof and self._rest.startswith(GZIP_MAGIC):
+        # Until its end, zstd keeps what it has not consumed.
+        rest = "unused_data" if self._stream.eof else "unconsumed_tail"
+        self._rest = getattr(self._stream, rest, b"")
+        if not found and self._stream.eof and self._begins_member(self._rest):
             return self.inflate(b"")
         return found
+
+    def _begins_member(self, data: bytes) -> bool:
+        return self._magic is not None and data.startswith(self._magic)
 
     @property
     def is_complete(self) -> bool:
         """Whether the encoded stream is complete."""
-        return self._stream.eof and not self._rest.startswith(GZIP_MAGIC)
+        return bool(self._stream.eof) and not self._begins_member(self._rest)
 
 
 class Brotli:
@@ -198,41 +205,14 @@ class Brotli:
         return bool(self._stream.is_finished())
 
 
-class Zstd:
-    """RFC 8878, with all its frames."""
-
-    def __init__(self) -> None:
-        self._stream = zstd.ZstdDecompressor(options=ZSTD_OPTIONS)
-        self._rest = b""
-
-    def inflate(self, piece: bytes) -> bytes:
-        """Return decoded bytes; an empty *piece* continues the last one. Raise DamagedStream."""
-        waiting = self._rest + piece
-        if self._stream.eof:
-            if not waiting.startswith(ZSTD_MAGIC):
-                # Perhaps a part of the next frame's signature; anything else is padding.
-                self._rest = waiting[: len(ZSTD_MAGIC)]
-                return b""
-            self._stream = zstd.ZstdDecompressor(options=ZSTD_OPTIONS)
-        try:
-            found = self._stream.decompress(waiting, OUTPUT_CHUNK)
-        except zstd.ZstdError as error:
-            raise DamagedStream from error
-        self._rest = self._stream.unused_data if self._stream.eof else b""
-        if not found and self._rest.startswith(ZSTD_MAGIC):
-            return self.inflate(b"")
-        return found
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the encoded stream is complete."""
-        return self._stream.eof and not self._rest.startswith(ZSTD_MAGIC)
+def _gunzip() -> Inflater:
+    return Members(lambda: zlib.decompressobj(GZIP), GZIP_MAGIC)
 
 
 INFLATERS: dict[str, tuple[Callable[[], Inflater], ...]] = {
-    "gzip": (lambda: Zlib(GZIP),),
-    "x-gzip": (lambda: Zlib(GZIP),),
-    "deflate": (lambda: Zlib(15), lambda: Zlib(-15)),
+    "gzip": (_gunzip,),
+    "x-gzip": (_gunzip,),
+    "deflate": tuple(partial(Members, partial(zlib.decompressobj, wbits)) for wbits in (15, -15)),
     "br": (Brotli,),
-    "zstd": (Zstd,),
+    "zstd": (lambda: Members(lambda: zstd.ZstdDecompressor(options=ZSTD_OPTIONS), ZSTD_MAGIC),),
 }
