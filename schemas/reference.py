@@ -11,8 +11,7 @@ from gossamer.events import Event, Page, PageArchived
 from gossamer.events.hazards import HAZARDS, Counting
 from gossamer.events.outcomes import OUTCOMES, Meaning, Wait
 from gossamer.events.public import GONE_RULES, GoneRule
-from gossamer.schemas.compatible import Schema
-from gossamer.schemas.formats import schema_of
+from gossamer.schemas.formats import Schema, schema_of
 from gossamer.schemas.markdown import insert_lines, table
 from gossamer.services.fetcher.http.limiters import Limiter, lookup_limiters, request_limiters
 from gossamer.services.fetcher.rate_limits import AddressLimits, LocalSlots
@@ -241,10 +240,6 @@ def _field_rows(event: type[Event]) -> Iterator[tuple[str, ...]]:
                 yield f"`{owner}{field}`", _field_type(about), about.get("description", "")
 
 
-def _object_of(values: Schema) -> str:
-    return f"object of {values['type']}s"
-
-
 def _field_type(about: Schema) -> str:
     if "$ref" in about:
         return str(about["$ref"]).rpartition("/")[2]
@@ -254,5 +249,6 @@ def _field_type(about: Schema) -> str:
         return f"list of {_field_type(about['items'])}"
     if about["type"] == "object":
         values = about.get("additionalProperties", {"type": "string"})
-        return f"object of {_field_type(values)}" if "$ref" in values else _object_of(values)
+        kind = _field_type(values) if "$ref" in values else f"{values['type']}s"
+        return f"object of {kind}"
     return " ".join(filter(None, (about["type"], about.get("format", ""))))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.schemas.compatible import Schema, breaks, breaks_older, table_breaks, topic_breaks
+from tests.schemas.compatible import Schema, breaks, breaks_older, table_breaks, topic_breaks
 
 OLD: Schema = {
     "$ref": "#/$defs/Event",

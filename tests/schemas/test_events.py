@@ -15,8 +15,8 @@ from gossamer.errors import Poison
 from gossamer.events.topics import TOPICS
 from gossamer.log import Record
 from gossamer.log.codec import decode, encode
-from gossamer.schemas.compatible import Schema, breaks, breaks_older, table_breaks, topic_breaks
 from gossamer.schemas.formats import all_schemas
+from tests.schemas.compatible import Schema, breaks, breaks_older, table_breaks, topic_breaks
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "schemas"
