@@ -27,7 +27,6 @@ import zlib
 from base64 import b32decode, b64decode
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import lru_cache, partial
 from urllib.parse import unquote
 
@@ -44,6 +43,7 @@ from gossamer.web.http import (
     decode_urls,
     first_value,
     joined_values,
+    parse_date,
 )
 
 MAX_RECORD_BYTES = 128 << 20
@@ -568,7 +568,7 @@ def parse_time(date: str) -> float | None:
     seconds or with milliseconds, and a date of HTTP.
     """
     if "," in date and date.endswith("GMT"):
-        return _http_date(date)
+        return parse_date(date)
     if len(date) in (12, 14, 17) and date.isdecimal():
         date = f"{date[:8]}T{date[8:14]}.{date[14:]}".rstrip(".")
     elif len(date) in (4, 7):
@@ -580,15 +580,8 @@ def parse_time(date: str) -> float | None:
         return None
 
 
-def _http_date(date: str) -> float | None:
-    try:
-        return parsedate_to_datetime(date).timestamp()
-    except (ValueError, OverflowError, TypeError):
-        return None
-
-
 def _date_header(headers: Headers) -> float:
-    found = _http_date(first_value(headers, "date"))
+    found = parse_date(first_value(headers, "date"))
     if found is None:
         raise BadCapture("the record has no valid date")
     return found

@@ -3,15 +3,10 @@
 from msgspec.structs import replace
 
 from gossamer.events import HostOverridden, SiteOverridden
-from gossamer.web.url import Site, host_name, site_of
+from gossamer.web.url import Site, host_name, site_of_host
 
 Overridden = SiteOverridden | HostOverridden
 NOTHING = SiteOverridden(at=0.0, site=Site(""))
-
-
-def site_of_host(name: str) -> Site:
-    """Return the site of the host with this *name*."""
-    return site_of(f"http://{name}/")
 
 
 def overridden_site(event: Overridden) -> Site:

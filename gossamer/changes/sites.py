@@ -16,10 +16,10 @@ from gossamer.events import HostOverridden, SiteOverridden
 from gossamer.inspection.basics.figures import number, plural
 from gossamer.inspection.crawls.crawl import OpenCrawl
 from gossamer.log import Log
-from gossamer.overrides import Overridden, site_of_host
+from gossamer.overrides import Overridden
 from gossamer.services.fetcher.http.tls import RECORD, SHA256, VERIFY, context_for
 from gossamer.speed import format_hours
-from gossamer.web.url import Site
+from gossamer.web.url import Site, site_of_host
 
 FIXED = {"version", "crawl", "at", "site", "host"}
 """Fields of an override that are not settings."""

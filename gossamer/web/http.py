@@ -77,10 +77,11 @@ def escape_octets(value: str) -> str:
     A URL in a header or a robots.txt is octets. As text in a wrong encoding it would be another
     URL. A host name with such octets is valid only if they are UTF-8.
     """
-    return value if value.isascii() else _octet.sub(_escape, value)
+    return value if value.isascii() else _octet.sub(escape_octet, value)
 
 
-def _escape(octet: re.Match[str]) -> str:
+def escape_octet(octet: re.Match[str]) -> str:
+    """Return the escape of a matched character of Latin-1."""
     return f"%{ord(octet[0]):02X}"
 
 
@@ -176,6 +177,16 @@ def expires_at(headers: Headers, fetched_at: float) -> float:
     return fetched_at + lifetime if is_meaningful else 0.0
 
 
+def parse_date(text: str) -> float | None:
+    """Return a date of HTTP (RFC 9110, 5.6.7) in epoch seconds, however absurd; None if it is
+    invalid, or has no time zone."""
+    try:
+        found = parsedate_to_datetime(text)
+        return found.timestamp() if found.tzinfo else None
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
 def payload_digest(body: bytes) -> str:
     """Return the SHA-1 of a body as received, in base 32 and in WARC's form: `sha1:…`."""
     return "sha1:" + b32encode(sha1(body, usedforsecurity=False).digest()).decode()
@@ -189,10 +200,9 @@ def _until_expiry(headers: Headers) -> float | None:
     expires, sent = first_value(headers, "expires"), first_value(headers, "date")
     if not expires or not sent:
         return None
-    try:
-        return (parsedate_to_datetime(expires) - parsedate_to_datetime(sent)).total_seconds()
-    except (ValueError, TypeError, OverflowError):
-        return 0.0  # An invalid date, such as 0, means "expired" (RFC 9111, 5.3).
+    until, at = parse_date(expires), parse_date(sent)
+    # An invalid date, such as 0, means "expired" (RFC 9111, 5.3).
+    return 0.0 if until is None or at is None else until - at
 
 
 def to_text(value: str) -> str:

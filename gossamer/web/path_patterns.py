@@ -19,6 +19,7 @@ import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Generic, NamedTuple, Protocol, TypeVar
 from urllib.parse import urlsplit
 
@@ -99,6 +100,7 @@ def _first_of(piece: str, path: str, at: int) -> tuple[int, int]:
     return min((one for one in found if one[0] >= 0), key=sum, default=(-1, 0))
 
 
+@lru_cache(maxsize=1024)
 def compile_pattern(pattern: str) -> Pattern:
     """Compile the pattern of a rule, to match the octets of a URL."""
     bare = pattern.removesuffix("$")
@@ -202,6 +204,7 @@ def _grams_of(pattern: Pattern) -> set[str]:
     return {part[at : at + size] for part in parts for at in range(len(part) - size + 1) if size}
 
 
+@lru_cache(maxsize=1024)
 def url_octets(url: str) -> str:
     """Return the octets of the path and query of *url*."""
     parts = urlsplit(url)

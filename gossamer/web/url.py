@@ -228,10 +228,11 @@ def suffix_of(site: str) -> str:
 
 def site_of(url: str) -> Site:
     """Return the registrable domain of a canonical *url*; an IP address is its own site."""
-    return _site(host_name(url))
+    return site_of_host(host_name(url))
 
 
-def _site(name: str) -> Site:
+def site_of_host(name: str) -> Site:
+    """Return the site of the host with this *name*, as `site_of` does."""
     if is_address(name):
         return Site(name)
     # A public suffix (github.io) and a name without a dot (localhost) are sites of their own.

@@ -13,14 +13,12 @@ request without conditions, and the validators of the host are distrusted for `R
 """
 
 import re
-from datetime import datetime
-from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gossamer.web.http import Headers, first_value, raw_values
+from gossamer.web.http import Headers, first_value, parse_date, raw_values
 
 MAX_LENGTH = 200
 """Maximum characters of a tag or date, because they are stored for each page."""
@@ -59,8 +57,7 @@ class Validators(Struct, frozen=True, omit_defaults=True):
     @property
     def changed_at(self) -> float:
         """When the page changed by its Last-Modified, in epoch seconds; 0 without a valid date."""
-        at = _instant(self.last_modified)
-        return max(0.0, at.timestamp()) if at else 0.0
+        return max(0.0, parse_date(self.last_modified) or 0.0)
 
     @property
     def weak(self) -> bool:
@@ -134,7 +131,7 @@ def validators_of(headers: Headers) -> Validators:
     if not etag.isascii() and etag in raw_values(headers, "etag"):
         etag = ""
     modified, date = first_value(headers, "last-modified"), first_value(headers, "date")
-    at, limit = _instant(modified), _instant(date)
+    at, limit = parse_date(modified), parse_date(date)
     dated = at is not None and (limit is None or at < limit)
     return Validators(
         etag if len(etag) <= MAX_LENGTH and _tag.fullmatch(etag) else "",
@@ -204,13 +201,4 @@ def _match(before: Validators, now: Validators) -> bool | None:
 
 def modified_at(headers: Headers) -> float | None:
     """Return Last-Modified in epoch seconds, however absurd; None if it is not a date."""
-    at = _instant(first_value(headers, "last-modified"))
-    return at.timestamp() if at else None
-
-
-def _instant(date: str) -> datetime | None:
-    try:
-        found = parsedate_to_datetime(date)
-    except (ValueError, OverflowError):
-        return None
-    return found if found.tzinfo else None
+    return parse_date(first_value(headers, "last-modified"))

@@ -43,6 +43,7 @@ from gossamer.web.http import (
     raw_values,
 )
 from gossamer.web.signing import asks_for_signature
+from gossamer.web.sniffing import HTML
 
 
 class WallKind(StrEnum):
@@ -214,8 +215,6 @@ MAX_SHELL_TEXT = 200
 """Characters of text of a document that loads itself again, such as a request to wait."""
 SHELL_STATUSES = frozenset({202, 403, 429, 503})
 """Statuses with which documents without text are compared. Pages of an application have 200."""
-HTML = "text/html"
-HTML_TYPES = frozenset({HTML, "application/xhtml+xml"})
 MAX_PRICE_LENGTH = 300
 MAX_HEADER = 4096
 """Characters of a header that are searched for a license."""
@@ -253,7 +252,7 @@ class Walls:
             return wall
         if status // 100 == 3 or asks_for_signature(status, headers):
             return None
-        document = _document(headers, body) if kind in HTML_TYPES else b""
+        document = _document(headers, body) if kind in HTML else b""
         lowered = document.lower()
         candidates = [row for row in SIGNATURES if _matches(row, status, headers, lowered)]
         for row in candidates:

@@ -6,10 +6,8 @@
 3. `VisitResult`, and the events and metrics of it.
 """
 
-import math
 import re
 from collections.abc import Callable, Iterable
-from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -40,13 +38,14 @@ from gossamer.web.http import (
     content_type,
     first_reference,
     first_value,
+    parse_date,
     redirect_target,
 )
 from gossamer.web.robots import RobotsRules
 from gossamer.web.signing import asks_for_signature, is_signed
 from gossamer.web.sniffing import DECIDING_BYTES, GZIP, PACKED_XML, Declared, is_textual, whole_type
 from gossamer.web.soft_404 import NO_SIGNATURE
-from gossamer.web.url import HostKey, host_key, site_of
+from gossamer.web.url import host_key, site_of
 from gossamer.web.usage import Statement
 from gossamer.web.usage.files import UsageFile
 from gossamer.web.validators import (
@@ -293,11 +292,8 @@ def parse_retry_after(value: str, now: float) -> float:
     """Return the seconds of a Retry-After (RFC 9110, 10.2.3); 0 if it is malformed."""
     if value.isdecimal():
         return min(float(value[:12]), YEAR_SECONDS)
-    try:
-        wait = parsedate_to_datetime(value).timestamp() - now
-    except (ValueError, OverflowError):
-        return 0.0
-    return min(max(wait, 0.0), YEAR_SECONDS) if math.isfinite(wait) else 0.0
+    at = parse_date(value)
+    return 0.0 if at is None else min(max(at - now, 0.0), YEAR_SECONDS)
 
 
 WARC_WORDS = {"slow": "time"}
@@ -410,21 +406,20 @@ def make_events(
     emitted.append(replace(_make_ended(order, index, result, last, now), lease=lease))
     on_behalf_of = visit.on_behalf_of
     if result.robots_location:
+        url, hops = result.robots_location
         emitted.append(
-            _make_robots_requested(order, on_behalf_of or order.host, result.robots_location, now)
+            RobotsRequested(
+                crawl=order.crawl,
+                at=now,
+                site=site_of(url),
+                url=url,
+                on_behalf_of=on_behalf_of or order.host,
+                hops=hops,
+            )
         )
     elif on_behalf_of and result.assessment.outcome is not Outcome.UNVISITED:
         emitted.append(_make_robots_answered(order, visit, result, now))
     return tuple(emitted)
-
-
-def _make_robots_requested(
-    order: HostCheckedOut, on_behalf_of: HostKey, location: tuple[str, int], now: float
-) -> RobotsRequested:
-    url, hops = location
-    return RobotsRequested(
-        crawl=order.crawl, at=now, site=site_of(url), url=url, on_behalf_of=on_behalf_of, hops=hops
-    )
 
 
 def _make_robots_answered(

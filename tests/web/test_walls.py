@@ -10,7 +10,6 @@ import pytest
 from gossamer.web import walls
 from gossamer.web.http import Headers
 from gossamer.web.walls import (
-    HTML,
     MAX_WALL_BYTES,
     SIGNATURES,
     UNKNOWN,
@@ -31,7 +30,7 @@ RSL = 'License error="invalid_request", error_description="A license is needed"'
 
 
 def find(status: int, body: bytes = b"", *headers: tuple[str, str], url: str = URL) -> Wall | None:
-    return Walls().find(url, status, headers, body, HTML)
+    return Walls().find(url, status, headers, body, "text/html")
 
 
 CHALLENGES: dict[str, tuple[str, int, Headers, bytes]] = {
@@ -182,15 +181,15 @@ def test_document_larger_than_any_wall_is_not_searched() -> None:
 @pytest.mark.parametrize("status", [202, 403, 429, 503])
 def test_same_empty_document_for_another_url_is_a_challenge(status: int) -> None:
     walls = Walls()
-    assert walls.find("https://a.test/1", status, (), APP, HTML) is None
-    assert walls.find("https://a.test/1", status, (), APP, HTML) is None
-    wall = walls.find("https://a.test/2", status, (), APP, HTML)
+    assert walls.find("https://a.test/1", status, (), APP, "text/html") is None
+    assert walls.find("https://a.test/1", status, (), APP, "text/html") is None
+    wall = walls.find("https://a.test/2", status, (), APP, "text/html")
     assert wall and wall.name == UNKNOWN and "https://a.test/1" in wall.evidence
 
 
 def test_application_with_one_document_for_all_urls_is_not_a_wall() -> None:
     walls = Walls()
-    assert not any(walls.find(f"https://a.test/{n}", 200, (), APP, HTML) for n in range(9))
+    assert not any(walls.find(f"https://a.test/{n}", 200, (), APP, "text/html") for n in range(9))
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,9 @@ from gossamer.console.cli.options import add_place, non_negative, open_from, sec
 from gossamer.console.output import say
 from gossamer.crawl import canonical_of_typed, host_overrides_of, overrides_of
 from gossamer.errors import BadSettings
-from gossamer.overrides import site_of_host
 from gossamer.services.fetcher.http.tls import POLICIES, SHA256
 from gossamer.speed import parse_hours
-from gossamer.web.url import host_name, site_of
+from gossamer.web.url import host_name, site_of, site_of_host
 
 NONE = "none"
 

@@ -17,7 +17,7 @@ from gossamer.inspection.basics.figures import times
 from gossamer.inspection.basics.labels import STOPPED_WORDS, outcome_label, plain_reason
 from gossamer.inspection.basics.views import view_of
 from gossamer.inspection.crawls.crawl import OpenCrawl
-from gossamer.overrides import merge_overrides, site_of_host
+from gossamer.overrides import merge_overrides
 from gossamer.services.frontier.partition.gates import closed_crawl_gates, stored_crawl_inputs
 from gossamer.services.frontier.partition.politeness import format_delay, overridden_delay
 from gossamer.services.frontier.tables.conditions import Condition
@@ -26,7 +26,7 @@ from gossamer.services.frontier.tables.sites import ParkedPartsRow, SiteRow
 from gossamer.services.frontier.totals.tally import PartitionTallyRow, TallyRow
 from gossamer.speed import Speeds
 from gossamer.store import Store
-from gossamer.web.url import HostKey, Site, host_name, site_of
+from gossamer.web.url import HostKey, Site, host_name, site_of, site_of_host
 
 NO_RUN = "no crawl runs in this folder"
 EQUAL = 1e-6

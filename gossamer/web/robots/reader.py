@@ -14,7 +14,7 @@ from functools import lru_cache
 from string import ascii_lowercase
 from typing import NamedTuple
 
-from gossamer.web.http import escape_octets
+from gossamer.web.http import escape_octet, escape_octets
 from gossamer.web.robots.rules import LicenseLine, RobotsRules, Rule, Usage, format_rules
 from gossamer.web.url import BadUrl, canonicalize, host_name
 from gossamer.web.usage import Category, Source, Statement, read_line, reserve
@@ -345,11 +345,7 @@ class _Group:
 def _printable(value: bytes) -> str:
     if _plain.fullmatch(value) and b"**" not in value:
         return value.decode("ascii")
-    return _stars.sub("*", _unprintable.sub(_escape_octet, value.decode("latin-1")))
-
-
-def _escape_octet(octet: re.Match[str]) -> str:
-    return f"%{ord(octet[0]):02X}"
+    return _stars.sub("*", _unprintable.sub(escape_octet, value.decode("latin-1")))
 
 
 def to_utf8(body: bytes) -> tuple[bytes, bool]:

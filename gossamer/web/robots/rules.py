@@ -113,9 +113,9 @@ class RobotsRules(Struct, frozen=True):
         if _is_robots_txt(url) or not self.lines:
             return None
         try:
-            return _matcher(self).find_rule(_path(url))
+            return _matcher(self).find_rule(url_octets(url))
         except TooManyPatterns:
-            return Rule(False, literal_pattern(_path(url)), 0)
+            return Rule(False, literal_pattern(url_octets(url)), 0)
 
     def explain(self, url: str) -> str:
         """Return a sentence for people: the rule that decides about *url*."""
@@ -134,7 +134,7 @@ class RobotsRules(Struct, frozen=True):
         for line in self.usage:
             pattern = compile_pattern(line.pattern)
             octets, statements = found.get(line.name, (0, []))
-            if pattern.octets < octets or not pattern.matches(_path(url)):
+            if pattern.octets < octets or not pattern.matches(url_octets(url)):
                 continue
             if pattern.octets > octets:
                 statements = []
@@ -166,9 +166,6 @@ def _matcher(rules: RobotsRules) -> Matcher[Rule]:
     return matcher
 
 
-_path = lru_cache(maxsize=1024)(url_octets)
-
-
 @lru_cache(maxsize=1024)
 def _read_usage(line: Usage) -> Statement:
     written = line.value if line.pattern == "/" else f"{line.pattern} {line.value}"
@@ -176,4 +173,4 @@ def _read_usage(line: Usage) -> Statement:
 
 
 def _is_robots_txt(url: str) -> bool:
-    return PATH in url and _path(url) == PATH
+    return PATH in url and url_octets(url) == PATH

@@ -9,13 +9,12 @@ any sign of the format says nothing: many servers answer every path with a page.
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gossamer.web.path_patterns import Pattern, compile_pattern, url_octets
+from gossamer.web.path_patterns import compile_pattern, url_octets
 from gossamer.web.usage.statements import Statement
 
 TDMREP_PATH = "/.well-known/tdmrep.json"
@@ -78,18 +77,18 @@ class UsageFile(Struct, frozen=True):
         In `tdmrep.json` the first matching entry decides. In a license file the longest matching
         pattern does, with all its licenses. What was not read of it counts, too.
         """
-        path = _path(url)
-        found = [one for one in self.statements if _pattern(one.pattern).matches(path)]
+        path = url_octets(url)
+        found = [one for one in self.statements if compile_pattern(one.pattern).matches(path)]
         if not found:
             return ()
         if self.is_tdmrep:
             return (found[0].statement,)
         read = [one.pattern for one in found if not one.is_unread]
-        longest = max((_pattern(pattern).octets for pattern in read), default=0)
+        longest = max((compile_pattern(pattern).octets for pattern in read), default=0)
         return tuple(
             one.statement
             for one in found
-            if one.is_unread or _pattern(one.pattern).octets == longest
+            if one.is_unread or compile_pattern(one.pattern).octets == longest
         )
 
     def narrow_to(self, urls: Iterable[str]) -> "UsageFile":
@@ -117,11 +116,3 @@ def shorten_pattern(text: str) -> str:
     matches at least as much."""
     start = text[:MAX_PATTERN_LENGTH].partition("\N{REPLACEMENT CHARACTER}")[0]
     return text if start == text else f"{_broken_escape.sub('', start)}*"
-
-
-_path = lru_cache(maxsize=1024)(url_octets)
-
-
-@lru_cache(maxsize=1024)
-def _pattern(pattern: str) -> Pattern:
-    return compile_pattern(pattern)

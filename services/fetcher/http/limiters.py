@@ -30,7 +30,7 @@ from gossamer.services.fetcher.rate_limits import (
     TooLate,
 )
 from gossamer.settings import FetcherSettings
-from gossamer.web.url import Site, site_of
+from gossamer.web.url import Site, site_of_host
 
 LOOKUP_DIVISOR = 4
 """A zone gets at most `1 / LOOKUP_DIVISOR` of the lookups, and so do slow names."""
@@ -219,17 +219,16 @@ class SlotLimiter:
         in_use, acquire = self._limits.slots_in_use(address, requested_at), self._slots.acquire
         try:
             if self._slots.blocks:
-                lease = await asyncio.to_thread(acquire, address, in_use)
+                slot = await asyncio.to_thread(acquire, address, in_use)
             else:
-                lease = acquire(address, in_use)
+                slot = acquire(address, in_use)
         except Unavailable as error:
             reason = f"the slots of {address} cannot be read: {error}"
             raise Denied(reason, MAX_ADDRESS_WAIT) from error
-        if lease is None:
-            return False
-        slot, term = lease
-        self._limits.add_lease(address, slot, requested_at + term, requested_at)
-        return True
+        if slot is not None:
+            until = requested_at + self._slots.term
+            self._limits.add_lease(address, slot, until, requested_at)
+        return slot is not None
 
 
 def request_limiters(
@@ -245,15 +244,10 @@ def request_limiters(
     """
     sites = SiteRateLimit()
 
-    def reserve_start(request: Request) -> float:
-        return sites.reserve_start(
-            request.site, request.site_gap, time(), request.remaining_seconds()
-        )
-
-    def reserve_send(request: Request) -> float:
-        return sites.reserve_send(
-            request.site, request.site_gap, time(), request.remaining_seconds()
-        )
+    def at_site(
+        reserve: Callable[[Site, float, float, float], float],
+    ) -> Callable[[Request], float]:
+        return lambda one: reserve(one.site, one.site_gap, time(), one.remaining_seconds())
 
     def reserve_address(request: Request) -> float:
         if not request.address:
@@ -268,7 +262,7 @@ def request_limiters(
             "site",
             "Visits to one site start at least `frontier.site_gap` of the delay apart.",
             Stage.BEGIN,
-            wait_for_start(reserve_start),
+            wait_for_start(at_site(sites.reserve_start)),
         ),
         Limiter(
             "requests",
@@ -292,7 +286,7 @@ def request_limiters(
             "site, sending",
             "Requests to one site are sent at least `frontier.site_gap` of the delay apart.",
             Stage.SEND,
-            wait_to_send(reserve_send),
+            wait_to_send(at_site(sites.reserve_send)),
         ),
     )
 
@@ -309,7 +303,7 @@ def lookup_limiters(limit: int) -> tuple[Limiter[Lookup], ...]:
             "zone",
             "At most a quarter of `fetcher.lookups_limit` lookups is of one zone.",
             Stage.LOOKUP,
-            limit_concurrency(fraction, lambda lookup: site_of(f"http://{lookup.name}/")),
+            limit_concurrency(fraction, lambda lookup: site_of_host(lookup.name)),
         ),
         Limiter(
             "slow names",

@@ -40,7 +40,7 @@ from gossamer.services.fetcher.http.nameservers import (
 from gossamer.services.fetcher.limitations import LocalFault, Outage
 from gossamer.settings import FetcherSettings
 from gossamer.web.suffixes import registrable_domain
-from gossamer.web.url import is_address, site_of, suffix_of
+from gossamer.web.url import is_address, site_of_host, suffix_of
 
 MIN_TTL, MAX_TTL = 60.0, 86400.0
 """Seconds for which an answer is cached at least and at most, whatever its TTL."""
@@ -88,7 +88,7 @@ class Wildcards:
         checked now."""
         if is_address(name):
             return []
-        site = site_of(f"http://{name}/")
+        site = site_of_host(name)
         found = [(site, name), (suffix_of(site), site)]
         return [zone for zone, below in found if zone and self._record(zone, below)]
 
@@ -135,12 +135,11 @@ class Resolver(AbstractResolver):
         Raise DnsFailure, DnsUnanswered or PrivateAddress if there is none, Blocklisted if one of
         them is in a blocklisted network, and LocalFault if no name server can be queried.
         """
-        bare = host.strip("[]")
-        found = (bare,) if is_address(host) else await self._look_up_cached(bare)
+        found = await self._look_up_cached(host)
         prefixes = await self._prefixes_for(found)
         permitted = tuple(one for one in found if may_connect(one, self._allowed, prefixes))
         if not permitted:
-            addresses = "" if found == (bare,) else f" is {', '.join(found)}"
+            addresses = "" if is_address(host) else f" is {', '.join(found)}"
             raise PrivateAddress(f"{host}{addresses}: not a public address")
         for address in permitted:
             if rule := find_blocklist_rule(address, self._blocklist, prefixes):
@@ -153,9 +152,12 @@ class Resolver(AbstractResolver):
         return bool(found) and (self._clock() < self._prefixes[0] or not _any_ipv6(found))
 
     def _get_cached(self, host: str) -> tuple[str, ...]:
+        """Return the cached addresses of *host*, or itself if it is an address; () without any."""
         if is_address(host):
             return (host.strip("[]"),)
-        until, found = self._cache.get(host, (0.0, ()))
+        if host not in self._cache:
+            return ()
+        until, found = self._cache[host]
         return found if self._clock() < until else ()
 
     async def _prefixes_for(self, found: Iterable[str]) -> tuple[IPv6Network, ...]:
@@ -177,9 +179,7 @@ class Resolver(AbstractResolver):
         return prefixes
 
     async def _look_up_cached(self, name: str) -> tuple[str, ...]:
-        until, found = self._cache.get(name, (0.0, ()))
-        if found and self._clock() < until:
-            self._cache.move_to_end(name)
+        if found := self._get_cached(name):
             return found
         task = self._lookups.get(name)
         if task is None:
@@ -203,9 +203,9 @@ class Resolver(AbstractResolver):
                 raise LocalFault(LOOKUPS_FAIL) from error
             raise
         except DnsFailure:
-            self._outage.record(site_of(f"http://{name}/"), failed=False, now=self._clock())
+            self._outage.record(site_of_host(name), failed=False, now=self._clock())
             raise
-        self._outage.record(site_of(f"http://{name}/"), failed=False, now=self._clock())
+        self._outage.record(site_of_host(name), failed=False, now=self._clock())
         found = tuple(dict.fromkeys(address for address, _ttl in answer))
         if not found:
             raise DnsFailure(f"{name} has no address")
@@ -217,7 +217,7 @@ class Resolver(AbstractResolver):
     async def _is_outage(self, name: str) -> bool:
         """Record that *name* is unanswered; return whether most names are."""
         now = self._clock()
-        if self._outage.record(site_of(f"http://{name}/"), failed=True, now=now):
+        if self._outage.record(site_of_host(name), failed=True, now=now):
             count_hazards("fetcher", [Hazard.DNS_OUTAGE])
         if not self._outage.is_active:
             return False
