@@ -45,19 +45,16 @@ class Limitations:
 
     def report(self, kind: str, reason: str) -> None:
         """Set the sentence *reason* of the limitation *kind*; "" ends the limitation."""
-        is_new = bool(reason) and kind not in self._sentences
-        is_over = not reason and kind in self._sentences
-        if is_new:
-            logger.error("limitation began", kind=kind, reason=reason)
-        if is_over:
-            logger.warning("limitation ended", kind=kind)
-        self._sentences = {**self._sentences, kind: reason} if reason else self._without(kind)
-        if is_new or is_over:
+        before = self._sentences.pop(kind, "")
+        if reason:
+            self._sentences[kind] = reason
+        if reason and not before:
+            logger.error("limitation of the fetcher began", kind=kind, reason=reason)
+        if before and not reason:
+            logger.warning("limitation of the fetcher ended", kind=kind)
+        if bool(reason) != bool(before):
             set_gauge("gossamer_fetcher_local_limitation", bool(reason), kind=kind)
         self._show("; ".join(self._sentences.values()))
-
-    def _without(self, kind: str) -> dict[str, str]:
-        return {other: reason for other, reason in self._sentences.items() if other != kind}
 
 
 FILES = "this process has no file descriptors left"

@@ -232,8 +232,11 @@ class SlotSource(Protocol):
     blocks: bool
     """Whether `acquire` waits for a store."""
 
-    def acquire(self, address: str, in_use: Collection[int]) -> tuple[int, float] | None:
-        """Acquire a slot of *address*; return its number and the seconds of its lease.
+    term: float
+    """Seconds of the lease of a slot."""
+
+    def acquire(self, address: str, in_use: Collection[int]) -> int | None:
+        """Lease a slot of *address* for the term from now on; return its number.
 
         Return None if all slots are taken. *in_use* are the slots that this fetcher uses. Raise
         Unavailable if the store is unavailable.
@@ -243,15 +246,14 @@ class SlotSource(Protocol):
 class LocalSlots:
     """The slots of a single fetcher: *at_once* for each address, without a store."""
 
-    blocks = False
+    blocks, term = False, inf
 
     def __init__(self, at_once: int) -> None:
         self._at_once = at_once
 
-    def acquire(self, address: str, in_use: Collection[int]) -> tuple[int, float] | None:
+    def acquire(self, address: str, in_use: Collection[int]) -> int | None:
         """See `SlotSource`."""
-        free = (slot for slot in range(self._at_once) if slot not in in_use)
-        return next(((slot, inf) for slot in free), None)
+        return next((slot for slot in range(self._at_once) if slot not in in_use), None)
 
 
 class LeasedSlots:
@@ -267,20 +269,15 @@ class LeasedSlots:
         self, store: Store, name: str, at_once: int, clock: Clock, term: float, tolerance: float
     ) -> None:
         self._rows, self._at_once, self._clock = store.table(AddressSlot), at_once, clock
-        self._term, self._tolerance = term, tolerance
+        self.term, self._tolerance = term, tolerance
         self._fetcher = name
         self._request_slot = at_once + crc32(name.encode()) % REQUEST_SLOTS
         """Slot number of the row by which this fetcher requests a slot."""
 
-    def acquire(self, address: str, in_use: Collection[int]) -> tuple[int, float] | None:
+    def acquire(self, address: str, in_use: Collection[int]) -> int | None:
         """See `SlotSource`."""
-        slot = self.lease(address, in_use)
-        return None if slot is None else (slot, self._term)
-
-    def lease(self, address: str, in_use: Collection[int]) -> int | None:
-        """Lease a slot for the term from now on; return None if no slot is free."""
         now = self._clock()
-        until, rows = now + self._term, {row.slot: row for row in self._rows.scan(address)}
+        until, rows = now + self.term, {row.slot: row for row in self._rows.scan(address)}
         if len(in_use) >= self._fair_share(rows.values(), now):
             return None
         for slot in range(self._at_once):

@@ -99,18 +99,18 @@ class BlobStore:
     async def _refer_one(self, event: Event, remaining_seconds: Callable[[], float]) -> Event:
         if not may_refer(event, self._inline_limit):
             return event
-        for wait in retry_waits():
+        waits = retry_waits()
+        while True:
             try:
                 found = await asyncio.to_thread(refer, event, self._volume, self._inline_limit)
             except VolumeUnavailable as error:
                 self._limitations.report(LARGE_BODIES, f"large bodies cannot be stored: {error}")
-                if wait > min(MAX_STORE_WAIT, remaining_seconds()):
+                if (wait := next(waits)) > min(MAX_STORE_WAIT, remaining_seconds()):
                     raise
                 await asyncio.sleep(wait)
             else:
                 self._limitations.report(LARGE_BODIES, "")
                 return found
-        raise AssertionError("retry_waits has no end")
 
     async def keep(self, page: PageFetched) -> str:
         """Store the capture *page* for other crawls; return the name of its blob, or "" if it
@@ -279,12 +279,12 @@ class Fetcher:
 
     async def _refusal(self, run: "OrderRun") -> str:
         """Return why the order of *run* must not be begun, or ""; wait for an unavailable store."""
-        order = run.order
-        for wait in retry_waits():
+        order, waits = run.order, retry_waits()
+        while True:
             try:
                 return await self._refusal_now(run)
             except Unavailable as error:
-                if wait > run.remaining_seconds():
+                if (wait := next(waits)) > run.remaining_seconds():
                     what = f"whether epoch {order.epoch} is in force"
                     return f"the store did not say in time {what}: {error}"
                 logger.warning(
@@ -294,7 +294,6 @@ class Fetcher:
                     seconds=wait,
                 )
                 await asyncio.sleep(wait)
-        raise AssertionError("retry_waits has no end")
 
     async def _refusal_now(self, run: "OrderRun") -> str:
         """Return why the order of *run* must not be begun, or "".

@@ -63,13 +63,13 @@ from gossamer.web.http import (
     redirect_target,
 )
 from gossamer.web.robots import REDIRECTS, RobotsRules, parse_robots
-from gossamer.web.sniffing import whole_type
+from gossamer.web.sniffing import HTML, whole_type
 from gossamer.web.url import BadUrl, canonicalize, host_key, host_name
 from gossamer.web.usage import Action, Statement, judge, limit_statements, read_headers
 from gossamer.web.usage.files import ReadFile, UsageFile, statements_about
 from gossamer.web.usage.reading import read_usage_file
 from gossamer.web.validators import CONDITIONS, refuses_conditions
-from gossamer.web.walls import HTML, Wall
+from gossamer.web.walls import Wall
 
 UNKNOWN_ROBOTS = "the order has no rules of robots.txt"
 PASSED_WALL = "redirects set a cookie and led back; the response is the one with the cookie"
@@ -129,7 +129,9 @@ def _visit(pace: Pace, visit: Visit) -> Conversation[VisitResult]:
         return skipped_result(Outcome.ROBOTS_EXCLUDED, reason, Hazard.ROBOTS_EXCLUDED)
     if visit.purpose is Purpose.USAGE:
         return (yield from visit_usage_file(pace, visit))
-    stated = _statements_before(pace.order, robots, visit.url)
+    # The statements of robots.txt and of usage files; the page's own are not known yet.
+    from_files = statements_about(pace.order.usage_files, visit.url)
+    stated = (*robots.usage_of(visit.url), *from_files)
     if reason := _usage_exclusion(pace, visit, stated):
         return skipped_result(Outcome.USAGE_EXCLUDED, reason, Hazard.USAGE_EXCLUDED)
     if visit.shared and (taken := (yield from _take_shared(pace, visit, visit.shared, stated))):
@@ -188,14 +190,6 @@ def _take_shared(
         usage_statements=limit_statements(statements),
         shared=True,
     )
-
-
-def _statements_before(
-    order: HostCheckedOut, robots: RobotsRules, url: str
-) -> tuple[Statement, ...]:
-    """Return the statements about the use of the page at *url* that its order has: of robots.txt
-    and of usage files."""
-    return *robots.usage_of(url), *statements_about(order.usage_files, url)
 
 
 def _usage_exclusion(pace: Pace, visit: Visit, stated: tuple[Statement, ...]) -> str:
@@ -295,9 +289,7 @@ def _within_wall(pace: Pace, url: str, at: str, response: Reply, sent: Headers) 
     is_about_url = _marks(target, url) or _names(target, url)
     if at == url and not (pace.tries_cookie_walls and (has_new_cookie or is_about_url)):
         return ""
-    robots = pace.order.robots
-    allowed = robots is not None and robots.allows(target)
-    return target if allowed and not pace.limits.blocklist.of_url(target) else ""
+    return target if _is_open(pace, target) and not pace.limits.blocklist.of_url(target) else ""
 
 
 def _marks(target: str, url: str) -> bool:
@@ -409,29 +401,57 @@ def add_range(request: Fetch) -> Fetch:
 
 def visit_robots(pace: Pace, visit: Visit) -> Conversation[VisitResult]:
     """Fetch a robots.txt; return its rules or location, or `unvisited` if the order must end."""
+    walk = yield from _follow(pace, visit, lambda target: leaves_host(visit.url, target))
+    response, at = walk.response, walk.at
+    if response is None:
+        return unvisited_result(pace.reason, pace.wait, walk.redirect)
+    if isinstance(response, Failure):
+        return _robots_failure(pace, response, is_elsewhere=bool(visit.on_behalf_of))
+    # Servers send a wall with any type in place of robots.txt.
+    wall = pace.walls.find(at, response.status, response.headers, response.body, HTML[0])
+    if wall:
+        walled = assess_wall(wall, response, pace.now)
+        walled = replace(walled, reason=f"robots.txt: {wall.text}")
+        return _unreachable_robots(pace, response, at, walled)
+    assessment = assess(response, at, pace.now)
+    if not walk.target:
+        return _robots_reply(pace, response, assessment, at)
+    reason = f"robots.txt is requested from {walk.target}"
+    return VisitResult(
+        assessment=replace(assessment, location=walk.target, reason=reason),
+        response=response,
+        url=at,
+        robots_location=(walk.target, walk.hops + 1),
+    )
+
+
+class _Followed(NamedTuple):
+    """The response behind the redirects that were followed."""
+
+    response: Reply | Failure | None
+    """None: the order must end."""
+    at: str
+    """The URL of the response."""
+    hops: int
+    """Number of consecutive redirects that led there."""
+    redirect: Reply | None
+    """The redirect that led there."""
+    target: str
+    """The target of a redirect that was not followed, because it leaves. "" for another response,
+    and after the last redirect that is followed."""
+
+
+def _follow(pace: Pace, visit: Visit, leaves: Callable[[str], bool]) -> Conversation[_Followed]:
+    """Request the file of *visit*, and follow redirects up to one whose target *leaves*."""
     at, hops, redirect = visit.url, visit.hops, None
     while True:
         response = yield from pace.request(Fetch(at, accept_any, pace.limits.robots_limit))
-        if response is None:
-            return unvisited_result(pace.reason, pace.wait, redirect)
-        if isinstance(response, Failure):
-            return _robots_failure(pace, response, is_elsewhere=bool(visit.on_behalf_of))
-        # Servers send a wall with any type in place of robots.txt.
-        wall = pace.walls.find(at, response.status, response.headers, response.body, HTML)
-        if wall:
-            return _walled_robots(pace, response, wall, at)
-        assessment = assess(response, at, pace.now)
-        if assessment.outcome is not Outcome.REDIRECT or hops == REDIRECTS:
-            return _robots_reply(pace, response, assessment, at)
-        target = redirect_target(response.status, response.headers, at)
-        hops += 1
-        if leaves_host(visit.url, target):
-            reason = f"robots.txt is requested from {target}"
-            moved = replace(assessment, location=target, reason=reason)
-            return VisitResult(
-                assessment=moved, response=response, url=at, robots_location=(target, hops)
-            )
-        at, redirect = target, response
+        target = ""
+        if isinstance(response, Reply) and hops < REDIRECTS:
+            target = redirect_target(response.status, response.headers, at)
+        if not isinstance(response, Reply) or not target or leaves(target):
+            return _Followed(response, at, hops, redirect, target)
+        at, hops, redirect = target, hops + 1, response
 
 
 def leaves_host(url: str, target: str) -> bool:
@@ -441,11 +461,11 @@ def leaves_host(url: str, target: str) -> bool:
 
 def _robots_failure(pace: Pace, failure: Failure, is_elsewhere: bool) -> VisitResult:
     rules = _disallow_all(pace, f"robots.txt could not be fetched: {failure.reason}")
-    if is_elsewhere:
-        return replace(failed_result(failure), robots=rules)
-    if OUTCOMES[failure.outcome].ends_order:
-        return failed_result(failure)
     result = failed_result(failure)
+    if is_elsewhere:
+        return replace(result, robots=rules)
+    if OUTCOMES[failure.outcome].ends_order:
+        return result
     assessment = replace(result.assessment, reason=rules.forbidden)
     return replace(result, assessment=assessment, robots=rules)
 
@@ -455,7 +475,8 @@ def _robots_reply(pace: Pace, reply: Reply, assessment: Assessment, at: str) -> 
         return _parse_robots(pace, reply, at)
     if reply.status // 100 == 2:
         reason = f"robots.txt answered {reply.status}, which contains no file"
-        return _unreachable_robots(pace, reply, at, Outcome.BROKEN, reason)
+        broken = Assessment(outcome=Outcome.BROKEN, reason=reason)
+        return _unreachable_robots(pace, reply, at, broken)
     rules: RobotsRules | None = RobotsRules(
         fetched_at=pace.now,
         expires_at=pace.now + _robots_validity(pace, reply),
@@ -471,16 +492,17 @@ def _robots_reply(pace: Pace, reply: Reply, assessment: Assessment, at: str) -> 
 def _parse_robots(pace: Pace, reply: Reply, at: str) -> VisitResult:
     if reply.truncated not in ("", "length"):
         reason = f"robots.txt was cut after {len(reply.body)} bytes"
-        return _unreachable_robots(
-            pace, reply, at, Outcome.CUT_BODY, reason, CUT_HAZARDS[reply.truncated]
-        )
+        hazard = CUT_HAZARDS[reply.truncated]
+        cut = Assessment(outcome=Outcome.CUT_BODY, reason=reason, hazards=(hazard,))
+        return _unreachable_robots(pace, reply, at, cut)
     body = _decode_robots(reply, pace.limits.robots_limit)
     if body.as_sent and not is_plain(body.data):
         coding = joined_values(reply.headers, "content-encoding")
         reason = f"robots.txt has a Content-Encoding of {coding[:40]!r}"
-        return _unreachable_robots(pace, reply, at, Outcome.BROKEN, reason)
-    cut, age = bool(reply.truncated) or body.cut, _robots_validity(pace, reply)
-    file = parse_robots(body.data, pace.limits.product, pace.now, age, at, cut)
+        broken = Assessment(outcome=Outcome.BROKEN, reason=reason)
+        return _unreachable_robots(pace, reply, at, broken)
+    is_cut, age = bool(reply.truncated) or body.cut, _robots_validity(pace, reply)
+    file = parse_robots(body.data, pace.limits.product, pace.now, age, at, is_cut)
     hazards = (Hazard.ROBOTS_MALFORMED,) if file.malformed else ()
     return VisitResult(
         assessment=Assessment(outcome=Outcome.PAGE, hazards=hazards),
@@ -491,23 +513,10 @@ def _parse_robots(pace: Pace, reply: Reply, at: str) -> VisitResult:
     )
 
 
-def _unreachable_robots(
-    pace: Pace, reply: Reply, at: str, outcome: Outcome, reason: str, *hazards: Hazard
-) -> VisitResult:
-    assessment = Assessment(outcome=outcome, reason=reason, hazards=hazards)
-    return VisitResult(
-        assessment=assessment, response=reply, robots=_disallow_all(pace, reason), url=at
-    )
-
-
-def _walled_robots(pace: Pace, reply: Reply, wall: Wall, at: str) -> VisitResult:
-    """Return the result of a robots.txt in whose place *wall* answered: it is unreachable."""
-    reason = f"robots.txt: {wall.text}"
-    assessment = assess_wall(wall, reply, pace.now)
-    rules = _disallow_all(pace, reason)
-    return VisitResult(
-        assessment=replace(assessment, reason=reason), response=reply, robots=rules, url=at
-    )
+def _unreachable_robots(pace: Pace, reply: Reply, at: str, assessment: Assessment) -> VisitResult:
+    """Return the result of a robots.txt that *reply* does not contain: nothing is allowed."""
+    rules = _disallow_all(pace, assessment.reason)
+    return VisitResult(assessment=assessment, response=reply, robots=rules, url=at)
 
 
 def _decode_robots(reply: Reply, limit: int) -> Body:
@@ -535,28 +544,24 @@ def visit_usage_file(pace: Pace, visit: Visit) -> Conversation[VisitResult]:
 
     Redirects within the host are followed. A file that cannot be fetched says nothing.
     """
-    at, hops, redirect = visit.url, 0, None
-    while True:
-        response = yield from pace.request(Fetch(at, accept_any, pace.limits.robots_limit))
-        if response is None:
-            return unvisited_result(pace.reason, pace.wait, redirect)
-        if isinstance(response, Failure):
-            file = _silent_file(pace, visit, response.reason)
-            return replace(failed_result(response), usage_file=file)
-        assessment = assess(response, at, pace.now)
-        if wall := _find_wall(pace, at, response):
-            assessment = replace(assessment, wall=wall)
-        target = redirect_target(response.status, response.headers, at)
-        if not target or hops == REDIRECTS or _leaves_order(pace, target):
-            return _read_usage_file(pace, visit, response, assessment, at)
-        at, hops, redirect = target, hops + 1, response
+    walk = yield from _follow(pace, visit, lambda target: not _is_open(pace, target))
+    response, at = walk.response, walk.at
+    if response is None:
+        return unvisited_result(pace.reason, pace.wait, walk.redirect)
+    if isinstance(response, Failure):
+        until = pace.now + pace.limits.robots_age
+        file = UsageFile(visit.url, fault=response.reason, fetched_at=pace.now, expires_at=until)
+        return replace(failed_result(response), usage_file=file)
+    assessment = assess(response, at, pace.now)
+    if wall := _find_wall(pace, at, response):
+        assessment = replace(assessment, wall=wall)
+    return _read_usage_file(pace, visit, response, assessment, at)
 
 
-def _leaves_order(pace: Pace, target: str) -> bool:
-    """Return whether *target* is of another host than the order's, or disallowed by its rules."""
+def _is_open(pace: Pace, target: str) -> bool:
+    """Return whether *target* is of the order's host, and its rules allow it."""
     robots = pace.order.robots
-    allowed = robots is not None and robots.allows(target)
-    return host_key(target) != pace.order.host or not allowed
+    return host_key(target) == pace.order.host and robots is not None and robots.allows(target)
 
 
 def _read_usage_file(
@@ -583,12 +588,6 @@ def _read_usage_file(
     if read.fault and not assessment.reason:
         assessment = replace(assessment, reason=read.fault)
     return VisitResult(assessment=assessment, response=reply, usage_file=file, url=at)
-
-
-def _silent_file(pace: Pace, visit: Visit, reason: str) -> UsageFile:
-    """Return the usage file of *visit* that could not be fetched."""
-    until = pace.now + pace.limits.robots_age
-    return UsageFile(visit.url, fault=reason, fetched_at=pace.now, expires_at=until)
 
 
 def _disallow_all(pace: Pace, reason: str) -> RobotsRules:

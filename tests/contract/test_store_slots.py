@@ -37,23 +37,25 @@ def fetcher(data: Data, clock: Clock, at_once: int = 3, name: str = "") -> Lease
 @pytest.mark.only("decides_at_once")
 def test_two_fetchers_never_have_the_same_slot(data: Data, clock: Clock) -> None:
     one, other = fetcher(data, clock, 4), fetcher(data, clock, 4)
-    assert [one.lease(ADDRESS, set(range(n))) for n in (0, 1)] == [0, 1]
-    assert [other.lease(ADDRESS, had) for had in ((), {2}, {2, 3})] == [2, 3, None]
-    assert other.lease("192.0.2.2", ()) == 0
+    assert [one.acquire(ADDRESS, set(range(n))) for n in (0, 1)] == [0, 1]
+    assert [other.acquire(ADDRESS, had) for had in ((), {2}, {2, 3})] == [2, 3, None]
+    assert other.acquire("192.0.2.2", ()) == 0
     clock.now += 1.0
-    assert one.lease(ADDRESS, {1}) == 0, "a fetcher renews the lease of a slot that it does not use"
+    assert one.acquire(ADDRESS, {1}) == 0, (
+        "a fetcher renews the lease of a slot that it does not use"
+    )
 
 
 @pytest.mark.only("decides_at_once")
 def test_fetcher_with_all_slots_leaves_some_to_another(data: Data, clock: Clock) -> None:
     one, other = fetcher(data, clock, 4), fetcher(data, clock, 4)
-    assert [one.lease(ADDRESS, set(range(n))) for n in range(5)] == [0, 1, 2, 3, None]
-    assert other.lease(ADDRESS, ()) is None
+    assert [one.acquire(ADDRESS, set(range(n))) for n in range(5)] == [0, 1, 2, 3, None]
+    assert other.acquire(ADDRESS, ()) is None
     clock.now += 60.0
-    assert [one.lease(ADDRESS, had) for had in ((), {0}, {0, 1})] == [0, 1, None]
-    assert other.lease(ADDRESS, ()) is None
+    assert [one.acquire(ADDRESS, had) for had in ((), {0}, {0, 1})] == [0, 1, None]
+    assert other.acquire(ADDRESS, ()) is None
     clock.now += 60.0  # The other two leases have expired.
-    assert [other.lease(ADDRESS, had) for had in ((), {2}, {2, 3})] == [2, 3, None]
+    assert [other.acquire(ADDRESS, had) for had in ((), {2}, {2, 3})] == [2, 3, None]
 
 
 @pytest.mark.only("decides_at_once")
@@ -61,20 +63,20 @@ def test_slot_of_a_stopped_fetcher_is_free_after_its_lease_and_the_tolerance(
     data: Data, clock: Clock
 ) -> None:
     dead, other = fetcher(data, clock, 1), fetcher(data, clock, 1)
-    assert dead.lease(ADDRESS, ()) == 0
+    assert dead.acquire(ADDRESS, ()) == 0
     clock.now += 119.0
-    assert other.lease(ADDRESS, ()) is None
+    assert other.acquire(ADDRESS, ()) is None
     clock.now += 1.0
-    assert other.lease(ADDRESS, ()) == 0
-    assert dead.lease(ADDRESS, ()) is None, "the first fetcher has lost its slot"
+    assert other.acquire(ADDRESS, ()) == 0
+    assert dead.acquire(ADDRESS, ()) is None, "the first fetcher has lost its slot"
 
 
 @pytest.mark.only("decides_at_once")
 def test_slot_of_a_killed_fetcher_is_free_for_its_next_process(data: Data, clock: Clock) -> None:
     dead, other = fetcher(data, clock, 2, "one"), fetcher(data, clock, 2, "other")
-    assert [dead.lease(ADDRESS, had) for had in ((), {0})] == [0, 1]
-    assert other.lease(ADDRESS, ()) is None
-    assert fetcher(data, clock, 2, "one").lease(ADDRESS, ()) == 0
+    assert [dead.acquire(ADDRESS, had) for had in ((), {0})] == [0, 1]
+    assert other.acquire(ADDRESS, ()) is None
+    assert fetcher(data, clock, 2, "one").acquire(ADDRESS, ()) == 0
 
 
 class InterruptedStore:
@@ -98,10 +100,10 @@ class InterruptedStore:
 @pytest.mark.only("decides_at_once")
 def test_slot_that_is_renewed_during_a_scan_is_not_taken_over(data: Data, clock: Clock) -> None:
     idle = fetcher(data, clock, 1)
-    assert idle.lease(ADDRESS, ()) == 0
+    assert idle.acquire(ADDRESS, ()) == 0
     clock.now += 121.0
     renewed: list[int | None] = []
-    store = InterruptedStore(data.open().store, lambda: renewed.append(idle.lease(ADDRESS, ())))
+    store = InterruptedStore(data.open().store, lambda: renewed.append(idle.acquire(ADDRESS, ())))
     other = LeasedSlots(cast(Store, store), next(names), 1, clock, term=100.0, tolerance=20.0)
-    assert other.lease(ADDRESS, ()) is None
+    assert other.acquire(ADDRESS, ()) is None
     assert renewed == [0]

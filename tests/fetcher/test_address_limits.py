@@ -141,19 +141,19 @@ class Shared:
 
 
 class SomeSlots:
-    blocks = True
+    blocks, term = True, 60.0
 
     def __init__(self, free: set[int]) -> None:
         self._free, self._ours = free, set[int]()
 
-    def acquire(self, address: str, in_use: Collection[int]) -> tuple[int, float] | None:
+    def acquire(self, address: str, in_use: Collection[int]) -> int | None:
         found = next(iter((self._ours - {*in_use}) | self._free), None)
         if found is None:
             return None
         if found not in self._ours:
             self._free.remove(found)
         self._ours.add(found)
-        return found, 60.0
+        return found
 
 
 async def test_two_fetchers_share_the_limit_of_an_address_and_visit_all() -> None:
@@ -231,9 +231,9 @@ async def test_delayed_hosts_hold_no_permit_of_the_fetcher() -> None:
 class NoSlots:
     """The slots in a store that does not answer."""
 
-    blocks = True
+    blocks, term = True, 60.0
 
-    def acquire(self, address: str, in_use: Collection[int]) -> tuple[int, float] | None:
+    def acquire(self, address: str, in_use: Collection[int]) -> int | None:
         raise Unavailable("Cassandra does not answer")
 
 
