@@ -24,7 +24,7 @@ class Scans:
         self.count, stored = 0, SqliteTable._read_partition
 
         def count_reads(table: SqliteTable[ListedHost], *asked: object) -> object:
-            self.count += table._row is ListedHost
+            self.count += table.row is ListedHost
             return stored(table, *asked)  # type: ignore[arg-type]
 
         monkeypatch.setattr(SqliteTable, "_read_partition", count_reads)

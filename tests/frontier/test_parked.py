@@ -157,7 +157,7 @@ def test_lifted_rule_reads_only_urls_parked_by_it(monkeypatch) -> None:  # type:
     scans, scan = list[str](), SqliteTable.scan
 
     def scan_and_record(table, partition, *more):  # type: ignore[no-untyped-def]
-        if table._row is ParkedRow:
+        if table.row is ParkedRow:
             scans.append(partition[1])
         return scan(table, partition, *more)
 

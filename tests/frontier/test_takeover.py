@@ -28,7 +28,7 @@ def test_takeover_reads_hosts_in_batches_and_steps(monkeypatch) -> None:  # type
     single, steps, get = [], [], SqliteTable.get
 
     def count_reads(table, *keys):  # type: ignore[no-untyped-def]
-        single.append(table._row)
+        single.append(table.row)
         return get(table, *keys)
 
     read_all = SqliteTable.get_all
@@ -37,7 +37,7 @@ def test_takeover_reads_hosts_in_batches_and_steps(monkeypatch) -> None:  # type
         before = len(single)
         found = read_all(table, keys)
         del single[before:]
-        if table._row is HostRow:
+        if table.row is HostRow:
             steps.append(len(keys))
         return found
 
@@ -113,7 +113,7 @@ def test_stale_entries_are_skipped_in_steps(monkeypatch: pytest.MonkeyPatch) -> 
     read_all = SqliteTable.get_all
 
     def count_reads(table, keys):  # type: ignore[no-untyped-def]
-        reads.append(table._row)
+        reads.append(table.row)
         return read_all(table, keys)
 
     monkeypatch.setattr(SqliteTable, "get_all", count_reads)
