@@ -49,3 +49,13 @@ def fold_whitespace(text: str) -> str:
     if text.isprintable() and "  " not in text:
         return text.strip(" ")
     return " ".join(text.split())
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """Return the words of *text*, such as the names in a table of the source."""
+    return tuple(text.split())
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of *text* as a set."""
+    return frozenset(text.split())

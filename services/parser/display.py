@@ -18,6 +18,7 @@ from gossamer.services.parser.charset import decode_text
 from gossamer.services.parser.html.cost import truncate_costly
 from gossamer.services.parser.html.document import xhtml_to_html
 from gossamer.services.parser.options import Options
+from gossamer.text.blocks import word_set
 from gossamer.web.coding import decode
 from gossamer.web.http import joined_values
 from gossamer.web.sniffing import HTML, media_type
@@ -30,11 +31,7 @@ MAX_ATTRIBUTE = 2000
 """Characters of an attribute."""
 
 
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-ELEMENTS = _names("""
+ELEMENTS = word_set("""
     a abbr address article aside b bdi bdo big blockquote body br caption center cite code col
     colgroup dd del details dfn dir div dl dt em fieldset figcaption figure font footer h1 h2 h3 h4
     h5 h6 header hgroup hr i img ins kbd legend li main mark menu nav ol p pre q rp rt ruby s samp
@@ -42,14 +39,14 @@ ELEMENTS = _names("""
     u ul var wbr
 """)
 """The elements that are shown. Unknown ones are replaced by their contents."""
-HIDDEN = _names("""
+HIDDEN = word_set("""
     applet area audio base canvas datalist embed frame frameset head iframe input link map math meta
     noembed noframes object option param picture script select source svg template textarea title
     track video
 """)
 """The elements that are dropped with their contents. Styles in `head` are kept."""
-VOID = _names("br col hr img wbr")
-ATTRIBUTES = _names("""
+VOID = word_set("br col hr img wbr")
+ATTRIBUTES = word_set("""
     align alt bgcolor border cellpadding cellspacing class color colspan datetime dir face headers
     height id lang nowrap open reversed rowspan scope size span start style title type valign value
     width

@@ -15,7 +15,7 @@ from gossamer.events.hazards import Hazard
 from gossamer.events.pages import LinkKind
 from gossamer.services.parser.charset import codec_of
 from gossamer.services.parser.options import Options
-from gossamer.text.blocks import fold_whitespace
+from gossamer.text.blocks import fold_whitespace, word_set
 from gossamer.web.http import (
     Headers,
     escape_octets,
@@ -37,16 +37,10 @@ NOFOLLOW_RELATIONS = frozenset(("nofollow", "ugc", "sponsored"))
 MAX_LANGUAGE_TAG_LENGTH = 35
 MAX_HEADER_LINKS = 100
 """Most links in the headers of a response."""
-FEED_TYPES = frozenset(
-    (
-        "application/rss+xml",
-        "application/atom+xml",
-        "application/rdf+xml",
-        "application/feed+json",
-        "application/xml",
-        "text/xml",
-    )
-)
+FEED_TYPES = word_set("""
+    application/rss+xml application/atom+xml application/rdf+xml application/feed+json
+    application/xml text/xml
+""")
 KIND_BY_RELATION = {
     "canonical": LinkKind.CANONICAL,
     "next": LinkKind.NEXT,

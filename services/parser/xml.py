@@ -19,6 +19,7 @@ from lxml import etree
 from gossamer.events import PageParsed
 from gossamer.services.parser.charset import CharsetSource
 from gossamer.services.parser.received import ReceivedDocument
+from gossamer.text.blocks import word_set
 from gossamer.web.http import decode_urls
 from gossamer.web.markup import REPLACEMENT, Markup, repair_markup, without_hidden
 
@@ -34,11 +35,10 @@ _url = re.compile(
     rb"""https?://[^\s<>"']+|\bhref\s*=\s*(?:"[^"<>]*|'[^'<>]*)|<(?:loc|link|guid)\s*>[^<>]*""",
     re.IGNORECASE,
 )
-_following = (
-    "url loc lastmod changefreq priority sitemap channel item entry link title description guid "
-    "id pubdate date published updated author category content summary source comments"
-)
-FOLLOWING_NAMES = frozenset(_following.split())
+FOLLOWING_NAMES = word_set("""
+    url loc lastmod changefreq priority sitemap channel item entry link title description guid
+    id pubdate date published updated author category content summary source comments
+""")
 """Names of elements that may follow the URL of an entry."""
 
 Element: TypeAlias = Any

@@ -25,7 +25,7 @@ from gossamer.services.parser.dates import parse_url_date, parse_web_date
 from gossamer.services.parser.html.elements import CARD_SELECTOR, Element, Elements
 from gossamer.services.parser.lenient_json import decode_json, find_objects, shorten_names
 from gossamer.services.parser.links import MAX_LANGUAGE_TAG_LENGTH, Resolver
-from gossamer.text.blocks import fold_whitespace
+from gossamer.text.blocks import fold_whitespace, word_set, words_of
 
 MAX_AUTHOR_LENGTH = 200
 MAX_ALTERNATES = 200
@@ -45,26 +45,20 @@ MAX_PARTS = 5_000
 MAX_PEOPLE = 5
 MAX_CARDS = 20
 """Most names in microformats that are examined."""
-OTHER_TYPES = frozenset(
-    {
-        *("Comment", "UserComments", "Answer", "Review", "UserReview", "CriticReview", "Rating"),
-        *("Person", "Organization", "ImageObject", "Offer", "AggregateRating", "WebSite"),
-    }
-)
+OTHER_TYPES = word_set("""
+    Comment UserComments Answer Review UserReview CriticReview Rating Person Organization
+    ImageObject Offer AggregateRating WebSite
+""")
 """Types of things on a page whose dates and authors are not those of the page."""
-OTHER_PROPERTIES = frozenset(
-    {
-        *("citation", "comment", "review", "acceptedAnswer", "suggestedAnswer", "itemListElement"),
-        *("isRelatedTo", "isSimilarTo"),
-    }
-)
+OTHER_PROPERTIES = word_set("""
+    citation comment review acceptedAnswer suggestedAnswer itemListElement isRelatedTo
+    isSimilarTo
+""")
 """Properties whose values are other things, of any type: a paper cites papers."""
-COMMENT_MARKS = frozenset(
-    {
-        *("comment", "comments", "commentlist", "comment-list", "comments-list", "comments-area"),
-        *("comment-body", "comment-content", "comment-meta", "comment-metadata", "u-comment"),
-    }
-)
+COMMENT_MARKS = word_set("""
+    comment comments commentlist comment-list comments-list comments-area comment-body
+    comment-content comment-meta comment-metadata u-comment
+""")
 """Classes and ids of comments. The body has others, such as `comments-open`."""
 MAX_DEPTH = 40
 """Most ancestors of a time that are examined."""
@@ -82,43 +76,34 @@ PROPERTIES: dict[tuple[str, ...], tuple[str, ...]] = {
 NAME_SELECTOR = "[itemprop~=name], [property~=name], [property~='schema:name']"
 ARTICLE_SELECTOR = "[itemtype$=Article], [itemtype$=BlogPosting]"
 THREAD_SELECTOR = "[itemtype$=DiscussionForumPosting], [itemtype$=QAPage]"
-# fmt: off
-OPEN_GRAPH_PREFIXES = (
-    "og:", "article:", "book:", "profile:", "video:", "music:", "product:", "twitter:",
-)
-PUBLISHED_NAMES = (
-    "article:published_time", "og:article:published_time", "og:published_time",
-    "article:published", "og:pubdate", "og:regdate", "datepublished", "article_date_original",
-    "article.published", "dcterms.issued", "dc.date.issued", "dc.issued", "dcterms.created",
-    "dc.date.created", "dc.created", "citation_publication_date", "citation_online_date",
-    "citation_date", "parsely-pub-date", "sailthru.date", "pubdate", "pub_date", "publish-date",
-    "publish_date", "publishdate", "publication_date", "published_at", "published_time",
-    "published", "pdate", "prism.publicationdate", "bepress_citation_date", "sw-pubdate",
-    "cxenseparse:publishtime", "cxenseparse:recs:publishtime", "datecreated", "article.created",
-    "dcterms.date", "dc.date", "created", "date",
-)
-MODIFIED_NAMES = (
-    "article:modified_time", "og:article:modified_time", "article:modified", "og:updated_time",
-    "datemodified", "article_date_updated", "article.updated", "dcterms.modified",
-    "dc.date.modified", "revision_date", "updated-date", "last-modified", "lastmodified", "lastmod",
-)
-AUTHOR_NAMES = (
-    "article:author", "author", "og:article:author", "citation_author", "dc.creator",
-    "dcterms.creator", "parsely-author", "sailthru.author", "article_author", "content-creator",
-    "authors", "dc.creator.personalname", "byl", "byline",
-)
-TITLE_NAMES = (
-    "og:title", "twitter:title", "citation_title", "dc.title", "dcterms.title", "parsely-title",
-    "headline",
-)
-DESCRIPTION_NAMES = (
-    "description", "og:description", "twitter:description", "dc.description",
-    "dcterms.description", "dcterms.abstract", "abstract",
-)
-IMAGE_NAMES = (
-    "og:image:secure_url", "og:image", "og:image:url", "twitter:image", "twitter:image:src",
-)
-# fmt: on
+OPEN_GRAPH_PREFIXES = words_of("og: article: book: profile: video: music: product: twitter:")
+PUBLISHED_NAMES = words_of("""
+    article:published_time og:article:published_time og:published_time article:published og:pubdate
+    og:regdate datepublished article_date_original article.published dcterms.issued dc.date.issued
+    dc.issued dcterms.created dc.date.created dc.created citation_publication_date
+    citation_online_date citation_date parsely-pub-date sailthru.date pubdate pub_date publish-date
+    publish_date publishdate publication_date published_at published_time published pdate
+    prism.publicationdate bepress_citation_date sw-pubdate cxenseparse:publishtime
+    cxenseparse:recs:publishtime datecreated article.created dcterms.date dc.date created date
+""")
+MODIFIED_NAMES = words_of("""
+    article:modified_time og:article:modified_time article:modified og:updated_time datemodified
+    article_date_updated article.updated dcterms.modified dc.date.modified revision_date
+    updated-date last-modified lastmodified lastmod
+""")
+AUTHOR_NAMES = words_of("""
+    article:author author og:article:author citation_author dc.creator dcterms.creator
+    parsely-author sailthru.author article_author content-creator authors dc.creator.personalname
+    byl byline
+""")
+TITLE_NAMES = words_of("""
+    og:title twitter:title citation_title dc.title dcterms.title parsely-title headline
+""")
+DESCRIPTION_NAMES = words_of("""
+    description og:description twitter:description dc.description dcterms.description
+    dcterms.abstract abstract
+""")
+IMAGE_NAMES = words_of("og:image:secure_url og:image og:image:url twitter:image twitter:image:src")
 _dublin_core = re.compile("(dc|dcterms):")
 _tag = re.compile(r"<[^<>]*>")
 _address = re.compile(r"(?:mailto:)?[^\s@<>]+@[^\s@<>]+", re.IGNORECASE)

@@ -11,33 +11,17 @@ from itertools import pairwise
 
 from selectolax.lexbor import LexborNode
 
-from gossamer.text.blocks import fold_whitespace
+from gossamer.text.blocks import fold_whitespace, word_set
 
 MAX_DEPTH = 100
 """Most levels of nested elements in a listing."""
 MAX_ANCESTORS = 4
 """Most elements around a listing that may name its language."""
-NUMBER_CLASSES = frozenset(
-    [
-        "blob-num",
-        "gutter",
-        "hljs-ln-numbers",
-        "line-number",
-        "line-numbers",
-        "linenodiv",
-        "lineno",
-        "linenos",
-        "lines-numbers",
-        "ln",
-        "lnt",
-        "rouge-gutter",
-        "src-line-numbers",
-        "linenumber",
-        "react-syntax-highlighter-line-number",
-        "line-numbers-rows",
-        "line-numbers-wrapper",
-    ]
-)
+NUMBER_CLASSES = word_set("""
+    blob-num gutter hljs-ln-numbers line-number line-numbers linenodiv lineno linenos
+    lines-numbers ln lnt rouge-gutter src-line-numbers linenumber
+    react-syntax-highlighter-line-number line-numbers-rows line-numbers-wrapper
+""")
 """Classes of elements with line numbers."""
 CODE_CLASSES = re.compile(r"highlight|hljs|lntable|rouge|syntax|code|blob|crayon", re.IGNORECASE)
 """Classes of tables with a line of code in each row."""
@@ -50,36 +34,20 @@ SIDE_CLASSES = frozenset(("ttc", NAME_CLASS, "playground-link"))
 hovering, and links to try the code."""
 LINE_ELEMENTS = frozenset(("div", "p", "li", "tr", "ol", "ul", "table"))
 SKIPPED_ELEMENTS = frozenset(("button", "script", "style", "svg", "template", "-comment", "select"))
-NO_LANGUAGE = frozenset(
-    [
-        "default",
-        "none",
-        "text",
-        "plaintext",
-        "plain",
-        "txt",
-        "nohighlight",
-        "no-highlight",
-        "auto",
-        "highlight",
-        "code",
-        "notranslate",
-        "undefined",
-        "unknown",
-        "ipython3-notebook",
-    ]
-)
-_names = """
-    ada apache applescript asm assembly awk bash basic bat batch c c# c++ clojure cmake coffeescript
-    console cpp cs csharp css cuda d dart delphi diff docker dockerfile elixir elm erlang f# fish
-    fortran fsharp gherkin go golang gradle graphql groovy haskell hcl html http ini java javascript
-    js json json5 jsonc jsx julia kotlin latex less lisp lua makefile markdown matlab md mermaid
-    nginx nim nix objc objectivec ocaml pascal perl php powershell prolog properties proto protobuf
-    ps1 py python python3 r racket rb rs rst ruby rust sass scala scheme scss sh shell solidity sql
-    svelte swift tcl terraform tex toml ts tsx typescript vb vbnet verilog vhdl vim vue xml yaml yml
-    zig zsh
-"""
-LANGUAGES = frozenset(_names.split())
+NO_LANGUAGE = word_set("""
+    default none text plaintext plain txt nohighlight no-highlight auto highlight code
+    notranslate undefined unknown ipython3-notebook
+""")
+LANGUAGES = word_set("""
+    ada apache applescript asm assembly awk bash basic bat batch c c# c++ clojure cmake
+    coffeescript console cpp cs csharp css cuda d dart delphi diff docker dockerfile elixir elm
+    erlang f# fish fortran fsharp gherkin go golang gradle graphql groovy haskell hcl html http
+    ini java javascript js json json5 jsonc jsx julia kotlin latex less lisp lua makefile
+    markdown matlab md mermaid nginx nim nix objc objectivec ocaml pascal perl php powershell
+    prolog properties proto protobuf ps1 py python python3 r racket rb rs rst ruby rust sass
+    scala scheme scss sh shell solidity sql svelte swift tcl terraform tex toml ts tsx
+    typescript vb vbnet verilog vhdl vim vue xml yaml yml zig zsh
+""")
 """Names that are classes without a prefix: of older highlighters, TypeDoc, pandoc and wikis."""
 _language = re.compile(
     r"(?:^|\s)(?:language[-:]|lang[-:]|gatsby-code-|highlight-source-|highlight-text-|highlight-|brush:\s*|"

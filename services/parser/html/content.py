@@ -25,7 +25,7 @@ from gossamer.services.parser.html.markdown import (
 )
 from gossamer.services.parser.html.rendering import TEX
 from gossamer.services.parser.links import Resolver
-from gossamer.text.blocks import fold_whitespace
+from gossamer.text.blocks import fold_whitespace, word_set
 
 MAX_NODES = 100_000
 """Most nodes that are read, as many as the elements and texts that an extractor reads."""
@@ -36,39 +36,16 @@ MAX_COLUMNS = 100
 MAX_CELL_LENGTH = 400
 """Most characters of a cell of a table of data, on average. Longer cells lay out the page."""
 
-_names = (
-    "address article aside blockquote body center dd details dialog div dl dt fieldset figcaption "
-    "figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend li main menu nav ol p pre search "
-    "section summary table td th tr ul caption tbody thead tfoot optgroup listing xmp"
-)
-BLOCK_ELEMENTS = frozenset(_names.split())
+BLOCK_ELEMENTS = word_set("""
+    address article aside blockquote body center dd details dialog div dl dt fieldset figcaption
+    figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend li main menu nav ol p pre
+    search section summary table td th tr ul caption tbody thead tfoot optgroup listing xmp
+""")
 """Elements whose text begins on a line of its own."""
-SKIPPED_ELEMENTS = frozenset(
-    [
-        "audio",
-        "button",
-        "canvas",
-        "datalist",
-        "embed",
-        "head",
-        "iframe",
-        "input",
-        "meter",
-        "noembed",
-        "object",
-        "progress",
-        "script",
-        "select",
-        "style",
-        "svg",
-        "template",
-        "textarea",
-        "title",
-        "video",
-        "-comment",
-        "!doctype",
-    ]
-)
+SKIPPED_ELEMENTS = word_set("""
+    audio button canvas datalist embed head iframe input meter noembed object progress script
+    select style svg template textarea title video -comment !doctype
+""")
 """Nodes without content: controls, media and comments."""
 PANEL_STATES = frozenset(("aria-controls", "aria-expanded"))
 """Attributes of a button that opens a panel. In a heading, it is the title of the panel."""
@@ -78,23 +55,11 @@ APART_ELEMENTS = frozenset(("aside", "dialog", "footer", "menu", "nav"))
 """Elements beside the text."""
 STRONG_ELEMENTS = frozenset(("dt", "summary", "caption", "legend"))
 """Elements whose lines are titles of what follows."""
-CALLOUTS = frozenset(
-    [
-        "admonition",
-        "admonitionblock",
-        "callout",
-        "custom-block",
-        "custom-container",
-        "hint",
-        "hint-container",
-        "markdown-alert",
-        "nextra-callout",
-        "notecard",
-        "starlight-aside",
-        "theme-admonition",
-        *("NOTE", "TIP", "IMPORTANT", "WARNING", "CAUTION"),
-    ]
-)
+CALLOUTS = word_set("""
+    admonition admonitionblock callout custom-block custom-container hint hint-container
+    markdown-alert nextra-callout notecard starlight-aside theme-admonition NOTE TIP IMPORTANT
+    WARNING CAUTION
+""")
 """Classes of boxes with a note, in documentation."""
 NOTES = re.compile(
     r"(?:^|[\s_-])(?:note|tip|hint|info|warning|caution|danger|important|quote)(?:$|[\s_-])",

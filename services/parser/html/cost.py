@@ -25,22 +25,20 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from gossamer.text.blocks import word_set, words_of
+
 MAX_SECONDS = 1.0
 """Most seconds that lexbor may take for a document, as estimated. Real pages take less than a
 millisecond."""
 MAX_CHEAP_TAGS, MAX_UNUSUAL_TAGS = 4000, 200
 """A document with at most this many tags, and unusual tags, takes 0.1 s without its attributes."""
-# fmt: off
-RAW_TEXT_ELEMENTS = ("iframe", "noembed", "noframes", "script", "style", "textarea", "title", "xmp")
+RAW_TEXT_ELEMENTS = words_of("iframe noembed noframes script style textarea title xmp")
 """Elements whose content is text up to their end tag (13.2.5.2 to 13.2.5.4)."""
 FOREIGN_ELEMENTS = ("math", "svg")
 """Elements in which raw text elements contain markup, and CDATA sections are allowed."""
-FORMATTING_ELEMENTS = (
-    "b", "big", "code", "em", "font", "i", "s", "small", "strike", "strong", "tt", "u",
-)
+FORMATTING_ELEMENTS = words_of("b big code em font i s small strike strong tt u")
 """Elements that are reopened in later paragraphs until they are closed (13.2.4.3). The elements a
 and nobr are omitted, because only one of each can be open."""
-# fmt: on
 
 
 class Tag(NamedTuple):
@@ -204,30 +202,26 @@ CHEAP_ATTRIBUTES_LENGTH = 200
 """Attributes with at most this many characters cost nothing."""
 
 
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-VOID_ELEMENTS = _names(
-    "area base br col embed hr img input keygen link meta param source track wbr"
-)
-SCOPE_ELEMENTS = _names("applet caption html marquee object table td template th")
+VOID_ELEMENTS = word_set("""
+    area base br col embed hr img input keygen link meta param source track wbr
+""")
+SCOPE_ELEMENTS = word_set("applet caption html marquee object table td template th")
 """Elements whose open content an end tag outside cannot close."""
-CELL_ELEMENTS = _names("caption td th")
-TABLE_ELEMENTS = CELL_ELEMENTS | _names("tbody tfoot thead tr")
+CELL_ELEMENTS = word_set("caption td th")
+TABLE_ELEMENTS = CELL_ELEMENTS | word_set("tbody tfoot thead tr")
 """Elements that close all open content of their table. Outside of tables they are ignored."""
-HEADING_ELEMENTS = _names("h1 h2 h3 h4 h5 h6")
-BLOCK_ELEMENTS = HEADING_ELEMENTS | _names(
-    "address article aside blockquote center dd details dialog dir div dl dt fieldset figcaption "
-    "figure footer form header hgroup li listing main menu nav ol p plaintext pre search section "
-    "summary ul xmp"
-)
+HEADING_ELEMENTS = word_set("h1 h2 h3 h4 h5 h6")
+BLOCK_ELEMENTS = HEADING_ELEMENTS | word_set("""
+    address article aside blockquote center dd details dialog dir div dl dt fieldset figcaption
+    figure footer form header hgroup li listing main menu nav ol p plaintext pre search section
+    summary ul xmp
+""")
 """Elements that close a paragraph."""
 SPECIAL_ELEMENTS = (
     BLOCK_ELEMENTS
     | SCOPE_ELEMENTS
     | TABLE_ELEMENTS
-    | _names("body button frameset head iframe select")
+    | word_set("body button frameset head iframe select")
 )
 """Elements beyond which the end tag of a formatting or unknown element is ignored (13.2.4.2)."""
 CLOSED_BY_ITEM = {

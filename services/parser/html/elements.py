@@ -7,6 +7,7 @@ from typing import NamedTuple
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from gossamer.events.pages import LinkPosition
+from gossamer.text.blocks import words_of
 
 Attributes = dict[str, str | None]
 
@@ -24,15 +25,10 @@ SELECTOR = (
     + ", ".join(f"[itemprop~={name}]" for name in ITEM_PROPERTIES)
     + ", [property]"
 )
-LAZY_BACKGROUNDS = (
-    "data-bg",
-    "data-bg-hidpi",
-    "data-bg-multi",
-    "data-bg-image",
-    "data-background",
-    "data-background-image",
-    "data-lazy-background",
-)
+LAZY_BACKGROUNDS = words_of("""
+    data-bg data-bg-hidpi data-bg-multi data-bg-image data-background data-background-image
+    data-lazy-background
+""")
 """Attributes from which scripts take the URL of a background."""
 STYLED_SELECTOR = ", ".join(
     (

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from gossamer.events import Heading
-from gossamer.text.blocks import fold_whitespace
+from gossamer.text.blocks import fold_whitespace, word_set, words_of
 
 MAX_HEADINGS = 100
 MAX_CANDIDATES = 500
@@ -24,48 +24,19 @@ MAX_CHARACTERS = 200_000
 """Most characters of all candidates together. Candidates may be nested."""
 MAX_STEPS = 20
 """Most nodes that are visited to find the ends of a line."""
-PERMALINK_CLASSES = frozenset(
-    [
-        "anchor",
-        "anchor-link",
-        "anchorjs-link",
-        "direct-link",
-        "hash-link",
-        "header-anchor",
-        "header",
-        "headerlink",
-        "heading-anchor",
-        "heading-link",
-        "headline-anchor",
-        "permalink",
-        "Documentation-idLink",
-        "detail-link",
-        "doc-anchor",
-        "plugin-anchor",
-        "sl-anchor-link",
-        "subheading-anchor",
-        "td-heading-self-link",
-        "tsd-anchor-icon",
-    ]
-)
+PERMALINK_CLASSES = word_set("""
+    anchor anchor-link anchorjs-link direct-link hash-link header-anchor header headerlink
+    heading-anchor heading-link headline-anchor permalink Documentation-idLink detail-link
+    doc-anchor plugin-anchor sl-anchor-link subheading-anchor td-heading-self-link
+    tsd-anchor-icon
+""")
 """Classes of links of headings to themselves."""
 PERMALINK_SELECTOR = ", ".join(
     f"{element} a[href*='#']"
-    for element in [
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "dt",
-        "caption",
-        "figcaption",
-        "summary",
-        ".rubric",
-        ".code-block-caption",
-        ".sl-heading-wrapper",
-    ]
+    for element in words_of("""
+        h1 h2 h3 h4 h5 h6 dt caption figcaption summary .rubric .code-block-caption
+        .sl-heading-wrapper
+    """)
 )
 TOOLS_SELECTOR = (
     ".mw-editsection, .viewcode-link, summary > a.src, summary > section > a.src, "

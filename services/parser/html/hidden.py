@@ -16,6 +16,8 @@ from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from gossamer.text.blocks import word_set
+
 HIDDEN_SELECTOR = (
     "[hidden], [popover], dialog:not([open]), canvas, video, audio, iframe, datalist, noembed, "
     "[style*='display' i], [style*='visibility' i], [style*='content-visibility' i]"
@@ -41,12 +43,9 @@ CONTROL_SELECTOR = ", ".join(
     for control in ("button", "a", "[role=button]", "[role=tab]", "[aria-expanded]")
 )
 """Elements that may open a panel. A menu or a dialog pops up."""
-OTHER_PANELS = frozenset(
-    {
-        *("alertdialog", "dialog", "footer", "grid", "listbox", "menu", "nav", "navigation"),
-        *("search", "tooltip", "tree"),
-    }
-)
+OTHER_PANELS = word_set("""
+    alertdialog dialog footer grid listbox menu nav navigation search tooltip tree
+""")
 """Elements and roles of elements that are opened, and are not text of the page."""
 MAX_PANELS = 200
 """Most panels of a page that are opened."""

@@ -29,6 +29,7 @@ from gossamer.services.parser.html.requisites import (
 from gossamer.services.parser.links import LinkCollector, Resolver, link_kind
 from gossamer.services.parser.options import Options
 from gossamer.services.parser.parts import Part, read_part
+from gossamer.text.blocks import words_of
 from gossamer.web.http import parse_refresh
 from gossamer.web.url import site_of
 
@@ -44,16 +45,10 @@ MAX_SCRIPT_CHARACTERS = 300_000
 EVENT_HANDLERS = frozenset(("onclick", "onchange", "onsubmit", "onmousedown"))
 BLANK_OR_J = frozenset(" \t\n\f\rjJ")
 """First characters of an href that may be a javascript: URL."""
-FRAME_SOURCES = (
-    "data-src",
-    "data-lazy-src",
-    "data-litespeed-src",
-    "data-opt-src",
-    "data-original",
-    "data-cookieblock-src",
-    "data-src-cmplz",
-    "data-cmp-src",
-)
+FRAME_SOURCES = words_of("""
+    data-src data-lazy-src data-litespeed-src data-opt-src data-original data-cookieblock-src
+    data-src-cmplz data-cmp-src
+""")
 """Attributes from which scripts take the `src` of a frame, when it is about to be seen or when the
 reader has consented."""
 

@@ -17,17 +17,10 @@ MAX_URL_CHARACTERS = 500_000
 """Most characters of the URLs of a document's links and images. The rest keeps its text only. A
 long base URL would make a long text of a short page."""
 MARKS = {
-    "b": "**",
-    "strong": "**",
-    "em": "*",
-    "i": "*",
-    "del": "~~",
-    "s": "~~",
-    "strike": "~~",
-    "code": "`",
-    "samp": "`",
-    "tt": "`",
-    "kbd": "`",
+    **dict.fromkeys(("b", "strong"), "**"),
+    **dict.fromkeys(("em", "i"), "*"),
+    **dict.fromkeys(("del", "s", "strike"), "~~"),
+    **dict.fromkeys(("code", "samp", "tt", "kbd"), "`"),
 }
 BREAK = "\x1e"
 START, END = "\x1c", "\x1d"

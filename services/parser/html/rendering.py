@@ -26,7 +26,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from gossamer.services.parser.html.cost import truncate_costly
 from gossamer.services.parser.html.hidden import is_displayed, open_panels, show
-from gossamer.text.blocks import fold_whitespace
+from gossamer.text.blocks import fold_whitespace, word_set
 
 TEX = "data-tex"
 """The attribute of a `math` element with its TeX."""
@@ -47,17 +47,9 @@ FORMULA_SELECTOR = (
     "img[class*='mwe-math-fallback'], img.latex, img.tex"
 )
 """Elements with a formula: MathML, MathJax 2, pandoc, Sphinx, MkDocs, MediaWiki, WordPress."""
-FORMULA_CLASSES = frozenset(
-    [
-        "katex",
-        "mwe-math-element",
-        "MathJax",
-        "MathJax_CHTML",
-        "MathJax_Display",
-        "MathJax_Preview",
-        "MathJax_SVG",
-    ]
-)
+FORMULA_CLASSES = word_set("""
+    katex mwe-math-element MathJax MathJax_CHTML MathJax_Display MathJax_Preview MathJax_SVG
+""")
 """Classes of elements with several forms of a formula."""
 MAX_WRAPPERS = 5
 """Most elements between MathML and an element of these classes."""

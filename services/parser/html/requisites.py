@@ -26,6 +26,7 @@ from gossamer.services.parser.html.elements import LAZY_BACKGROUNDS, Element, El
 from gossamer.services.parser.links import Resolver
 from gossamer.services.parser.options import Options
 from gossamer.services.parser.styles import find_style_urls, is_external
+from gossamer.text.blocks import word_set, words_of
 from gossamer.web.sniffing import FileKind, file_kind
 
 DOCUMENT_TYPES = frozenset(
@@ -35,26 +36,11 @@ DOCUMENT_TYPES = frozenset(
 MEDIA_TYPES = "audio/", "video/"
 """The beginnings of the media types of embedded objects that are media. Other objects are
 requisites."""
-LAZY_SOURCES = (
-    "data-src",
-    "data-lazy-src",
-    "data-lazy",
-    "data-lazysrc",
-    "data-lazyload",
-    "data-lazy-original",
-    "data-original",
-    "data-actualsrc",
-    "data-real-src",
-    "data-full-src",
-    "data-hi-res-src",
-    "data-image-src",
-    "data-ll-src",
-    "data-opt-src",
-    "data-echo",
-    "data-cfsrc",
-    "data-pagespeed-lazy-src",
-    "data-flickity-lazyload",
-)
+LAZY_SOURCES = words_of("""
+    data-src data-lazy-src data-lazy data-lazysrc data-lazyload data-lazy-original data-original
+    data-actualsrc data-real-src data-full-src data-hi-res-src data-image-src data-ll-src
+    data-opt-src data-echo data-cfsrc data-pagespeed-lazy-src data-flickity-lazyload
+""")
 """Attributes from which scripts take a `src`."""
 LAZY_SETS = {
     "data-srcset": "data-src",
@@ -89,18 +75,10 @@ TYPE_BY_KIND: dict[FileKind | None, str] = {
     FileKind.FLASH: "application/",
 }
 """Kind of a file → the beginning of its media type, for embedded objects that declare none."""
-REQUISITE_RELATIONS = frozenset(
-    (
-        "stylesheet",
-        "icon",
-        "apple-touch-icon",
-        "apple-touch-icon-precomposed",
-        "mask-icon",
-        "manifest",
-        "modulepreload",
-        "image_src",
-    )
-)
+REQUISITE_RELATIONS = word_set("""
+    stylesheet icon apple-touch-icon apple-touch-icon-precomposed mask-icon manifest
+    modulepreload image_src
+""")
 """Relations of a link element to a requisite."""
 PRELOADED_KINDS = frozenset(("fetch", "font", "image", "script", "style"))
 """Values of `as` with which a link element with the relation `preload` leads to a requisite."""
@@ -111,10 +89,7 @@ MEDIA_ATTRIBUTES: dict[str, tuple[str, ...]] = {
     "track": ("src", "data-src"),
 }
 """Tag → the attributes with the URL of an audio, video or subtitle file."""
-ORDER = (
-    "link", "script", "img", "amp-img", "source", "input", "image", "use", "video", "object",
-    "embed",
-)  # fmt: skip
+ORDER = words_of("link script img amp-img source input image use video object embed")
 """The order of elements: what a page cannot do without comes first, because of the limit."""
 TARGET_NAMES = {
     tag: frozenset((*REQUISITE_ATTRIBUTES.get(tag, ()), *SOURCE_SETS.get(tag, ()))) for tag in ORDER

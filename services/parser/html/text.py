@@ -33,7 +33,7 @@ from gossamer.services.parser.html.rendering import (
 from gossamer.services.parser.options import Options
 from gossamer.services.parser.parts import Part, read_part
 from gossamer.services.parser.text import ExtractedText, TextKind, detect_language, finish_text
-from gossamer.text.blocks import SEPARATOR, split_pieces
+from gossamer.text.blocks import SEPARATOR, split_pieces, words_of
 
 
 class _Babel(ModuleType):
@@ -59,12 +59,13 @@ MAX_TAGS = 50_000
 an element may have four characters. None of 181 real pages has more than 3,300."""
 NON_MAIN_ELEMENTS = [*sorted({*MANUALLY_CLEANED} - {"head", "form"}), "img", "link", "meta", "wbr"]
 """Elements that trafilatura discards. A form may contain the whole document."""
-_blocks = """
-address article aside blockquote body br caption center dd details dialog div dl dt fieldset
-figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr legend li main menu nav ol option p pre
-search section summary table tr ul
-"""
-BLOCK_SELECTOR = ",".join(_blocks.split())
+BLOCK_SELECTOR = ",".join(
+    words_of("""
+        address article aside blockquote body br caption center dd details dialog div dl dt fieldset
+        figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr legend li main menu nav ol option
+        p pre search section summary table tr ul
+    """)
+)
 """Elements on lines of their own."""
 CELL_SELECTOR = "td, th, button, select, textarea"
 """Elements that are separated by a space."""

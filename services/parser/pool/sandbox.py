@@ -26,6 +26,8 @@ import struct
 import sys
 from collections.abc import Callable, Iterable, Mapping
 
+from gossamer.text.blocks import word_set
+
 _libc = ctypes.CDLL(None, use_errno=True)
 
 SET_NO_NEW_PRIVS = 38
@@ -155,16 +157,9 @@ def load_filter(instructions: bytes) -> None:
     prctl(SET_SECCOMP, FILTER_MODE, ctypes.byref(_Program(length, instructions)))
 
 
-INHERITED_VARIABLES = frozenset(
-    {
-        "LD_LIBRARY_PATH",
-        "PYTHONDONTWRITEBYTECODE",
-        "PYTHONHASHSEED",
-        "PYTHONHOME",
-        "PYTHONPATH",
-        "PYTHONUSERBASE",
-    }
-)
+INHERITED_VARIABLES = word_set("""
+    LD_LIBRARY_PATH PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONHOME PYTHONPATH PYTHONUSERBASE
+""")
 """Variables of the parent that Python may need."""
 SET_VARIABLES = {
     "LC_ALL": "C.UTF-8",
