@@ -14,7 +14,7 @@ the times in comments without microdata, and in teasers of other pages.
 import re
 from collections.abc import Callable, Iterable, Iterator
 from html import unescape
-from itertools import chain, islice, product
+from itertools import chain, islice, product, takewhile
 from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
@@ -22,7 +22,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from gossamer.events.pages import Source
 from gossamer.services.parser.dates import parse_url_date, parse_web_date
-from gossamer.services.parser.html.elements import CARD_SELECTOR, Element, Elements
+from gossamer.services.parser.html.elements import CARD_SELECTOR, Element, Elements, ancestors
 from gossamer.services.parser.lenient_json import decode_json, find_objects, shorten_names
 from gossamer.services.parser.links import MAX_LANGUAGE_TAG_LENGTH, Resolver
 from gossamer.text.blocks import fold_whitespace, word_set, words_of
@@ -230,7 +230,7 @@ def _time_elements(elements: Elements, words: tuple[str, ...], url: str) -> Iter
     The only time on a page counts as the time of its publication.
     """
     bookmarks = islice(_elements_with_rel(elements, "bookmark"), MAX_BOOKMARKS)
-    entries = {one.mem_id for link in bookmarks for one in _ancestors(link.node)}
+    entries = {one.mem_id for link in bookmarks for one in _parts_around(link.node)}
     times = [
         element
         for element in islice(elements.of("time", "abbr"), MAX_TIMES)
@@ -253,28 +253,24 @@ def _stated_times(element: Element) -> Iterator[str]:
     yield from filter(None, (element.get("datetime") or element.get("title"), element.node.text()))
 
 
-def _ancestors(node: LexborNode) -> Iterator[LexborNode]:
+def _parts_around(node: LexborNode) -> Iterator[LexborNode]:
     """Yield the elements around *node* below the body, the inner ones first."""
-    at = node.parent
-    for _ in range(MAX_DEPTH):
-        if at is None or at.tag in ("body", "html"):
-            return
-        yield at
-        at = at.parent
+    around = islice(ancestors(node), MAX_DEPTH)
+    return takewhile(lambda one: one.tag not in ("body", "html"), around)
 
 
 def _is_of_comment(node: LexborNode) -> bool:
     return any(
         not COMMENT_MARKS.isdisjoint((attributes.get("class") or "").lower().split())
         or (attributes.get("id") or "").lower() in COMMENT_MARKS
-        for attributes in (one.attributes for one in _ancestors(node))
+        for attributes in (one.attributes for one in _parts_around(node))
     )
 
 
 def _is_of_other_entry(node: LexborNode, entries: set[int], url: str) -> bool:
     """Return whether the innermost of *entries* around *node* has no permanent link to *url*, but
     one to another page. A page may have further parts below its permanent link."""
-    entry = next((one for one in _ancestors(node) if one.mem_id in entries), None)
+    entry = next((one for one in _parts_around(node) if one.mem_id in entries), None)
     if entry is None:
         return False
     page = urlsplit(url)
@@ -295,7 +291,7 @@ def _join(url: str, target: str) -> str:
 
 def _is_beside_the_text(node: LexborNode) -> bool:
     """Return whether *node* is in a footer, an aside or a menu of the page, not of an article."""
-    tags = [one.tag for one in _ancestors(node)]
+    tags = [one.tag for one in _parts_around(node)]
     return not {"footer", "aside", "nav"}.isdisjoint(tags) and not {"article", "main"} & {*tags}
 
 
@@ -313,8 +309,7 @@ def _microdata_values(elements: Elements, *names: str) -> Iterator[str]:
 
 def _rank_of_item(node: LexborNode) -> int:
     """Return how much the item of a property is like the page; 0 if it is another thing."""
-    scope = node.parent
-    while scope is not None:
+    for scope in ancestors(node):
         attributes = scope.attributes
         if "itemscope" in attributes or "typeof" in attributes:
             if not OTHER_PROPERTIES.isdisjoint((attributes.get("itemprop") or "").split()):
@@ -323,7 +318,6 @@ def _rank_of_item(node: LexborNode) -> int:
             kinds = [kind.rpartition("/")[2].rpartition(":")[2] for kind in stated.split()]
             other = any(kind in OTHER_TYPES for kind in kinds)
             return 0 if other else max(1, *map(_rank_of_type, kinds), 1)
-        scope = scope.parent
     return 1
 
 
@@ -344,7 +338,7 @@ def _scope_of(node: LexborNode) -> int:
     """Return the id of the element of the item that *node* is a property of; 0 if it has none."""
     scopes = (
         one.mem_id
-        for one in _ancestors(node)
+        for one in _parts_around(node)
         if not {"itemscope", "typeof"}.isdisjoint(one.attributes)
     )
     return next(scopes, 0)
@@ -405,14 +399,14 @@ def _only_name(elements: Elements) -> Iterator[str]:
 
 
 def _elements_with_rel(elements: Elements, rel: str) -> Iterator[Element]:
-    return (element for element in elements.of("a") if rel in element.tokens("rel"))
+    return (element for element in elements.of("a") if rel in element.relations)
 
 
 def _find_image(data: "LinkedData", meta: Meta, elements: Elements, resolver: Resolver) -> str:
     targets = (
         *(value for name in IMAGE_NAMES for value in meta.get(name, ())),
         data.url(data.main.get("image")),
-        *(link.get("href") for link in elements.of("link") if "image_src" in link.tokens("rel")),
+        *(link.get("href") for link in elements.of("link") if "image_src" in link.relations),
     )
     urls = (resolver.resolve(target) for target in targets if target.strip())
     return next(filter(None, urls), "")
@@ -423,7 +417,7 @@ def _find_alternates(elements: Elements, resolver: Resolver) -> dict[str, str]:
     for element in elements.of("link"):
         language = element.get("hreflang").strip().lower()
         is_tag = language and len(language) <= MAX_LANGUAGE_TAG_LENGTH
-        if is_tag and "alternate" in element.tokens("rel"):
+        if is_tag and "alternate" in element.relations:
             if len(alternates) == MAX_ALTERNATES:
                 break
             if url := resolver.resolve(element.get("href")):

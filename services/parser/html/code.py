@@ -7,16 +7,19 @@ line (rustdoc, Pygments).
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import islice, pairwise, takewhile
 
 from selectolax.lexbor import LexborNode
 
+from gossamer.services.parser.html.elements import ancestors, classes_of
 from gossamer.text.blocks import fold_whitespace, word_set
 
 MAX_DEPTH = 100
 """Most levels of nested elements in a listing."""
 MAX_ANCESTORS = 4
 """Most elements around a listing that may name its language."""
+OUTER_ELEMENTS = ("body", "article", "main", "section", "li", "blockquote")
+"""Elements that contain more than a listing."""
 NUMBER_CLASSES = word_set("""
     blob-num gutter hljs-ln-numbers line-number line-numbers linenodiv lineno linenos
     lines-numbers ln lnt rouge-gutter src-line-numbers linenumber
@@ -64,15 +67,10 @@ def language_of(node: LexborNode) -> str:
     """Return the language of the listing *node* as its classes name it; "" if they do not."""
     # Line numbers may be in an element of the same kind before the code.
     candidates = [*node.css("code")[-1:], node]
-    at = node.parent
-    for _ in range(MAX_ANCESTORS):
-        if at is None or at.tag in ("body", "article", "main", "section", "li", "blockquote"):
-            break
-        candidates.append(at)
-        at = at.parent
-    for candidate in candidates:
-        if language := _declared_language(candidate):
-            return language
+    around = islice(ancestors(node), MAX_ANCESTORS)
+    candidates += takewhile(lambda one: one.tag not in OUTER_ELEMENTS, around)
+    if language := next(filter(None, map(_declared_language, candidates)), ""):
+        return language
     named = node.css_first(f".{NAME_CLASS}")
     name = named.text().strip().lower() if named else ""
     return name if name in LANGUAGES else ""
@@ -190,13 +188,12 @@ def _cells(row: LexborNode) -> Iterator[LexborNode]:
 
 def _is_caption(cell: LexborNode) -> bool:
     """Return whether *cell* is the file name above the code (Pygments)."""
-    return cell.tag == "th" and "filename" in (cell.attributes.get("class") or "").split()
+    return cell.tag == "th" and "filename" in classes_of(cell)
 
 
 def _is_code(cell: LexborNode) -> bool:
-    return cell.css_first("pre") is not None or bool(
-        {"code", "blob-code"} & {*(cell.attributes.get("class") or "").split()}
-    )
+    is_marked = not {"code", "blob-code"}.isdisjoint(classes_of(cell))
+    return is_marked or cell.css_first("pre") is not None
 
 
 def _numbers(cell: LexborNode) -> list[int] | None:

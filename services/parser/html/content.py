@@ -17,6 +17,7 @@ from gossamer.services.parser.html.code import (
     language_of,
     preformatted_text,
 )
+from gossamer.services.parser.html.elements import classes_of
 from gossamer.services.parser.html.markdown import (
     Inline,
     format_table,
@@ -185,7 +186,7 @@ class _Reader:
                     self._read_inline(child, tag, depth + 1)
             elif tag == "input" and self._inline:
                 self._inline.add_input(child.attributes)
-            elif tag == "textarea" and "code" in (child.attributes.get("class") or "").split():
+            elif tag == "textarea" and "code" in classes_of(child):
                 self._read_block(child, "pre", depth + 1)
             child = child.next
 
@@ -441,8 +442,7 @@ def _is_file_name(node: LexborNode) -> bool:
 
 def _tag_of(cell: LexborNode) -> str:
     """Return "th" for the header of a column, also in a grid."""
-    is_header = "table-header" in (cell.attributes.get("class") or "").split()
-    return "th" if is_header else cell.tag or ""
+    return "th" if "table-header" in classes_of(cell) else cell.tag or ""
 
 
 def _grid_rows(grid: LexborNode) -> list[list[LexborNode]]:

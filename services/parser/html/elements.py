@@ -1,4 +1,5 @@
-"""The elements of a document with links or metadata, found in one pass."""
+"""The elements of a document with links or metadata, found in one pass, and the way from an element
+to others."""
 
 from collections.abc import Iterator
 from itertools import chain, islice
@@ -72,10 +73,10 @@ class Element(NamedTuple):
         named = self.get("property").split() if self.tag != "meta" else ()
         return [*self.get("itemprop").split(), *(name.rpartition(":")[2] for name in named)]
 
-    def tokens(self, name: str) -> list[str]:
-        """Return the words of an attribute, in lower case."""
-        value = self.attributes.get(name)
-        return value.lower().split() if value else []
+    @property
+    def relations(self) -> list[str]:
+        """The words of `rel`, in lower case."""
+        return (self.attributes.get("rel") or "").lower().split()
 
 
 class Elements:
@@ -105,6 +106,27 @@ class Elements:
     def of(self, *tags: str) -> Iterator[Element]:
         """Return the elements of the first of *tags*, then those of the next."""
         return chain.from_iterable(self._by_tag.get(tag, ()) for tag in tags)
+
+
+def ancestors(node: LexborNode) -> Iterator[LexborNode]:
+    """Yield the elements around *node*, the inner ones first. A page may nest any number."""
+    at = node.parent
+    while at is not None and at.is_element_node:
+        yield at
+        at = at.parent
+
+
+def next_element(node: LexborNode) -> LexborNode | None:
+    """Return the element behind *node*; None if it is the last one."""
+    at = node.next
+    while at is not None and not at.is_element_node:
+        at = at.next
+    return at
+
+
+def classes_of(node: LexborNode) -> list[str]:
+    """Return the classes of *node*."""
+    return (node.attributes.get("class") or "").split()
 
 
 def _find_elements(tree: LexborHTMLParser, selector: str) -> list[Element]:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from gossamer.events import Heading
+from gossamer.services.parser.html.elements import classes_of
 from gossamer.text.blocks import fold_whitespace, word_set, words_of
 
 MAX_HEADINGS = 100
@@ -100,7 +101,7 @@ def remove_permalinks(tree: LexborHTMLParser) -> bool:
     """
     found = False
     for link in tree.css(f"{PERMALINK_SELECTOR}, {TOOLS_SELECTOR}"):
-        classes = (link.attributes.get("class") or "").split()
+        classes = classes_of(link)
         if link.tag != "a" or "src" in classes:
             link.decompose()
             continue

@@ -12,10 +12,11 @@ list of links, a dialog or a tooltip is not a panel.
 
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from gossamer.services.parser.html.elements import ancestors
 from gossamer.text.blocks import word_set
 
 HIDDEN_SELECTOR = (
@@ -158,12 +159,7 @@ def _is_panel(node: LexborNode) -> bool:
 
 
 def _with_ancestors(node: LexborNode) -> Iterator[LexborNode]:
-    at: LexborNode | None = node
-    for _ in range(MAX_DEPTH):
-        if at is None or not at.is_element_node:
-            break
-        yield at
-        at = at.parent
+    return islice(chain([node], ancestors(node)), MAX_DEPTH)
 
 
 def is_hidden(node: LexborNode) -> bool:
@@ -269,16 +265,12 @@ def _has_no_contrast(node: LexborNode, style: dict[str, str]) -> bool:
     color = _read_color(stated.strip().lower())
     if not color:
         return color == ""
-    around: LexborNode | None = node
-    for _ in range(MAX_AROUND):
-        if around is None:
-            break
+    for around in islice(_with_ancestors(node), MAX_AROUND):
         style = read_style(around.attributes.get("style") or "")
         background = style.get("background-color") or style.get("background")
         background = background or (around.attributes.get("bgcolor") or "").lower()
         if background:
             return color == _read_color(background)
-        around = around.parent
     return False
 
 

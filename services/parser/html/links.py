@@ -135,9 +135,7 @@ def _add_links(elements: Elements, resolver: Resolver, links: LinkCollector, pag
         # is canonical, or is the alternate for the page's own language.
         if element.tag != "link" or url != page_url:
             position = elements.position_of(element)
-            links.add(
-                url, target.kind, element.tokens("rel"), partial(link_text, element), position
-            )
+            links.add(url, target.kind, element.relations, partial(link_text, element), position)
     return canonical
 
 
@@ -198,7 +196,7 @@ def find_target(element: Element) -> Target | None:
             target, kind = element.get("href") or element.get("xlink:href"), LinkKind.LINK
         case "link":
             kind_or_none = link_kind(
-                element.tokens("rel"), element.get("type"), "hreflang" in element.attributes
+                element.relations, element.get("type"), "hreflang" in element.attributes
             )
             # HTML standard, 4.2.4: without an address it is not a link, not even to the page.
             href = element.get("href")

@@ -18,13 +18,13 @@ show one at a time.
 """
 
 import re
-from collections.abc import Iterator
 from itertools import islice
 from urllib.parse import urljoin
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from gossamer.services.parser.html.cost import truncate_costly
+from gossamer.services.parser.html.elements import ancestors, classes_of, next_element
 from gossamer.services.parser.html.hidden import is_displayed, open_panels, show
 from gossamer.text.blocks import fold_whitespace, word_set
 
@@ -247,12 +247,7 @@ def _raise_number(node: LexborNode) -> None:
 
 
 def _is_preformatted(node: LexborNode) -> bool:
-    around = node.parent
-    for _ in range(MAX_WRAPPERS):
-        if around is None or around.tag == "pre":
-            break
-        around = around.parent
-    return around is not None and around.tag == "pre"
+    return any(one.tag == "pre" for one in islice(ancestors(node), MAX_WRAPPERS + 1))
 
 
 def _label_tabs(tree: LexborHTMLParser, node: LexborNode, moved: set[int]) -> int:
@@ -287,9 +282,7 @@ def _label_tabs(tree: LexborHTMLParser, node: LexborNode, moved: set[int]) -> in
 def _find_tabs(node: LexborNode) -> tuple[list[LexborNode], list[LexborNode]]:
     """Return the labels and the tabs in *node*, or of the label *node*."""
     if node.tag == "label":
-        tab = node.next
-        while tab is not None and not tab.is_element_node:
-            tab = tab.next
+        tab = next_element(node)
         return ([node], [tab]) if tab is not None and tab.tag == "div" else ([], [])
     for names, (labels, tabs) in TAB_SETS.items():
         if _is_named(node, names):
@@ -319,10 +312,7 @@ def _find_own(node: LexborNode, selector: str, names: str) -> list[LexborNode]:
 def _find_beside(labels: LexborNode, name: str) -> list[LexborNode]:
     """Return the tabs with the *name* that are in the element behind the list *labels*, or else
     around it."""
-    behind = labels.next
-    while behind is not None and not behind.is_element_node:
-        behind = behind.next
-    places = [*islice(_ancestors(labels), MAX_AROUND_TABS)]
+    behind, places = next_element(labels), [*islice(ancestors(labels), MAX_AROUND_TABS)]
     if behind is not None and not _is_named(behind, name):
         places.insert(0, behind)
     for place in places:
@@ -335,19 +325,12 @@ def _find_beside(labels: LexborNode, name: str) -> list[LexborNode]:
 
 def _is_nested(node: LexborNode, within: LexborNode, names: str) -> bool:
     """Return whether *node* is in an element with *names* in *within*."""
-    for at in islice(_ancestors(node), MAX_TAB_DEPTH):
+    for at in islice(ancestors(node), MAX_TAB_DEPTH):
         if at.mem_id == within.mem_id:
             break
         if _is_named(at, names):
             return True
     return False
-
-
-def _ancestors(node: LexborNode) -> Iterator[LexborNode]:
-    at = node.parent
-    while at is not None:
-        yield at
-        at = at.parent
 
 
 def _write_formula(tree: LexborHTMLParser, node: LexborNode) -> None:
@@ -391,12 +374,8 @@ def _read_annotation(annotation: LexborNode) -> None:
 
 def _hide_other_forms(math: LexborNode, wrappers: set[int]) -> None:
     """Hide the other forms of a formula beside its MathML."""
-    around = math.parent
-    for _ in range(MAX_WRAPPERS):
-        if around is None or _is_formula(around):
-            break
-        around = around.parent
-    if around is not None and _is_formula(around) and around.mem_id not in wrappers:
+    around = next(filter(_is_formula, islice(ancestors(math), MAX_WRAPPERS + 1)), None)
+    if around is not None and around.mem_id not in wrappers:
         wrappers.add(around.mem_id)
         for form in islice(around.css(REPEATING_SELECTOR), MAX_FORMS):
             if form.css_first("math") is None:
@@ -416,8 +395,7 @@ def _write_signs(math: LexborNode) -> None:
 def _is_formula(node: LexborNode) -> bool:
     if not node.is_element_node:
         return False
-    classes = (node.attributes.get("class") or "").split()
-    return node.tag == "mjx-container" or not FORMULA_CLASSES.isdisjoint(classes)
+    return node.tag == "mjx-container" or not FORMULA_CLASSES.isdisjoint(classes_of(node))
 
 
 def _insert_formula(

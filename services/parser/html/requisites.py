@@ -202,7 +202,7 @@ def _choose_targets(element: Element, sets: Mapping[str, str], takes_all: bool) 
 
 
 def _leads_to_requisite(element: Element) -> bool:
-    relations = element.tokens("rel")
+    relations = element.relations
     is_preloaded = "preload" in relations and element.get("as").strip().lower() in PRELOADED_KINDS
     return is_preloaded or not REQUISITE_RELATIONS.isdisjoint(relations)
 
