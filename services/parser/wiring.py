@@ -3,6 +3,9 @@
 import asyncio
 import os
 
+from msgspec import convert
+from msgspec.structs import replace
+
 from gossamer import clock
 from gossamer.events import Event, PageParsed
 from gossamer.log import Log
@@ -63,25 +66,10 @@ def _store_blobs_in(volume: Volume) -> StoreBlob:
 def options_of(settings: Settings) -> Options:
     """Return the reader options in *settings*."""
     section = settings.parser
-    return Options(
+    return replace(
+        # Most options are settings of the section `parser`, under their names.
+        convert(section, Options, from_attributes=True),
         product=settings.fetcher.product,
-        text=section.text,
-        simhash_words=section.simhash_words,
-        decoded_limit=section.decoded_limit,
-        pdf_limit=section.pdf_limit,
-        sitemap_limit=section.sitemap_limit,
-        ratio_limit=section.ratio_limit,
-        links_limit=section.links_limit,
-        links_bytes=section.links_bytes,
-        entries_limit=section.entries_limit,
-        markdown=section.markdown,
-        word_limit=section.word_limit,
-        physical_markup=section.physical_markup,
-        not_indexed=section.not_indexed,
-        not_followed=section.not_followed,
-        script_links=section.script_links,
-        requisites_limit=section.requisites_limit,
-        rules_limit=section.rules_limit,
         without=tuple(part for part in PAGE_FIELDS if part not in section.fields),
         requisites=settings.archive.requisites != "off",
         all_candidates=settings.archive.srcset == "all",

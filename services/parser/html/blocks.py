@@ -1,7 +1,13 @@
-"""Blocks of an HTML document. `content.py` reads them."""
+"""What is read of an HTML document: its blocks (`content`), and all of it (`document`)."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
+
+from gossamer.events import Heading
+from gossamer.events.hazards import Hazard
+from gossamer.services.parser.html.about import Fields
+from gossamer.web.usage import Statement
 
 
 class BlockKind(StrEnum):
@@ -41,3 +47,37 @@ class Block(NamedTuple):
     """The addresses of the parents that seem to be beside the text."""
     parents: tuple[int, ...]
     """The addresses of the elements that contain the block, outermost first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The contents of a document."""
+
+    title: str
+    description: str
+    language: str
+    """The declared language, normally a BCP 47 tag."""
+    directives: tuple[str, ...]
+    usage_statements: tuple[Statement, ...]
+    """Statements about the use of the page in meta elements."""
+    markup: str
+    """HTML in which the main text is searched, without elements that never contain main text.
+    "" if no main text is extracted."""
+    content: list[Block]
+    """The blocks of the text and of the parts beside it. [] if no main text is extracted."""
+    is_manual: bool
+    """Whether headings link to themselves, as in documentation."""
+    is_article: bool
+    """Whether the document states that it is an article."""
+    is_thread: bool
+    """Whether the document states that it is a discussion."""
+    visible: str
+    """The visible text, white space folded."""
+    compared: list[str]
+    """The pieces of the text that is compared with other documents and other versions."""
+    compared_text: str
+    """This text line by line, if the options ask for it."""
+    headings: tuple[Heading, ...]
+    about: Fields
+    """Metadata and links, as fields of `Contents`."""
+    hazards: frozenset[Hazard]

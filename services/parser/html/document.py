@@ -9,7 +9,6 @@ entity that the document declares is its text, and not the entity of this name i
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from html import unescape
 from itertools import islice
 from math import inf
@@ -18,7 +17,7 @@ from lxml import etree
 from msgspec.structs import replace
 from selectolax.lexbor import LexborHTMLParser
 
-from gossamer.events import Heading, PageParsed
+from gossamer.events import PageParsed
 from gossamer.events.hazards import Hazard
 from gossamer.services.parser.html.about import (
     DESCRIPTION_NAMES,
@@ -30,7 +29,7 @@ from gossamer.services.parser.html.about import (
     is_thread,
     read_about,
 )
-from gossamer.services.parser.html.blocks import Block
+from gossamer.services.parser.html.blocks import Block, Document
 from gossamer.services.parser.html.content import read_blocks
 from gossamer.services.parser.html.cost import truncate_costly
 from gossamer.services.parser.html.elements import Elements
@@ -59,7 +58,7 @@ from gossamer.services.parser.xml import SAFE_OPTIONS
 from gossamer.text.blocks import SEPARATOR, fold_whitespace, split_pieces
 from gossamer.web.directives import meta_names, parse_directives
 from gossamer.web.markup import expand_entities
-from gossamer.web.usage import Statement, names_of_meta, read_meta
+from gossamer.web.usage import names_of_meta, read_meta
 
 NAMESPACE = "{http://www.w3.org/1999/xhtml}"
 MAX_TITLE_LENGTH = 500
@@ -73,40 +72,6 @@ MIN_WORDS = 50
 RUBY_ELEMENTS = ["ruby", "rb", "rt", "rtc", "rp"]
 MEDIA = ("img", "source", "video", "audio", "iframe", "frame", "embed", "object")
 """Elements that show the content of another URL."""
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """The contents of a document."""
-
-    title: str
-    description: str
-    language: str
-    """The declared language, normally a BCP 47 tag."""
-    directives: tuple[str, ...]
-    usage_statements: tuple[Statement, ...]
-    """Statements about the use of the page in meta elements."""
-    markup: str
-    """HTML in which the main text is searched, without elements that never contain main text.
-    "" if no main text is extracted."""
-    content: list[Block]
-    """The blocks of the text and of the parts beside it. [] if no main text is extracted."""
-    is_manual: bool
-    """Whether headings link to themselves, as in documentation."""
-    is_article: bool
-    """Whether the document states that it is an article."""
-    is_thread: bool
-    """Whether the document states that it is a discussion."""
-    visible: str
-    """The visible text, white space folded."""
-    compared: list[str]
-    """The pieces of the text that is compared with other documents and other versions."""
-    compared_text: str
-    """This text line by line, if the options ask for it."""
-    headings: tuple[Heading, ...]
-    about: Fields
-    """Metadata and links, as fields of `Contents`."""
-    hazards: frozenset[Hazard]
 
 
 def read_html(received: ReceivedDocument) -> PageParsed:

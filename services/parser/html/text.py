@@ -16,12 +16,12 @@ import sys
 from collections.abc import Sequence
 from itertools import islice
 from types import ModuleType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from resiliparse.extract.html2text import extract_plain_text
 from selectolax.lexbor import LexborHTMLParser
 
-from gossamer.services.parser.html.blocks import Block
+from gossamer.services.parser.html.blocks import Block, Document
 from gossamer.services.parser.html.hidden import remove_hidden
 from gossamer.services.parser.html.main import choose_blocks, join_lines
 from gossamer.services.parser.html.markdown import join_blocks, lines_to_markdown
@@ -96,39 +96,7 @@ class MainText(NamedTuple):
     blocks: Sequence[Block] = ()
 
 
-class Page(Protocol):
-    """The parts of a document that its text is chosen from."""
-
-    @property
-    def markup(self) -> str:
-        """HTML in which the main text is searched."""
-
-    @property
-    def content(self) -> Sequence[Block]:
-        """The blocks of the document."""
-
-    @property
-    def is_manual(self) -> bool:
-        """Whether headings link to themselves, as in documentation."""
-
-    @property
-    def is_article(self) -> bool:
-        """Whether the document states that it is an article."""
-
-    @property
-    def is_thread(self) -> bool:
-        """Whether the document states that it is a discussion."""
-
-    @property
-    def visible(self) -> str:
-        """The visible text on one line."""
-
-    @property
-    def language(self) -> str:
-        """The declared language."""
-
-
-def extract_text(html: str, page: Page, options: Options) -> ExtractedText:
+def extract_text(html: str, page: Document, options: Options) -> ExtractedText:
     """Return the main text of *page*, or the visible text of *html* if the main text is poor."""
     main = read_part(Part.MAIN_TEXT, options, lambda: _extract_main(page, options), MainText())
     if main.text:
@@ -142,7 +110,7 @@ def extract_text(html: str, page: Page, options: Options) -> ExtractedText:
     return finish_text(extract_visible_text(html), TextKind.VISIBLE, page.language, options)
 
 
-def _extract_main(page: Page, options: Options) -> MainText:
+def _extract_main(page: Document, options: Options) -> MainText:
     """Return the main text of *page*; "" if it is poor."""
     if options.text == "off":
         return MainText()
