@@ -14,9 +14,8 @@ from msgspec.structs import replace
 from gossamer.errors import BadSettings
 from gossamer.events import Link, Listing, PageFetched, PageParsed, Purpose
 from gossamer.rules import Page, Rules, load_rules
-from gossamer.services.parser.charset import decode_text
 from gossamer.services.parser.html.cost import truncate_costly
-from gossamer.services.parser.html.document import xhtml_to_html
+from gossamer.services.parser.html.document import decode_html
 from gossamer.services.parser.lenient_json import decode_json
 from gossamer.services.parser.options import Options
 from gossamer.services.parser.parts import RULE_PARTS, begin_document, read_part
@@ -161,8 +160,4 @@ class _Run:
         page, options = self._page, self._options
         codings = joined_values(page.headers, "content-encoding")
         body = decode(page.body, codings, options.decoded_limit, options.ratio_limit)
-        header = joined_values(page.headers, "content-type")
-        text = decode_text(body.data, header, is_html=True).text
-        if self._parsed.content_type == "application/xhtml+xml":
-            text = xhtml_to_html(text)
-        return truncate_costly(text)
+        return truncate_costly(decode_html(page, body.data, self._parsed.content_type))

@@ -261,3 +261,15 @@ async def test_output_of_libraries_does_not_reach_parent(pool: Pool) -> None:
     ]
     results = await asyncio.gather(*(parse_page(pool, page) for page in pages))
     assert [result.size for result in results] == [len(page.body) for page in pages]
+
+
+def test_parent_does_not_load_native_parsers() -> None:
+    """Pages are read in children, where a parser that crashes or is exploited does no harm."""
+    loaded = subprocess.run(
+        [sys.executable, "-c", "import gossamer.services.parser.wiring, sys; print(*sys.modules)"],
+        capture_output=True,
+        check=True,
+        text=True,
+    ).stdout.split()
+    native = {"fasttext", "lxml", "pypdfium2", "resiliparse", "selectolax", "trafilatura"}
+    assert native.isdisjoint(loaded)

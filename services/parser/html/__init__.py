@@ -7,4 +7,6 @@
    (`blocks`, `code`).
 4. `text` chooses the main text: an extractor finds it, `main` chooses the blocks, and `markdown`
    writes them.
+
+`display` reads the elements that a frame may show, in place of the contents.
 """

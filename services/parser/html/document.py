@@ -17,8 +17,9 @@ from lxml import etree
 from msgspec.structs import replace
 from selectolax.lexbor import LexborHTMLParser
 
-from gossamer.events import PageParsed
+from gossamer.events import PageFetched, PageParsed
 from gossamer.events.hazards import Hazard
+from gossamer.services.parser.charset import decode_text
 from gossamer.services.parser.html.about import (
     DESCRIPTION_NAMES,
     TITLE_NAMES,
@@ -57,6 +58,7 @@ from gossamer.services.parser.text import ExtractedText, TextKind, compare_field
 from gossamer.services.parser.xml import SAFE_OPTIONS
 from gossamer.text.blocks import SEPARATOR, fold_whitespace, split_pieces
 from gossamer.web.directives import meta_names, parse_directives
+from gossamer.web.http import joined_values
 from gossamer.web.markup import expand_entities
 from gossamer.web.usage import names_of_meta, read_meta
 
@@ -84,6 +86,13 @@ def read_xhtml(received: ReceivedDocument) -> PageParsed:
     """Return the contents of an XHTML document."""
     parsed, decoded = received.decode(is_html=True)
     return read_markup(parsed, xhtml_to_html(decoded.text), decoded.encoding, received.options)
+
+
+def decode_html(page: PageFetched, body: bytes, kind: str) -> str:
+    """Return the decoded *body* of *page*, which is HTML or XHTML by its *kind*, as HTML."""
+    header = joined_values(page.headers, "content-type")
+    text = decode_text(body, header, is_html=True).text
+    return xhtml_to_html(text) if kind == "application/xhtml+xml" else text
 
 
 def xhtml_to_html(text: str) -> str:

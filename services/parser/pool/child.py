@@ -28,7 +28,7 @@ from typing import BinaryIO
 
 from msgspec.structs import replace
 
-from gossamer.services.parser.display import read_display
+from gossamer.services.parser.html.display import read_display
 from gossamer.services.parser.page import parse
 from gossamer.services.parser.parts import begin_document, current_part, share_progress
 from gossamer.services.parser.pool.messages import (
