@@ -12,7 +12,6 @@ other zone is read as UTC.
 
 import re
 from calendar import timegm
-from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from functools import cache
@@ -160,7 +159,8 @@ def parse_date(text: str) -> float:
         text = normalize(text).replace("\u2212", "-")
         text = re.sub(r"\d", lambda digit: str(int(digit[0])), text)
     text = " ".join(text.split())[:MAX_DATE_LENGTH]
-    exact = _w3c.fullmatch(text) or (_pdf.fullmatch(text) if _is_of_pdf(text) else None)
+    is_of_pdf = text.startswith("D:") or "'" in text
+    exact = _w3c.fullmatch(text) or (_pdf.fullmatch(text) if is_of_pdf else None)
     if exact and (time := _to_epoch(exact)):
         return time
     forms = (form.search(text) for form in (*_dates, *_other_dates))
@@ -174,10 +174,6 @@ def parse_web_date(text: str, now: float) -> float:
     """Return the time of *text*; 0 if it is invalid, before the Web or after *now*."""
     time = parse_date(text)
     return time if WEB_BEGAN_AT <= time <= now + MAX_CLOCK_SKEW else 0.0
-
-
-def _is_of_pdf(text: str) -> bool:
-    return text.startswith("D:") or "'" in text
 
 
 def _day_of(found: re.Match[str]) -> float:
@@ -221,7 +217,7 @@ def _add_time(day: float, text: str, found: re.Match[str]) -> float:
     """Return the time that *text* names beside the *day* that was *found* in it; else *day*."""
     behind = text[found.end() :].lstrip("T:,- ")
     if ":" not in text:
-        behind = _written_time.sub(lambda time: ":".join(_two_digits(time)), behind)
+        behind = _written_time.sub(_write_with_colon, behind)
     time = _compact_time.fullmatch(behind) or _time.search(behind) or _time.search(text)
     if not time:
         return day
@@ -265,9 +261,8 @@ def _load_places() -> dict[str, ZoneInfo]:
     return {name.upper(): ZoneInfo(name) for name in available_timezones() if "/" in name}
 
 
-def _two_digits(time: re.Match[str]) -> Iterator[str]:
-    """Yield the hour and the minute of a written *time*."""
-    return (part.zfill(2) for part in time.groups() if part)
+def _write_with_colon(time: re.Match[str]) -> str:
+    return ":".join(part.zfill(2) for part in time.groups() if part)
 
 
 def _to_epoch(match: re.Match[str]) -> float:
@@ -276,7 +271,8 @@ def _to_epoch(match: re.Match[str]) -> float:
     )
     try:
         zone = _offset(match[7])
-        return _timestamp(datetime(year, month, day, hour, minute, min(second, 59), tzinfo=zone))
+        at = datetime(year, month, day, hour, minute, min(second, 59), tzinfo=zone)
+        return max(0.0, at.timestamp())
     except (ValueError, OverflowError):
         return 0.0
 
@@ -288,10 +284,6 @@ def _offset(offset: str | None) -> timezone:
     digits = (f"0{digits}" if len(digits) % 2 else digits).ljust(4, "0")
     ahead = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
     return timezone(-ahead if offset[0] == "-" else ahead)
-
-
-def _timestamp(date: datetime) -> float:
-    return max(0.0, date.timestamp())
 
 
 def parse_url_date(url: str, now: float) -> float:

@@ -1,11 +1,15 @@
 """The simhash of a text: 64 bits, few of which differ between similar texts.
 
-It is the simhash of the package `simhash` with another hash of the features (Charikar, *Similarity
-Estimation Techniques from Rounding Algorithms*, 2002). Each four consecutive lower-case letters or
-digits are a feature, which votes on each bit by its hash, as often as it occurs. The package hashes
-each feature by MD5, one after the other, and fails under NumPy 2 if one occurs more than 255 times.
-Here splitmix64 (Steele, Lea and Flood, *Fast Splittable Pseudorandom Number Generators*, 2014)
-hashes all features of a text at once: four letters are 64 bits.
+Each four consecutive lower-case letters or digits of a text are a feature, which votes on each bit
+by its hash, as often as it occurs (Charikar, *Similarity Estimation Techniques from Rounding
+Algorithms*, 2002).
+
+The package `simhash` defines it: given our hash of the features, it returns the same, as a test
+shows. Dedup asks it for the distance of two simhashes (`dedup.content.distance`). The simhash of a
+text is computed here, because the package hashes each feature by MD5, one after the other, and
+fails under NumPy 2 if one occurs more than 255 times. splitmix64 (Steele, Lea and Flood, *Fast
+Splittable Pseudorandom Number Generators*, 2014) hashes all features of a text at once: four
+letters are 64 bits.
 """
 
 import re
@@ -48,7 +52,8 @@ def simhash_of(text: str, min_words: int) -> str:
     letters = _keep_letters(text[:MAX_CHARACTERS].lower())
     if len(letters) // LETTERS_PER_WORD < min_words and len(text.split()) < min_words:
         return ""
-    return _pack_majority(_hash_features(letters)).hex()
+    hashes = _hash_features(letters)
+    return numpy.packbits(2 * _count_votes(hashes) > len(hashes)).tobytes().hex()
 
 
 def _keep_letters(text: str) -> str:
@@ -67,11 +72,6 @@ def _hash_features(letters: str) -> _Array:
     hashes = (hashes ^ hashes >> first) * _SPREAD
     hashes = (hashes ^ hashes >> second) * _STEP
     return hashes ^ hashes >> last
-
-
-def _pack_majority(hashes: _Array) -> bytes:
-    """Return the bits that are set in more than half of *hashes*."""
-    return numpy.packbits(2 * _count_votes(hashes) > len(hashes)).tobytes()
 
 
 def _count_votes(hashes: _Array) -> _Array:
