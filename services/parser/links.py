@@ -182,9 +182,9 @@ def _merge(previous: Link, kind: LinkKind, nofollow: bool, text: str, position: 
 
 def find_header_links(headers: Headers, url: str) -> tuple[Link, ...]:
     """Return the links in the Link (RFC 8288) and Refresh headers of *url*, each URL once."""
-    links: dict[str, Link] = {}
+    links, resolver = dict[str, Link](), Resolver(url, "utf-8")
     for target, kind, parameters in _header_targets(headers):
-        link_url = _canonicalize(target, url)
+        link_url = resolver.resolve(target)
         if link_url and link_url != url and len(links) < MAX_HEADER_LINKS:
             rel = fold_whitespace(parameters.get("rel", "").lower())[:MAX_REL_LENGTH]
             text = fold_whitespace(parameters.get("title", ""))[:MAX_TEXT_LENGTH]
@@ -194,11 +194,11 @@ def find_header_links(headers: Headers, url: str) -> tuple[Link, ...]:
 
 def find_header_alternates(headers: Headers, url: str) -> dict[str, str]:
     """Return the translations of *url* in its Link headers: the URLs by language."""
-    alternates: dict[str, str] = {}
+    alternates, resolver = dict[str, str](), Resolver(url, "utf-8")
     for target, kind, parameters in _header_targets(headers):
         language = parameters.get("hreflang", "").strip().lower()
         is_named = kind is LinkKind.ALTERNATE and 0 < len(language) <= MAX_LANGUAGE_TAG_LENGTH
-        if is_named and len(alternates) < MAX_HEADER_LINKS and (link := _canonicalize(target, url)):
+        if is_named and len(alternates) < MAX_HEADER_LINKS and (link := resolver.resolve(target)):
             alternates.setdefault(language, link)
     return alternates
 
@@ -222,17 +222,10 @@ def _header_targets(headers: Headers) -> Iterator[tuple[str, LinkKind, Parameter
             rel = parameters.get("rel", "").lower().split()
             kind = link_kind(rel, parameters.get("type", ""), "hreflang" in parameters)
             # A link with an anchor belongs to another document (RFC 8288, 3.2).
-            if kind and "anchor" not in parameters:
+            if kind and target and "anchor" not in parameters:
                 yield target, kind, parameters
     if refresh := parse_refresh(first_reference(headers, "refresh")):
         yield refresh, LinkKind.REFRESH, {}
-
-
-def _canonicalize(target: str, url: str) -> str:
-    try:
-        return canonicalize(target, url) if target else ""
-    except BadUrl:
-        return ""
 
 
 def link_kind(rel: list[str], media_type: str, has_language: bool) -> LinkKind | None:

@@ -9,7 +9,7 @@ URLs that a script or `attr()` assembles are not found.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -66,14 +66,21 @@ def is_external(target: str) -> bool:
     return bool(stripped) and stripped[0] != "#" and not (":" in target and _inline.match(target))
 
 
-def read_style(received: ReceivedDocument) -> PageParsed:
-    """Return the requisites of a style: the URLs in it, each once, up to the limit of a page."""
-    parsed, decoded = received.decode(is_html=False)
-    resolver, urls = Resolver(parsed.visit.url, decoded.encoding), dict[str, None]()
-    for target in filter(is_external, find_style_urls(decoded.text)):
-        if len(urls) >= received.options.requisites_limit:
+def resolve_external(targets: Iterable[str], resolver: Resolver, limit: int) -> tuple[str, ...]:
+    """Return the canonical URLs of *targets* outside the document, each once, at most *limit*."""
+    urls: dict[str, None] = {}
+    for target in filter(is_external, targets):
+        if len(urls) >= limit:
             break
         if url := resolver.resolve(target):
             urls[url] = None
-    urls.pop(parsed.visit.url, None)
-    return replace(parsed, requisites=tuple(urls))
+    return tuple(urls)
+
+
+def read_style(received: ReceivedDocument) -> PageParsed:
+    """Return the requisites of a style: the URLs in it, each once, up to the limit of a page."""
+    parsed, decoded = received.decode(is_html=False)
+    resolver = Resolver(parsed.visit.url, decoded.encoding)
+    targets, limit = find_style_urls(decoded.text), received.options.requisites_limit
+    urls = resolve_external(targets, resolver, limit)
+    return replace(parsed, requisites=tuple(url for url in urls if url != parsed.visit.url))

@@ -100,11 +100,12 @@ def read_document(text: str) -> XmlDocument:
 
 def local_name(element: Element) -> str:
     """Return the local name of *element*; "" for a comment or a processing instruction."""
-    return _strip_namespace(element.tag)
+    return strip_namespace(element.tag)
 
 
 @lru_cache(maxsize=1000)
-def _strip_namespace(tag: object) -> str:
+def strip_namespace(tag: object) -> str:
+    """Return the local name in a *tag* or the name of an attribute; "" if it is not a text."""
     return tag.rpartition("}")[2].rpartition(":")[2].lower() if isinstance(tag, str) else ""
 
 
@@ -116,7 +117,7 @@ def prefix_of(element: Element) -> str:
 
 def attribute(element: Element, name: str) -> str:
     """Return the value of the attribute of *element* with a local *name*; "" if there is none."""
-    found = (value for key, value in element.items() if _strip_namespace(key) == name)
+    found = (value for key, value in element.items() if strip_namespace(key) == name)
     return str(next(found, "")).strip()
 
 

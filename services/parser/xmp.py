@@ -12,7 +12,13 @@ from collections.abc import Iterator
 from lxml import etree
 
 from gossamer.services.parser.charset import decode_text
-from gossamer.services.parser.xml import Element, local_name, read_document, text_of
+from gossamer.services.parser.xml import (
+    Element,
+    local_name,
+    read_document,
+    strip_namespace,
+    text_of,
+)
 from gossamer.text.blocks import fold_whitespace
 
 MAX_PACKET_SIZE = 1 << 20
@@ -88,7 +94,7 @@ def _properties(packet: bytes) -> Iterator[tuple[str, str]]:
         if local_name(description) != "description" or not _is_of_rdf(description):
             continue
         for name, value in description.items():
-            if (key := name.rpartition("}")[2].rpartition(":")[2].lower()) in NAMES:
+            if (key := strip_namespace(name)) in NAMES:
                 yield key, value
         for child in description:
             if (key := local_name(child)) in NAMES:

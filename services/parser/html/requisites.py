@@ -25,7 +25,7 @@ from typing import NamedTuple
 from gossamer.services.parser.html.elements import LAZY_BACKGROUNDS, Element, Elements
 from gossamer.services.parser.links import Resolver
 from gossamer.services.parser.options import Options
-from gossamer.services.parser.styles import find_style_urls, is_external
+from gossamer.services.parser.styles import find_style_urls, resolve_external
 from gossamer.text.blocks import word_set, words_of
 from gossamer.web.sniffing import FileKind, file_kind
 
@@ -123,23 +123,13 @@ VALID_UNITS: tuple[set[str], ...] = (set(), {"w"}, {"w", "h"}, {"x"})
 
 def find_requisites(elements: Elements, resolver: Resolver, options: Options) -> tuple[str, ...]:
     """Return the canonical URLs of the page's requisites, each once, up to the limit."""
-    return _resolve(_targets(elements, options), resolver, options.requisites_limit)
+    return resolve_external(_targets(elements, options), resolver, options.requisites_limit)
 
 
 def find_media(elements: Elements, resolver: Resolver, limit: int) -> tuple[str, ...]:
     """Return the canonical URLs of the page's audio, video and subtitle files, each once, at most
     *limit*."""
-    return _resolve(_media_targets(elements), resolver, limit)
-
-
-def _resolve(targets: Iterator[str], resolver: Resolver, limit: int) -> tuple[str, ...]:
-    urls: dict[str, None] = {}
-    for target in targets:
-        if len(urls) >= limit:
-            break
-        if is_external(target) and (url := resolver.resolve(target)):
-            urls[url] = None
-    return tuple(urls)
+    return resolve_external(_media_targets(elements), resolver, limit)
 
 
 def is_written_url(value: str) -> bool:
