@@ -16,7 +16,7 @@ import ctypes
 import re
 import zlib
 from codecs import BOM_UTF16_BE
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from io import BytesIO
 from itertools import islice
@@ -121,6 +121,11 @@ def _add_pdf_metadata(received: ReceivedDocument, document: pypdfium2.PdfDocumen
     if not all(metadata.values()):
         xmp = read_xmp(received.body)
         metadata = {key: value or xmp.get(key, "") for key, value in metadata.items()}
+    return _add_metadata(parsed, metadata)
+
+
+def _add_metadata(parsed: PageParsed, metadata: Mapping[str, str]) -> PageParsed:
+    """Return *parsed* with *metadata* by the keys of a PDF's dictionary Info, and `Language`."""
     created_at = parse_web_date(metadata["CreationDate"], parsed.fetched_at)
     modified_at = parse_web_date(metadata["ModDate"], parsed.fetched_at)
     return replace(
@@ -269,26 +274,22 @@ def _written_urls(text_page: pypdfium2.PdfTextPage) -> Iterator[str]:
 
 def read_office(received: ReceivedDocument) -> PageParsed:
     """Return the metadata of an office file; nothing for another archive."""
-    parsed, texts = received.parsed, dict[str, str]()
+    texts = dict[str, str]()
     for element in _office_metadata(received.body):
         texts.setdefault(local_name(element), text_of(element))
 
     def first(*names: str) -> str:
         return next((texts[name] for name in names if texts.get(name)), "")
 
-    created_at = parse_web_date(first("created", "creation-date"), parsed.fetched_at)
-    modified_at = parse_web_date(first("modified", "date"), parsed.fetched_at)
-    return replace(
-        parsed,
-        title=fold_whitespace(first("title"))[:MAX_TITLE_LENGTH],
-        author=fold_whitespace(first("initial-creator", "creator"))[:MAX_TITLE_LENGTH],
-        description=fold_whitespace(first("description", "subject"))[:MAX_DESCRIPTION_LENGTH],
-        published_at=created_at,
-        published_by=Source.FILE.of(created_at),
-        modified_at=modified_at,
-        modified_by=Source.FILE.of(modified_at),
-        language=detect_language("", first("language")),
-    )
+    metadata = {
+        "Title": first("title"),
+        "Author": first("initial-creator", "creator"),
+        "Subject": first("description", "subject"),
+        "CreationDate": first("created", "creation-date"),
+        "ModDate": first("modified", "date"),
+        "Language": detect_language("", first("language")),
+    }
+    return _add_metadata(received.parsed, metadata)
 
 
 def _office_metadata(body: bytes) -> Iterator[Element]:

@@ -27,14 +27,14 @@ from msgspec.structs import replace
 
 from gossamer.events import Entry, Link, Listing, PageParsed
 from gossamer.events.hazards import Hazard
-from gossamer.services.parser.dates import parse_date
+from gossamer.services.parser.dates import DAY, HOUR, parse_date
 from gossamer.services.parser.html.document import MAX_DESCRIPTION_LENGTH, MAX_TITLE_LENGTH
 from gossamer.services.parser.html.headings import INLINE_ELEMENTS
 from gossamer.services.parser.lenient_json import decode_json, find_objects, shorten_names
 from gossamer.services.parser.links import Resolver
 from gossamer.services.parser.options import Options
 from gossamer.services.parser.received import ReceivedDocument, add_links
-from gossamer.services.parser.result import add_hazards
+from gossamer.services.parser.result import add_hazards, add_hazards_if
 from gossamer.services.parser.text import detect_language, digest_of
 from gossamer.services.parser.xml import (
     Element,
@@ -57,7 +57,6 @@ MAX_ENTRIES_SIZE = 6 << 20
 """Maximum bytes of all entries. With the rest of the event, they must fit into one message."""
 DEFAULT_PRIORITY = 0.5
 """The priority of an entry without one (sitemaps.org)."""
-HOUR, DAY = 3600.0, 86400.0
 CHANGEFREQ_SECONDS = {
     "hourly": HOUR,
     "daily": DAY,
@@ -233,7 +232,7 @@ def read_text_sitemap(parsed: PageParsed, text: str, options: Options) -> PagePa
 
 def read_feed(parsed: PageParsed, xml: XmlDocument, options: Options) -> PageParsed:
     """Return the entries of RSS or Atom."""
-    entries, links = EntryCollector(parsed, options), list[str]()
+    entries, links, header = EntryCollector(parsed, options), list[str](), dict[str, str]()
     for element in xml.iterate_elements(*FEED_ENTRIES, "channel", "feed"):
         if local_name(element) in FEED_ENTRIES:
             changed_at = _first_date(element, *ENTRY_DATES)
@@ -242,10 +241,10 @@ def read_feed(parsed: PageParsed, xml: XmlDocument, options: Options) -> PagePar
         else:
             targets = _feed_targets(element, FEED_RELATIONS)
             links += [entries.resolve(target, base) for target, base in targets]
-            parsed = _add_header(parsed, element)
+            header = _read_header(parsed, element)
         if entries.is_full:
             break
-    return _copy_header(entries.finish(Listing.FEED, *links), parsed)
+    return replace(entries.finish(Listing.FEED, *links), **header)
 
 
 def _feed_targets(element: Element, relations: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -283,15 +282,21 @@ def _first_date(element: Element, *names: str) -> float:
     return next(filter(None, dates), 0.0)
 
 
-def _add_header(parsed: PageParsed, header: Element) -> PageParsed:
+def _read_header(parsed: PageParsed, header: Element) -> dict[str, str]:
     language = first_text(header, "language") or attribute(header, "lang")
     description = _header_text(header, "description", "subtitle")
-    return replace(
-        parsed,
-        title=fold_whitespace(_header_text(header, "title"))[:MAX_TITLE_LENGTH],
-        description=fold_whitespace(description)[:MAX_DESCRIPTION_LENGTH],
-        language=detect_language("", language or parsed.declared_language),
-    )
+    return _header_fields(parsed, _header_text(header, "title"), description, language)
+
+
+def _header_fields(
+    parsed: PageParsed, title: str, description: str, language: str
+) -> dict[str, str]:
+    """Return what a feed says about itself, as fields of its result *parsed*."""
+    return {
+        "title": fold_whitespace(title)[:MAX_TITLE_LENGTH],
+        "description": fold_whitespace(description)[:MAX_DESCRIPTION_LENGTH],
+        "language": detect_language("", language or parsed.declared_language),
+    }
 
 
 def _header_text(header: Element, *names: str) -> str:
@@ -346,12 +351,6 @@ def _read_html_text(markup: str) -> str:
     return unescape(_tag.sub(lambda tag: "" if tag[1].lower() in INLINE else " ", seen))
 
 
-def _copy_header(listed: PageParsed, header: PageParsed) -> PageParsed:
-    return replace(
-        listed, title=header.title, description=header.description, language=header.language
-    )
-
-
 def read_json_feed(parsed: PageParsed, feed: dict[str, Any], options: Options) -> PageParsed:
     """Return the entries of a JSON Feed (jsonfeed.org). An id may be the URL of its item."""
     entries, items = EntryCollector(parsed, options), feed.get("items")
@@ -363,14 +362,9 @@ def read_json_feed(parsed: PageParsed, feed: dict[str, Any], options: Options) -
                 url = _text(item, "id")
             entries.add(entries.resolve(url), next(filter(None, dates), 0.0))
     links = [entries.resolve(_text(feed, name)) for name in ("home_page_url", "next_url")]
-    return replace(
-        entries.finish(Listing.FEED, *links),
-        title=fold_whitespace(_read_references(_text(feed, "title")))[:MAX_TITLE_LENGTH],
-        description=fold_whitespace(_read_references(_text(feed, "description")))[
-            :MAX_DESCRIPTION_LENGTH
-        ],
-        language=detect_language("", _text(feed, "language") or parsed.declared_language),
-    )
+    title, description = (_read_references(_text(feed, name)) for name in ("title", "description"))
+    header = _header_fields(parsed, title, description, _text(feed, "language"))
+    return replace(entries.finish(Listing.FEED, *links), **header)
 
 
 def _text(item: dict[str, Any], name: str) -> str:
@@ -385,7 +379,7 @@ def read_json(received: ReceivedDocument) -> PageParsed:
         value, is_repaired = decode_json(decoded.text)
     except ValueError:
         return parsed
-    parsed = add_hazards(parsed, [Hazard.MALFORMED_LISTING] * is_repaired)
+    parsed = add_hazards_if(parsed, {Hazard.MALFORMED_LISTING: is_repaired})
     if isinstance(value, dict) and _is_json_feed(value, parsed.content_type):
         return read_json_feed(parsed, value, received.options)
     objects = [*find_objects(shorten_names(value))]

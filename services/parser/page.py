@@ -20,7 +20,7 @@ from gossamer.services.parser.html import document
 from gossamer.services.parser.links import find_header_alternates, find_header_links
 from gossamer.services.parser.options import Options
 from gossamer.services.parser.received import ReceivedDocument, add_text
-from gossamer.services.parser.result import add_hazards, start_result
+from gossamer.services.parser.result import add_hazards_if, start_result
 from gossamer.services.parser.text import digest_of
 from gossamer.services.parser.xml import XmlDocument, decode_markup, read_document
 from gossamer.web.coding import GZIP_MAGIC, Body, decode
@@ -123,7 +123,7 @@ def _add_body(page: PageFetched, parsed: PageParsed, body: Body, options: Option
         Hazard.WRONG_CONTENT_TYPE: bool(body.data) and not is_declared,
     }
     return replace(
-        add_hazards(parsed, [hazard for hazard, is_met in conditions.items() if is_met]),
+        add_hazards_if(parsed, conditions),
         content_type=kind,
         size=len(body.data),
         truncated=parsed.truncated or body.cut,
@@ -168,7 +168,7 @@ def _apply_directives(parsed: PageParsed, options: Options) -> PageParsed:
         Hazard.NOINDEX: noindex,
         Hazard.NOFOLLOW: nofollow or any(link.nofollow for link in parsed.links),
     }
-    parsed = add_hazards(parsed, [hazard for hazard, is_met in conditions.items() if is_met])
+    parsed = add_hazards_if(parsed, conditions)
     return replace(parsed, unavailable_after=after, noindex=noindex, nofollow=nofollow)
 
 
@@ -259,7 +259,7 @@ def _read_listing(
         else (listings.FEED_ENTRIES, listings.read_feed)
     )
     whole = xml.without_torn_entry(*names)
-    parsed = add_hazards(parsed, [Hazard.MALFORMED_LISTING] * whole.is_repaired)
+    parsed = add_hazards_if(parsed, {Hazard.MALFORMED_LISTING: whole.is_repaired})
     return read(parsed, whole, received.options)
 
 
@@ -270,7 +270,7 @@ def _unpack(received: ReceivedDocument) -> ReceivedDocument:
         if not received.body.startswith(GZIP_MAGIC):
             break
         body = decode(received.body, "gzip", options.sitemap_limit, options.ratio_limit)
-        parsed = add_hazards(received.parsed, [Hazard.DECOMPRESSION_BOMB] * body.bomb)
+        parsed = add_hazards_if(received.parsed, {Hazard.DECOMPRESSION_BOMB: body.bomb})
         parsed = replace(parsed, truncated=parsed.truncated or body.cut)
         received = received._replace(parsed=parsed, body=body.data)
     return received

@@ -10,7 +10,7 @@ from gossamer.events.hazards import Hazard
 from gossamer.services.parser.charset import DecodedText, decode_text
 from gossamer.services.parser.links import Resolver
 from gossamer.services.parser.options import Options
-from gossamer.services.parser.result import add_hazards
+from gossamer.services.parser.result import add_hazards, add_hazards_if
 from gossamer.services.parser.simhash import simhash_of
 from gossamer.services.parser.text import TextKind, compare_fields, finish_text
 from gossamer.text.blocks import SEPARATOR, fold_whitespace, split_pieces
@@ -30,8 +30,7 @@ class ReceivedDocument(NamedTuple):
     def decode(self, is_html: bool) -> tuple[PageParsed, DecodedText]:
         """Return the result with the character encoding, and the decoded body."""
         decoded = decode_text(self.body, self.header, is_html)
-        conflict = [Hazard.CHARSET_CONFLICT] if decoded.conflict else []
-        parsed = add_hazards(self.parsed, conflict)
+        parsed = add_hazards_if(self.parsed, {Hazard.CHARSET_CONFLICT: decoded.conflict})
         return replace(parsed, charset=decoded.encoding, charset_source=decoded.source), decoded
 
 
@@ -64,7 +63,7 @@ def add_text(parsed: PageParsed, text: str, options: Options) -> PageParsed:
     stated = parsed.language or parsed.declared_language
     finished = finish_text(text, TextKind.PLAIN, stated, options)
     return replace(
-        add_hazards(parsed, [Hazard.MISREAD_TEXT] if finished.misread else []),
+        add_hazards_if(parsed, {Hazard.MISREAD_TEXT: finished.misread}),
         **compare_fields(split_pieces(text.replace("\n", SEPARATOR))),
         simhash=simhash_of(visible, options.simhash_words),
         language=finished.language,

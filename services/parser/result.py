@@ -5,7 +5,7 @@ decides the kind of a page, after the child has replied: a page that controls it
 choose its own kind.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -78,8 +78,7 @@ def classify(page: PageFetched, parsed: PageParsed) -> PageParsed:
         Hazard.SOFT_404: kind in SOFT_404_KINDS,
         Hazard.WRONG_DATE: _is_success(page) and _has_impossible_date(page),
     }
-    hazards = [hazard for hazard, is_met in conditions.items() if is_met]
-    return replace(add_hazards(parsed, hazards), kind=kind)
+    return replace(add_hazards_if(parsed, conditions), kind=kind)
 
 
 def report_unreadable(
@@ -170,6 +169,11 @@ def add_usage(parsed: PageParsed, statements: Iterable[Statement]) -> PageParsed
 def add_hazards(parsed: PageParsed, hazards: Iterable[Hazard]) -> PageParsed:
     """Return *parsed* with *hazards* added, each once."""
     return replace(parsed, hazards=tuple(dict.fromkeys((*parsed.hazards, *hazards))))
+
+
+def add_hazards_if(parsed: PageParsed, conditions: Mapping[Hazard, bool]) -> PageParsed:
+    """Return *parsed* with the hazards whose *conditions* are met."""
+    return add_hazards(parsed, (hazard for hazard, is_met in conditions.items() if is_met))
 
 
 def add_failures(parsed: PageParsed, failures: dict[str, str]) -> PageParsed:

@@ -52,9 +52,9 @@ from gossamer.services.parser.links import Resolver
 from gossamer.services.parser.options import Options
 from gossamer.services.parser.parts import Part, read_part
 from gossamer.services.parser.received import ReceivedDocument
-from gossamer.services.parser.result import add_hazards, add_usage
+from gossamer.services.parser.result import add_hazards, add_hazards_if, add_usage
 from gossamer.services.parser.simhash import simhash_of
-from gossamer.services.parser.text import ExtractedText, TextKind, compare_fields, finish_text
+from gossamer.services.parser.text import TextKind, compare_fields, finish_text
 from gossamer.services.parser.xml import SAFE_OPTIONS
 from gossamer.text.blocks import SEPARATOR, fold_whitespace, split_pieces
 from gossamer.web.directives import meta_names, parse_directives
@@ -122,10 +122,15 @@ def read_markup(parsed: PageParsed, whole: str, encoding: str, options: Options)
     )
     main = text.text if text.kind == TextKind.MAIN else None
     is_empty = needs_rendering(html, page.visible)
-    hazards = _find_hazards(page, text, is_truncated=len(html) < len(whole), is_empty=is_empty)
-    parsed = add_usage(add_hazards(parsed, hazards), page.usage_statements)
+    conditions = {
+        Hazard.MALFORMED_HTML: len(html) < len(whole),
+        Hazard.MISREAD_TEXT: text.misread,
+        Hazard.PHYSICAL_MARKUP: any(heading.physical for heading in page.headings),
+        Hazard.NEEDS_RENDERING: is_empty,
+    }
+    parsed = add_hazards_if(add_hazards(parsed, sorted(page.hazards)), conditions)
     return replace(
-        parsed,
+        add_usage(parsed, page.usage_statements),
         **page.about,
         needs_rendering=is_empty,
         title=page.title,
@@ -139,18 +144,6 @@ def read_markup(parsed: PageParsed, whole: str, encoding: str, options: Options)
         simhash=simhash_of(main or page.visible, options.simhash_words),
         directives=tuple(dict.fromkeys((*parsed.directives, *page.directives))),
     )
-
-
-def _find_hazards(
-    page: Document, text: ExtractedText, is_truncated: bool, is_empty: bool
-) -> list[Hazard]:
-    conditions = {
-        Hazard.MALFORMED_HTML: is_truncated,
-        Hazard.MISREAD_TEXT: text.misread,
-        Hazard.PHYSICAL_MARKUP: any(heading.physical for heading in page.headings),
-        Hazard.NEEDS_RENDERING: is_empty,
-    }
-    return [*sorted(page.hazards), *(hazard for hazard, is_met in conditions.items() if is_met)]
 
 
 def read_document(
