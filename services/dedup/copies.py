@@ -14,7 +14,7 @@ from contextlib import closing
 from hashlib import blake2b
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import structlog
@@ -94,12 +94,6 @@ class Manifest(msgspec.Struct, frozen=True):
     """Bytes of the disk's file, which precedes the manifest."""
     digest: str
     """Digest of the disk's file."""
-
-
-class Format(msgspec.Struct, frozen=True):
-    """The part of a manifest that all formats have."""
-
-    format: int
 
 
 def start_thread(job: Callable[[], None]) -> None:
@@ -294,9 +288,9 @@ def digest_of(value: bytes) -> bytes:
 
 def _decode_manifest(data: bytes) -> Manifest:
     try:
-        found = msgspec.json.decode(data, type=Format).format
-        if found == FORMAT:
-            return msgspec.json.decode(data, type=Manifest)
+        fields = msgspec.json.decode(data, type=dict[str, Any])
+        if (found := fields.get("format")) == FORMAT:
+            return msgspec.convert(fields, Manifest)
     except msgspec.DecodeError as error:
         raise GossamerError(f"the manifest is damaged: {error}") from error
     raise GossamerError(f"the copy has the unknown format {found}")
