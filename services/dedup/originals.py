@@ -110,18 +110,6 @@ class Evidence(NamedTuple):
     """Whether the evidence replaces an original that is established."""
 
 
-def _is_named_more_often(one: Claim, other: Claim) -> bool:
-    return one.canonical > 2 * other.canonical
-
-
-def _is_redirected_to_more_often(one: Claim, other: Claim) -> bool:
-    return one.redirects > 2 * other.redirects
-
-
-def _has_only_certificate(one: Claim, other: Claim) -> bool:
-    return one.has_certificate and not other.has_certificate
-
-
 MIN_IN_LINKS = 3
 """Linking sites by which one host must exceed twice the linking sites of the other: the estimate of
 a sketch has an error of a third."""
@@ -133,28 +121,28 @@ def _has_more_in_links(one: Claim, other: Claim) -> bool:
     return one.in_links >= 2 * other.in_links + MIN_IN_LINKS
 
 
-def _was_first(one: Claim, other: Claim) -> bool:
-    return one.first > 2 * other.first
-
-
-def _has_better_name(one: Claim, other: Claim) -> bool:
-    return _rank_of_name(one.host) < _rank_of_name(other.host)
-
-
 def _rank_of_name(host: HostKey) -> tuple[bool, int, str]:
     name = host_name(host)
     return name.startswith("www."), len(name), host
 
 
 EVIDENCE = (
-    Evidence("canonical", _is_named_more_often),
-    Evidence("redirect", _is_redirected_to_more_often),
-    Evidence("certificate", _has_only_certificate, replaces=False),
+    Evidence("canonical", lambda one, other: one.canonical > 2 * other.canonical),
+    Evidence("redirect", lambda one, other: one.redirects > 2 * other.redirects),
+    Evidence(
+        "certificate",
+        lambda one, other: one.has_certificate and not other.has_certificate,
+        replaces=False,
+    ),
     Evidence("in-links", _has_more_in_links),
     # A host that had the pages first may have more pages than the other. A name alone does not
     # justify that all of them are visited again.
-    Evidence("first", _was_first, replaces=False),
-    Evidence("name", _has_better_name, replaces=False),
+    Evidence("first", lambda one, other: one.first > 2 * other.first, replaces=False),
+    Evidence(
+        "name",
+        lambda one, other: _rank_of_name(one.host) < _rank_of_name(other.host),
+        replaces=False,
+    ),
 )
 """The evidence for the original, the strongest first. The first row that favours one of the hosts
 decides."""
