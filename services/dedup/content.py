@@ -397,7 +397,8 @@ class NearRow(Row, frozen=True):
 
 
 def distance(one: str, other: str) -> int:
-    """Return the number of bits in which two hexadecimal simhashes differ."""
+    """Return the number of bits in which two hexadecimal simhashes differ. The package `simhash`
+    counts them; the parser computes simhashes by its definition."""
     return int(Simhash(int(one, 16)).distance(Simhash(int(other, 16))))
 
 

@@ -33,7 +33,7 @@ from zlib import crc32
 from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist
-from gossamer.bounds import exclusion_of, external_links, seed_part
+from gossamer.bounds import Exclusion, exclusion_of, external_links, seed_part
 from gossamer.cache import ENTRY_BYTES, ByteCache
 from gossamer.events import (
     ChangeHint,
@@ -147,6 +147,12 @@ class Links(NamedTuple):
     hazards: set[Hazard]
     """The rules that excluded links."""
 
+    def add(self, found: Discovery, exclusion: Exclusion | None) -> None:
+        """Add a link, with its *exclusion* from the crawl."""
+        (self.excluded if exclusion else self.followed).append(found)
+        if exclusion:
+            self.hazards.add(exclusion.rule)
+
 
 def find_links(page: PageParsed, crawl: CrawlDefined | None, blocklist: Blocklist) -> Links:
     """Return the links of *page*; none if the page has `nofollow`."""
@@ -158,9 +164,7 @@ def find_links(page: PageParsed, crawl: CrawlDefined | None, blocklist: Blocklis
             # The target of a seed's redirect is the seed, so that a scope of seeds includes it.
             found = replace(found, joined=seed_part(crawl, found.url))
             exclusion = exclusion_of(crawl, blocklist, found)
-        (links.excluded if exclusion else links.followed).append(found)
-        if exclusion:
-            links.hazards.add(exclusion.rule)
+        links.add(found, exclusion)
     return links
 
 
@@ -325,30 +329,17 @@ class KnownUrl(NamedTuple):
     """The rules of the host by which the URL was not rewritten."""
 
 
-class KnownUrls:
-    """URLs that were admitted lately, and that are in the URL-seen set as they are linked.
+KnownUrls = ByteCache[tuple[str, str], KnownUrl]
+"""Crawl and URL → how the URL was tested, for URLs that were admitted lately, and that are in the
+URL-seen set as they are linked.
 
-    All pages of a site have its menu. So most links are known, and need neither be rewritten nor
-    looked up again, unless the steps or the names of their host have changed.
-    """
+All pages of a site have its menu. So most links are known, and need neither be rewritten nor looked
+up again, unless the steps or the names of their host have changed."""
 
-    def __init__(self) -> None:
-        self._urls = ByteCache[tuple[str, str], KnownUrl](
-            KNOWN_CACHE_BYTES, lambda _: ENTRY_BYTES, SITE_KNOWN_CACHE_BYTES
-        )
-        """Crawl and URL → how it was tested."""
 
-    def clear(self) -> None:
-        """Forget all URLs."""
-        self._urls.clear()
-
-    def get(self, crawl: str, url: str) -> KnownUrl | None:
-        """Return how *url* was tested in *crawl*; None if it was not tested lately."""
-        return self._urls.get((crawl, url))
-
-    def put(self, crawl: str, url: str, known: KnownUrl, site: Site) -> None:
-        """Note that *url*, which belongs to *site*, was tested in *crawl*."""
-        self._urls.put((crawl, url), known, site)
+def make_known_urls() -> KnownUrls:
+    """Return a cache of known URLs, each owned by its site."""
+    return KnownUrls(KNOWN_CACHE_BYTES, lambda _: ENTRY_BYTES, SITE_KNOWN_CACHE_BYTES)
 
 
 class InLinks:

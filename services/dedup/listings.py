@@ -202,9 +202,7 @@ def _find_entry_links(
             refused_by=entry.refused_by,
         )
         exclusion = exclusion_of(crawl, blocklist, found) if crawl else None
-        (links.excluded if exclusion else links.followed).append(found)
-        if exclusion:
-            links.hazards.add(exclusion.rule)
+        links.add(found, exclusion)
     return links
 
 

@@ -563,7 +563,7 @@ def read_valid_changes(log: Log, partitions: int) -> Iterator[list[tuple[int, Ur
         tail.close()
 
 
-def changes_of(rows: Iterable[SeenRow], epoch: int = 0, now: float = 0.0) -> Iterator[UrlsSeen]:
+def changes_of(rows: Iterable[SeenRow]) -> Iterator[UrlsSeen]:
     """Yield the changes that add *rows*, ordered by site, to an empty set."""
     for (crawl, site), of_site in groupby(rows, key=lambda row: (row.crawl, row.site)):
         while chunk := [*islice(of_site, URLS_PER_EVENT)]:
@@ -571,22 +571,16 @@ def changes_of(rows: Iterable[SeenRow], epoch: int = 0, now: float = 0.0) -> Ite
             for row in chunk:
                 urls[row.finder.hex()].append(row.fingerprint.hex())
             for finder, found in urls.items():
-                yield _make_change(crawl, site, finder, found, epoch, now)
+                yield _make_change(crawl, site, finder, found)
 
 
-def _make_change(
-    crawl: str,
-    site: Site,
-    finder: str,
-    urls: Sequence[str],
-    epoch: int = 0,
-    now: float = 0.0,
-) -> UrlsSeen:
+def _make_change(crawl: str, site: Site, finder: str, urls: Sequence[str]) -> UrlsSeen:
+    """Return a change without its epoch and time, which its message gets."""
     return UrlsSeen(
         crawl=crawl,
-        at=now,
+        at=0.0,
         site=site,
-        epoch=epoch,
+        epoch=0,
         finder=finder,
         urls=(*urls,),
         erased=bool(urls) and not finder,

@@ -48,7 +48,7 @@ from gossamer.services.dedup.erasing import Erasing
 from gossamer.services.dedup.guesses import Guesses
 from gossamer.services.dedup.host_names import HostNames
 from gossamer.services.dedup.host_steps import HostSteps
-from gossamer.services.dedup.links import InLinks, KnownUrl, KnownUrls, hints_of_links
+from gossamer.services.dedup.links import InLinks, KnownUrl, hints_of_links, make_known_urls
 from gossamer.services.dedup.listings import Listings
 from gossamer.services.dedup.pages import Pages
 from gossamer.services.dedup.promotions import Promotions
@@ -96,7 +96,7 @@ class Dedup(Processor):
         self._host_steps = steps = HostSteps(store)
         self._host_names = names = HostNames(store, settings)
         self._requisites = Requisites(archive or ArchiveSettings(), seen, settings.url_limit)
-        self._known, self._tests_links = KnownUrls(), tests_links
+        self._known, self._tests_links = make_known_urls(), tests_links
         self._crawls = dict[str, CrawlDefined]()
         """The definitions of all crawls by their ids; removed crawls too."""
         self._removing = set[str]()
@@ -261,7 +261,7 @@ class Dedup(Processor):
                 for link in page.links
                 if page.kind is not PageKind.LISTING
             ]
-        urls = [one for one in urls if self._known.get(*one) is None]
+        urls = [one for one in urls if self._known.get(one) is None]
         homes = [f"{event.host}/" for event in handled if isinstance(event, HostsCompared)]
         yield [
             *self._host_names.reads_of([*(url for _, url in urls), *homes]),
@@ -358,7 +358,7 @@ class Dedup(Processor):
         known, tested = list[Discovery](), list[Discovery]()
         rules = dict[HostKey, HostRules | None]()
         for link in event.urls:
-            found = self._known.get(event.crawl, link.url)
+            found = self._known.get((event.crawl, link.url))
             if found is None or found.finder == finder or link.visited or link.guess:
                 tested.append(link)
                 continue
@@ -373,7 +373,7 @@ class Dedup(Processor):
         if not link.guess:
             host = host_key(link.url)
             known = KnownUrl(finder, host, self._host_steps.rules_of(host))
-            self._known.put(event.crawl, link.url, known, event.site)
+            self._known.put((event.crawl, link.url), known, event.site)
 
     def _passes(self, event: UrlsDiscovered, discovery: Discovery) -> bool:
         """Return whether *discovery* goes on to the URL-seen test: a guess only within limits."""
