@@ -120,18 +120,14 @@ class FaustSeenTable(faust.Table[str, str]):
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return the first finder of the URL; *default* if it is new."""
-        try:
+        with self._translate_errors():
             found = self.data.get(key)
-        except Exception as error:
-            raise self._translate_error(error) from error
         return default if found is None else found
 
     def __setitem__(self, key: str, value: Any) -> None:
         """Write the first finder of a URL; the caller appends the change to the changelog."""
-        try:
+        with self._translate_errors():
             super().__setitem__(key, value)
-        except Exception as error:
-            raise self._translate_error(error) from error
 
     def on_key_set(self, key: str, value: str) -> None:
         """Collect the change for `pop_changes`, because Faust does not report when it sends one."""
@@ -141,10 +137,8 @@ class FaustSeenTable(faust.Table[str, str]):
 
     def __delitem__(self, key: str) -> None:
         """Remove a URL; the caller appends the removal to the changelog."""
-        try:
+        with self._translate_errors():
             super().__delitem__(key)
-        except Exception as error:
-            raise self._translate_error(error) from error
 
     def on_key_del(self, key: str) -> None:
         """Collect the removal for `pop_changes`."""
@@ -162,27 +156,21 @@ class FaustSeenTable(faust.Table[str, str]):
 
         A table with rows and without an offset has to be published into the changelog.
         """
-        try:
+        with self._translate_errors():
             offset = self.persisted_offset(TP(self.changelog_topic_name, partition))
-        except Exception as error:
-            raise self._translate_error(error) from error
         return -1 if offset is None else offset
 
     def forget_offset(self, partition: int) -> None:
         """Delete the changelog offset of *partition*, so that its table is published."""
-        try:
+        with self._translate_errors():
             _forget_offset(self._rocksdb._db_for_partition(partition))
-        except Exception as error:
-            raise self._translate_error(error) from error
 
     def read_all(self, partition: int) -> Iterator[Change]:
         """Yield all rows of the table of *partition* on disk."""
-        try:
+        with self._translate_errors():
             for key, value in self._rocksdb._db_for_partition(partition).items():
                 if key != Store.offset_key:
                     yield Change(partition, key, value)
-        except Exception as error:
-            raise self._translate_error(error) from error
 
     def stored_partitions(self) -> list[int]:
         """Return the partitions that have a table in the instance's folder."""
@@ -213,18 +201,20 @@ class FaustSeenTable(faust.Table[str, str]):
             else:
                 batches[partition].put(key, value)
             offsets[partition] = offset
-        try:
+        with self._translate_errors():
             for partition, batch in batches.items():
                 batch.put(Store.offset_key, str(offsets[partition]).encode())
                 self._rocksdb._db_for_partition(partition).write(batch)
-        except Exception as error:
-            raise self._translate_error(error) from error
 
-    def _translate_error(self, error: Exception) -> GossamerError:
-        return GossamerError(
-            f"the table in {self.app.conf.tabledir} cannot be read or written ({error}): "
-            "check the disk and its free space, and that no other instance uses the folder"
-        )
+    @contextmanager
+    def _translate_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            raise GossamerError(
+                f"the table in {self.app.conf.tabledir} cannot be read or written ({error}): "
+                "check the disk and its free space, and that no other instance uses the folder"
+            ) from error
 
 
 logger = structlog.get_logger()
