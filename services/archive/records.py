@@ -316,14 +316,15 @@ def _compress_record(about: Fields, block: bytes, content_type: str, file: str) 
 
 def _identity(page: PageFetched, kind: str) -> str:
     # Every crawl numbers its visits from one. The time makes the id unique across crawls.
-    return _urn(f"{page.crawl} {page.visit.id} {page.started_at!r} {kind}")
+    return make_urn(f"{page.crawl} {page.visit.id} {page.started_at!r} {kind}")
 
 
 def _warcinfo_id(file: str) -> str:
-    return _urn(f"{file} warcinfo")
+    return make_urn(f"{file} warcinfo")
 
 
-def _urn(name: str) -> str:
+def make_urn(name: str) -> str:
+    """Return the WARC-Record-ID that *name* leads to."""
     return f"<urn:uuid:{uuid5(NAMESPACE_URL, name)}>"
 
 

@@ -18,12 +18,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, NamedTuple, Protocol
-from uuid import NAMESPACE_URL, uuid5
 
 from gossamer.services.archive.fillers import make_filler
 from gossamer.services.archive.index import INDEX_SUFFIX
 from gossamer.services.archive.reading import CHUNK_BYTES, RecordHead, RecordReader
-from gossamer.services.archive.records import date
+from gossamer.services.archive.records import ZSTD_SUFFIX, date, make_urn
 from gossamer.services.archive.segments import (
     FILE_NAME,
     UNCOMMITTED_SUFFIX,
@@ -261,11 +260,10 @@ def _copy(place: Place, target: IO[bytes], runs: Sequence[Run]) -> None:
             target.write(chunk)
         position = run.offset + run.length
         if run.length:
-            name = uuid5(NAMESPACE_URL, f"{place.file} {run.offset} erased")
+            record_id = make_urn(f"{place.file} {run.offset} erased")
+            suffix = ZSTD_SUFFIX if ".warc.zst" in place.file else ".gz"
             at = date(parse_begin(place.file))
-            for here, data in make_filler(
-                run.length, _suffix(place.file), f"<urn:uuid:{name}>", at
-            ):
+            for here, data in make_filler(run.length, suffix, record_id, at):
                 target.seek(run.offset + here)
                 target.write(data)
             target.seek(position)
@@ -285,7 +283,3 @@ def _kept_lines(index: bytes, runs: Sequence[Run]) -> Iterator[bytes]:
 def parse_begin(file: str) -> float:
     """Return when a segment was begun, by its name, in epoch seconds."""
     return datetime.strptime(file.split("-")[2], "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
-
-
-def _suffix(file: str) -> str:
-    return ".zst" if ".warc.zst" in file else ".gz"

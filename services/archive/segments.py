@@ -151,9 +151,8 @@ def _write_index(folder: Path, file: str) -> None:
 
 def complete_segments(folder: Path) -> dict[str, int]:
     """Return each complete segment in *folder* with its bytes, in the order of their serials."""
-    matches = [(path, FILE_NAME.fullmatch(path.name)) for path in folder.iterdir()]
-    found = [(int(match["serial"]), path) for path, match in matches if match and not match["mark"]]
-    return {path.name: path.stat().st_size for _, path in sorted(found)}
+    found = sorted((serial, path) for path, serial, mark in _segments_in(folder) if not mark)
+    return {path.name: path.stat().st_size for _, path in found}
 
 
 def companions(folder: Path, file: str) -> list[str]:
@@ -239,13 +238,13 @@ def repair(folder: Path, row: SegmentRow | None) -> int:
             complete(folder, file)
         for file, length in row.open.items():
             _restore(folder, file, length)
-    for path, serial in _find_open_segments(folder):
-        if row and serial > row.serial:
+    for path, serial, mark in sorted(_segments_in(folder)):
+        if mark == OPEN_SUFFIX and row and serial > row.serial:
             _park(path)
-        else:
+        elif mark == OPEN_SUFFIX:
             logger.warning("unfinished segment: keeping its whole records", file=path)
             _salvage(path)
-    return max([row.serial if row else 0, *_serials(folder)])
+    return max([row.serial if row else 0, *(serial for _, serial, _ in _segments_in(folder))])
 
 
 def _restore(folder: Path, file: str, length: int) -> None:
@@ -301,15 +300,8 @@ def member_ends(path: Path) -> Iterator[int]:
             yield record.offset + record.length
 
 
-def _find_open_segments(folder: Path) -> list[tuple[Path, int]]:
-    matches = [(path, FILE_NAME.fullmatch(path.name)) for path in sorted(folder.iterdir())]
-    return [
-        (path, int(match["serial"]))
-        for path, match in matches
-        if match and match["mark"] == OPEN_SUFFIX
-    ]
-
-
-def _serials(folder: Path) -> list[int]:
-    matches = [FILE_NAME.fullmatch(path.name) for path in folder.iterdir()]
-    return [int(match["serial"]) for match in matches if match]
+def _segments_in(folder: Path) -> Iterator[tuple[Path, int, str]]:
+    """Yield each segment in *folder* with its serial, and its mark; "" if it is complete."""
+    for path in folder.iterdir():
+        if match := FILE_NAME.fullmatch(path.name):
+            yield path, int(match["serial"]), match["mark"] or ""
