@@ -110,10 +110,8 @@ def _number_repeats(blocks: Sequence[int]) -> list[int]:
         counts[block] = number = counts.get(block, 0) + 1
         numbers.append(number)
     # `_hash_pair` of all blocks at once.
-    low = numpy.array(numbers, numpy.uint64)
-    mixed = (numpy.array(blocks, numpy.uint64) << numpy.uint64(32) | low) * numpy.uint64(_MIX)
-    mixed = (mixed ^ mixed >> numpy.uint64(29)) * numpy.uint64(_SPREAD)
-    hashes: list[int] = (mixed >> numpy.uint64(32)).tolist()
+    high, low = numpy.array(blocks, numpy.uint64), numpy.array(numbers, numpy.uint64)
+    hashes: list[int] = _scramble_all(high << numpy.uint64(32) | low).tolist()
     return hashes
 
 
@@ -173,8 +171,7 @@ def _skip_volatile(framed: Sequence[int], at: int, volatile: Mapping[int, int]) 
 
 
 def _hash_pair(first: int, second: int) -> int:
-    mixed = (first << 32 | second) * _MIX & (1 << 64) - 1
-    return (mixed ^ mixed >> 29) * _SPREAD >> 32 & 0xFFFFFFFF
+    return _scramble(first << 32 | second)
 
 
 def _digest_blocks(blocks: Sequence[int]) -> bytes:
@@ -225,7 +222,8 @@ class _Cells(NamedTuple):
 def make_table(elements: Iterable[int]) -> bytes:
     """Return the table of *elements*, a set of integers of 32 bits."""
     values = numpy.fromiter(elements, numpy.uint64)
-    hashes = _mix_all(values)
+    # `mix` of all elements, in one row per salt.
+    hashes = _scramble_all(values + _SALTS)
     cells = (hashes[:PART_COUNT] % numpy.uint64(CELLS_PER_PART) + _FIRST_CELLS).astype(numpy.intp)
     checks, sums = numpy.zeros(CELL_COUNT, numpy.uint64), numpy.zeros(CELL_COUNT, numpy.uint64)
     numpy.bitwise_xor.at(checks, cells, hashes[PART_COUNT])
@@ -272,14 +270,19 @@ def _cells_of(element: int) -> Iterator[int]:
         yield part * CELLS_PER_PART + mix(element, part) % CELLS_PER_PART
 
 
-def _mix_all(elements: Elements) -> Elements:
-    """Return `mix` of all *elements*, in one row per salt. 64-bit integers overflow as intended."""
-    mixed = (elements + _SALTS) * numpy.uint64(_MIX)
-    mixed = (mixed ^ mixed >> numpy.uint64(29)) * numpy.uint64(_SPREAD)
-    return mixed >> numpy.uint64(32)
-
-
 def mix(element: int, salt: int) -> int:
     """Return a hash of 32 bits of *element* and *salt*."""
-    mixed = (element + 1 + (salt << 32)) * _MIX & (1 << 64) - 1
+    return _scramble(element + 1 + (salt << 32))
+
+
+def _scramble(value: int) -> int:
+    """Return a hash of 32 bits of *value*, which has 64 bits."""
+    mixed = value * _MIX & (1 << 64) - 1
     return (mixed ^ mixed >> 29) * _SPREAD >> 32 & 0xFFFFFFFF
+
+
+def _scramble_all(values: Elements) -> Elements:
+    """Return `_scramble` of all *values*. 64-bit integers overflow as intended."""
+    mixed = values * numpy.uint64(_MIX)
+    mixed = (mixed ^ mixed >> numpy.uint64(29)) * numpy.uint64(_SPREAD)
+    return mixed >> numpy.uint64(32)
