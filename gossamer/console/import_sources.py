@@ -264,8 +264,10 @@ def _missing_members(packed: ZipFile) -> list[str]:
 
 
 def _find_archives_in(description: bytes) -> list[str]:
-    """Return path or URL of each archive in the *description* of a WACZ file or of several. What is
-    invalid in it hides nothing else."""
+    """Return the path or URL of each archive in the *description* of a WACZ file or of several.
+
+    Invalid entries are skipped.
+    """
     try:
         package = json.loads(description.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError):

@@ -182,7 +182,7 @@ def test_links_and_labels_of_a_list_of_goods_are_main_text() -> None:
 
 
 def test_labels_of_posts_are_not_main_text_and_short_answers_are() -> None:
-    """Most words of a forum that are no post repeat with other numbers: ranks, counts, buttons."""
+    """A forum repeats the labels of its posts, with other numbers: ranks, counts, buttons."""
     answers = [f"<p>Post {number} says that the bridge is safe. {SENTENCE}" for number in range(3)]
     answers += ["<div>Same here</div>", "<div>Never on a Sunday</div>"]
     posts = [

@@ -1,4 +1,4 @@
-"""Ages in labels: those that grow are no change, and everything beside them is."""
+"""An age in a label that grows is not a change. Any other difference of a label is a change."""
 
 # ruff: noqa: RUF001 - these are other alphabets
 
