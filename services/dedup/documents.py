@@ -173,16 +173,7 @@ class Documents:
             )
             self._rows.put(row)
         if (row.gone, row.missed_since) == (Gone.SOFT_404, at):
-            count("gossamer_documents_gone_total", reason=row.gone, crawl=row.crawl)
-            yield Tombstone(
-                probe.crawl,
-                url,
-                probe.site,
-                reason=Gone.SOFT_404,
-                at=at,
-                status=probe.status,
-                trace=fingerprint(url),
-            )
+            yield replace(_tombstone(probe, row.gone), url=url, trace=fingerprint(url))
 
     def confirm(self, page: PageParsed) -> DocumentRow | None:
         """Record that the document of *page* is unchanged; return its row, if there is one."""

@@ -63,17 +63,14 @@ class RocksDisk:
             raise self._translate_error(error) from error
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """Return the value of each of *keys*, or None."""
+        """See `Disk`."""
         try:
             return cast(list[bytes | None], self._db[[*keys]]) if keys else []
         except Exception as error:
             raise self._translate_error(error) from error
 
     def write(self, rows: Mapping[bytes, bytes | None], dropped: Iterable[bytes] = ()) -> None:
-        """Remove all keys that begin with one of *dropped*, and then write *rows*, atomically.
-
-        The value None removes a key.
-        """
+        """See `Disk`."""
         batch = WriteBatch(raw_mode=True)
         for prefix in dropped:
             batch.delete_range(prefix, prefix[:-1] + bytes([prefix[-1] + 1]))
@@ -88,16 +85,14 @@ class RocksDisk:
             raise self._translate_error(error) from error
 
     def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the keys that begin with *prefix* and their values, in a snapshot, in the order of
-        the keys."""
+        """See `Disk`. The rows are those of a snapshot."""
         try:
             yield from _rows(self._db.snapshot(), prefix)
         except Exception as error:
             raise self._translate_error(error) from error
 
     def take_copy(self, prefix: bytes) -> Callable[[Path], None]:
-        """Return a function that writes the present keys with *prefix*, and their values, to a
-        file of RocksDB. Another thread may call it; later writes do not change the copy."""
+        """See `Disk`. The function writes a file of RocksDB."""
         self._snapshot = self._db.snapshot()
         return lambda path: self._write_copy(prefix, path)
 
@@ -124,7 +119,7 @@ class RocksDisk:
                 raise GossamerError("the process ends")
 
     def load_copy(self, prefix: bytes, path: Path) -> None:
-        """Replace all keys with *prefix* by those in the file *path*, which is removed."""
+        """See `Disk`."""
         self.write({}, [prefix])
         options = IngestExternalFileOptions()
         options.set_move_files(True)
