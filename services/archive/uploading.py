@@ -51,8 +51,8 @@ class Uploader:
         self._folder, self._prefix, self._start = root / prefix, prefix, start
         self._volumes = [Volume(url) for url in urls]
         self._results: SimpleQueue[Upload] = SimpleQueue()
-        self.file = ""
-        """The file that is being uploaded; "" for none."""
+        self.file: str | None = None
+        """The file that is being uploaded."""
         for volume in self._volumes:
             if volume.path and _overlap(volume.path.resolve(), root.resolve()):
                 raise BadSettings(
@@ -71,7 +71,7 @@ class Uploader:
             found = self._results.get_nowait()
         except Empty:
             return None
-        self.file = ""
+        self.file = None
         return found
 
     def _upload(self, file: str) -> Upload:

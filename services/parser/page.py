@@ -226,22 +226,18 @@ def read_sitemap(received: ReceivedDocument) -> PageParsed:
     Servers give sitemaps all sorts of types, so the content decides: XML, URLs line by line, a page
     of HTML (which usually says that there is no sitemap), or else text.
     """
-    received = _unpack(received)
+    received, purpose = _unpack(received), received.parsed.visit.purpose
     parsed, text = decode_markup(received)
     xml = read_document(text)
     if listing := _read_listing(parsed, xml, received):
         return listing
-    if not received.parsed.visit.purpose.is_sitemap:
+    if not purpose.is_sitemap:
+        return received.parsed
+    is_usual = purpose is Purpose.USUAL_SITEMAP
+    if is_usual and not listings.is_text_sitemap(text):
         return received.parsed
     is_page = parsed.content_type in HTML and not listings.is_text_sitemap(text)
-    if received.parsed.visit.purpose is Purpose.USUAL_SITEMAP:
-        is_text = not is_page and listings.is_text_sitemap(text)
-        return (
-            listings.read_text_sitemap(parsed, text, received.options)
-            if is_text
-            else received.parsed
-        )
-    if xml.root == "html" or is_page:
+    if not is_usual and (xml.root == "html" or is_page):
         return document.read_html(received)
     return listings.read_text_sitemap(parsed, text, received.options)
 

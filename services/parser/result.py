@@ -93,22 +93,22 @@ def report_unreadable(
     return add_hazards(parsed, [Hazard.PARSER_FAULT, *[Hazard.READER_FAILED] * is_ours])
 
 
-def find_coding_fault(page: PageFetched) -> str:
-    """Return why the text of *page* cannot be read, if its body is still coded; "" otherwise.
+def find_coding_fault(page: PageFetched) -> str | None:
+    """Return why the text of *page* cannot be read, if its body is still coded; None otherwise.
 
     Its Content-Encoding is unknown or wrong. Plain text with such a header is read. A few bytes of
     the body decide, because the others are decoded in a child.
     """
     codings = joined_values(page.headers, "content-encoding")
     if not codings or page.wall or not _is_success(page):
-        return ""
+        return None
     first = decode(page.body[:DECIDING_BYTES], codings, RESOURCE_HEADER_BYTES)
     is_undone = not first.as_sent and (not first.cut or len(first.data) == RESOURCE_HEADER_BYTES)
     if is_undone or is_plain(first.data) or not is_textual(media_type(page.headers, first.data)):
-        return ""
+        return None
     if page.visit.purpose is Purpose.SITEMAP and first.data.startswith(GZIP_MAGIC):
         # The reader of sitemaps decodes it.
-        return ""
+        return None
     return f"the body is still coded: its Content-Encoding is {codings[:40]!r}"
 
 

@@ -76,7 +76,9 @@ class Element(NamedTuple):
     @property
     def relations(self) -> list[str]:
         """The words of `rel`, in lower case."""
-        return (self.attributes.get("rel") or "").lower().split()
+        # Most elements have none, and a page has hundreds.
+        stated = self.attributes.get("rel")
+        return stated.lower().split() if stated else []
 
 
 class Elements:

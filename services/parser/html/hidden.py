@@ -17,7 +17,7 @@ from itertools import chain, islice
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from gossamer.services.parser.html.elements import ancestors
-from gossamer.text.blocks import word_set
+from gossamer.text.blocks import word_set, words_of
 
 HIDDEN_SELECTOR = (
     "[hidden], [popover], dialog:not([open]), canvas, video, audio, iframe, datalist, noembed, "
@@ -68,7 +68,10 @@ MAX_MEASURED = 200
 """Most elements whose text is measured. They may be nested."""
 FAR = 900
 """Pixels, or twentieths of an em, beyond which an element is off the screen."""
-
+PIXELS = {"em": 16, "rem": 16, "pt": 1.3, "vw": 10, "vh": 10, "%": 10}
+"""Pixels of a unit, roughly."""
+MOVING_STYLES = words_of("left right top text-indent margin-left margin-top transform")
+"""Styles that move an element."""
 NO_COLORS = frozenset(("auto", "currentcolor", "inherit", "initial", "none", "revert", "unset"))
 
 _comment = re.compile(r"/\*.*?(?:\*/|$)", re.DOTALL)
@@ -222,18 +225,7 @@ def is_concealed(node: LexborNode) -> bool:
         return True
     if "opacity(0)" in style.get("filter", ""):
         return True
-    if any(
-        _is_far(style.get(name, ""))
-        for name in (
-            "left",
-            "right",
-            "top",
-            "text-indent",
-            "margin-left",
-            "margin-top",
-            "transform",
-        )
-    ):
+    if any(_is_far(style.get(name, "")) for name in MOVING_STYLES):
         return True
     if "scale(0)" in style.get("transform", ""):
         return True
@@ -251,10 +243,7 @@ def is_concealed(node: LexborNode) -> bool:
 
 def _is_far(value: str) -> bool:
     for number, unit in _length.findall(value):
-        pixels = float(number) * {"em": 16, "rem": 16, "pt": 1.3, "vw": 10, "vh": 10, "%": 10}.get(
-            unit, 1
-        )
-        if pixels <= -FAR:
+        if float(number) * PIXELS.get(unit, 1) <= -FAR:
             return True
     return False
 

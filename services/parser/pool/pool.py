@@ -54,6 +54,7 @@ from gossamer.services.parser.pool.sandbox import child_environment
 from gossamer.services.parser.result import add_failures, add_hazards, restore_identity
 from gossamer.telemetry import count
 from gossamer.telemetry.timing import observe_duration
+from gossamer.text.blocks import words_of
 
 MAX_TRIES = 2
 MAX_PAGES_PER_CHILD = 50
@@ -65,6 +66,8 @@ MAX_IDLE_SECONDS = 30.0
 """Seconds after which a child without pages is stopped."""
 MAX_REPLY_SIZE = 64 << 20
 """Bytes, more than any page needs. The author of a page may control the child."""
+ARGUMENTS = words_of("-P -W ignore -m gossamer.services.parser.pool.child")
+"""Arguments of Python for the fork server. -P prevents imports from the working directory."""
 logger = structlog.get_logger()
 
 Rules = tuple[tuple[str, str], ...]
@@ -404,17 +407,10 @@ class ForkServer:
         parent_end.setblocking(False)
         with child_end:
             try:
-                # In a session of its own, because Ctrl-C is for the parent. -P prevents imports
-                # from the working directory.
+                # In a session of its own, because Ctrl-C is for the parent.
                 self._process = await asyncio.create_subprocess_exec(
-                    *(
-                        sys.executable,
-                        "-P",
-                        "-W",
-                        "ignore",
-                        "-m",
-                        "gossamer.services.parser.pool.child",
-                    ),
+                    sys.executable,
+                    *ARGUMENTS,
                     *self._arguments,
                     *dict(self.rules),
                     stdin=child_end.fileno(),
