@@ -6,18 +6,37 @@ contains the number of its order. Each service that has erased its part stores t
 last order before the erasure, and drops results of that order and of earlier ones. No clock is
 involved.
 
-Each class of rows says which of its fields name what the row is about (`Row.about`). A service
-finds the rows that an erasure may concern, and `erase_rows` writes them without what is erased.
+Each class of rows says which of its fields name what the row is about (`Row.about`). From these
+fields and the keys of the class follows whether the name of a URL or a host leads to its rows
+(`NamedRows`). A service finds its other rows by what it knows, and `erase_rows` writes all of them
+without what is erased.
 """
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import Literal
 
 from gossamer.events import FLEET, Erasure, ErasureBegun, Tombstone, Visit, VisitsErased
 from gossamer.events.public import Gone
 from gossamer.log import KEY_GROUPS
-from gossamer.store import Row, Store, iterate_partition, keys_of
+from gossamer.store import (
+    Partition,
+    Row,
+    Sort,
+    Store,
+    iterate_partition,
+    keys_of,
+    partition_fields,
+)
 from gossamer.web.url import fingerprint, host_key, site_of
+
+KEY_COLUMNS: dict[str, Callable[[str, str], str]] = {
+    "crawl": lambda crawl, url: crawl,
+    "url": lambda crawl, url: url,
+    "host": lambda crawl, url: host_key(url),
+    "site": lambda crawl, url: site_of(url),
+}
+"""Column of a key → its value in the rows about a URL of a crawl."""
 
 
 class ErasureRow(Row, frozen=True):
@@ -164,14 +183,80 @@ def targets_of(url: str) -> tuple[str, str, str]:
     return url, host_key(url), site_of(url)
 
 
+def subject_of(row: type[Row]) -> Literal["url", "host"] | None:
+    """Return what leads to the rows of a class: the name of a URL of a crawl, or that of a host.
+
+    None if neither does: the rows are found through other rows, or are about whole sites.
+    """
+    columns = {*partition_fields(row)}
+    if "url" in row.about and {"crawl"} < columns <= {"crawl", "url", "host"}:
+        return "url"
+    return "host" if "host" in row.about and columns <= {"host", "site"} else None
+
+
+class NamedRows:
+    """The rows of a *package* to which the name of a *subject* leads, a URL of a crawl or a host.
+
+    Their tables follow from the row classes, so the rows of a new class are erased, too.
+    """
+
+    def __init__(self, store: Store, package: str, subject: Literal["url", "host"]) -> None:
+        self._store = store
+        self.tables = [row for row in tables_of(package) if subject_of(row) == subject]
+
+    def find(self, named: Sequence[tuple[str, str]]) -> list[Row]:
+        """Return the rows about the *named* URLs, each with its crawl, or about their hosts. Other
+        rows of the same partitions may be among them."""
+        found = list[Row]()
+        for row in self.tables:
+            table, keys = self._store.table(row), _keys_about(row, named)
+            found += table.get_all(keys) if _is_one(row) else table.scan_all([at for at, _ in keys])
+        return found
+
+    def read_ahead(
+        self, named: Sequence[tuple[str, str]]
+    ) -> Iterator[tuple[type[Row], Partition, Sort]]:
+        """Read the partitions that `find` scans; yield the keys of the rows that it gets."""
+        for row in self.tables:
+            keys = _keys_about(row, named)
+            if _is_one(row):
+                yield from ((row, *key) for key in keys)
+            else:
+                self._store.table(row).scan_ahead([at for at, _ in keys])
+
+
+def tables_of(package: str, above: type[Row] = Row) -> Iterator[type[Row]]:
+    """Yield the row classes of *package* below the class *above*."""
+    for row in above.__subclasses__():
+        if hasattr(row, "table") and row.__module__.startswith(f"{package}."):
+            yield row
+        yield from tables_of(package, row)
+
+
+def _is_one(row: type[Row]) -> bool:
+    """Return whether a name leads to one row, and not to a partition with several rows."""
+    return not row.sort_key or row.about == (row.sort_key,)
+
+
+def _keys_about(row: type[Row], named: Iterable[tuple[str, str]]) -> list[tuple[Partition, Sort]]:
+    """Return the keys of the rows about the *named* URLs, of several rows without a sort key."""
+    found = dict[tuple[Partition, Sort], None]()
+    for one in named:
+        partition = tuple(KEY_COLUMNS[name](*one) for name in partition_fields(row))
+        sort = KEY_COLUMNS[row.sort_key](*one) if row.sort_key and _is_one(row) else ""
+        found[partition if len(partition) > 1 else partition[0], sort] = None
+    return [*found]
+
+
 def erase_rows(
     store: Store, rows: Iterable[Row], is_erased: Callable[[str], bool], led: Iterable[Row] = ()
 ) -> Counter[str]:
     """Write each of *rows* without its erased entries, or erase it; return the number of changed
     rows by table.
 
-    *led*: rows without a sort key that are found through other *rows*. They are dropped, and drops
-    are flushed before erasures. So after a crash the other rows still lead to them.
+    *led*: rows whose partitions go as a whole, and that are found through other *rows*. They are
+    dropped, and drops are flushed before erasures. So after a crash the other rows still lead to
+    them.
     """
     counts = Counter[str]()
     for row, is_led in [*((row, True) for row in led), *((row, False) for row in rows)]:

@@ -12,17 +12,15 @@ whole site is dropped from the URL-seen set of the crawl.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from gossamer.erasures import Erasures, erase_rows, tombstones_of
+from gossamer.erasures import Erasures, NamedRows, erase_rows, tombstones_of
 from gossamer.events import ErasureBegun, Event, Tombstone, UrlsErased
 from gossamer.events.topics import PAGES
 from gossamer.services.dedup.content import DigestRow, NearRow, bands
-from gossamer.services.dedup.guesses import GuessesRow
-from gossamer.services.dedup.listings import ListingRow
 from gossamer.services.dedup.requisites import Requisites
-from gossamer.services.dedup.rows import DocumentRow, HostNameRow, HostStepsRow
+from gossamer.services.dedup.rows import DocumentRow
 from gossamer.services.dedup.seen import SeenSet
-from gossamer.store import Partition, R, Row, Store
-from gossamer.web.url import fingerprint, host_key, site_of
+from gossamer.store import Partition, R, Store
+from gossamer.web.url import fingerprint, site_of
 
 
 class Erasing:
@@ -30,6 +28,8 @@ class Erasing:
 
     def __init__(self, seen: SeenSet, store: Store, requisites: Requisites) -> None:
         self._seen, self._store, self._requisites = seen, store, requisites
+        self._of_urls = NamedRows(store, "gossamer.services.dedup", "url")
+        self._of_hosts = NamedRows(store, "gossamer.services.dedup", "host")
         self.erasures = Erasures(store, "dedup")
         self._begun: list[tuple[ErasureBegun, int]] = []
         """Erasures for `settle`, with the number of URLs that were erased from the URL-seen set."""
@@ -76,8 +76,8 @@ class Erasing:
 
     def _erase_rows(self, event: ErasureBegun) -> Counter[str]:
         """Erase the rows about the URLs and hosts of *event*; return their number by table."""
-        of_urls = [(event.crawl, url) for url in event.urls]
-        documents = self._get_all(DocumentRow, of_urls)
+        rows = self._of_urls.find([(event.crawl, url) for url in event.urls])
+        documents = [row for row in rows if isinstance(row, DocumentRow)]
         digests = {*event.digests, *(row.digest for row in documents)} - {""}
         texts = self._get_all(DigestRow, [(event.crawl, digest) for digest in digests])
         with_links = {row.links for row in texts} - digests - {""}
@@ -91,18 +91,12 @@ class Erasing:
             *self._get_all(DigestRow, [(event.crawl, digest) for digest in with_links]),
             *self._get_all(NearRow, [(event.crawl, band) for band in found]),
         ]
-        rows = [*texts, *documents, *self._get_all(ListingRow, of_urls)]
+        rows += texts
         if not event.removal:
-            rows += self._find_rows_of_hosts(event)
+            urls = [*event.urls, *(f"{host}/" for host in event.hosts)]
+            rows += self._of_hosts.find([(event.crawl, url) for url in urls])
         is_erased = frozenset((*event.urls, *event.hosts)).__contains__
         return erase_rows(self._store, rows, is_erased, led)
-
-    def _find_rows_of_hosts(self, event: ErasureBegun) -> Iterator[Row]:
-        hosts = dict.fromkeys((*map(host_key, event.urls), *event.hosts))
-        yield from self._get_all(HostStepsRow, [*hosts])
-        yield from self._get_all(GuessesRow, event.hosts)
-        for site in {site_of(f"{host}/") for host in event.hosts}:
-            yield from self._store.table(HostNameRow).scan(site)
 
     def _get_all(self, kind: type[R], keys: Sequence[Partition]) -> list[R]:
         return self._store.table(kind).get_all([(key, "") for key in keys])

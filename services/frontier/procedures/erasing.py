@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from gossamer.erasures import erase_rows
+from gossamer.erasures import NamedRows, erase_rows
 from gossamer.events import (
     Erasure,
     ErasureBegun,
@@ -37,15 +37,9 @@ from gossamer.services.frontier.partition.share import CrawlShare
 from gossamer.services.frontier.partition.workbench import Host
 from gossamer.services.frontier.tables.hosts import HostSigning, Suspect
 from gossamer.services.frontier.tables.plans import PlanRow
-from gossamer.services.frontier.tables.urls import (
-    HistoryRow,
-    QueuedUrl,
-    RequisiteRow,
-    UrlRow,
-    VerdictRow,
-)
+from gossamer.services.frontier.tables.urls import HistoryRow, QueuedUrl, UrlRow
 from gossamer.store import Partition as StorePartition
-from gossamer.store import Store, iterate_partition
+from gossamer.store import Row, Store, iterate_partition, partition_fields
 from gossamer.web.url import HostKey, Site, host_key
 
 QUOTES = 3
@@ -58,14 +52,6 @@ MAX_URLS_PER_EVENT = 500
 """URLs of one event."""
 LATE_LINKS_PART = 9999
 """The number of the part that has the links that were in flight when the erasure began."""
-KindOfUrls = type[UrlRow | VerdictRow | PlanRow | RequisiteRow | QueuedUrl]
-"""A table with a row for each URL."""
-URL_TABLES: tuple[type[UrlRow | VerdictRow | PlanRow | RequisiteRow], ...] = (
-    UrlRow,
-    VerdictRow,
-    PlanRow,
-    RequisiteRow,
-)
 
 
 class ErasureHandler:
@@ -73,6 +59,7 @@ class ErasureHandler:
 
     def __init__(self, store: Store, shared: SharedCaptures) -> None:
         self._store, self._history = store, store.table(HistoryRow)
+        self._rows = NamedRows(store, "gossamer.services.frontier", "url")
         self.shared = shared
 
     def begin(
@@ -144,20 +131,21 @@ class ErasureHandler:
         A URL may be yielded several times. An erased entry of a queue yields "".
         """
         keys = [(share.crawl, host.row.host) for host in hosts]
-        for kind in URL_TABLES:
-            yield from self._pages_of_urls(kind, keys)
+        for kind in self._rows.tables:
+            if partition_fields(kind) == ("crawl", "host"):
+                yield from self._pages_of_urls(kind, keys)
         cleared = [key for host in hosts for key in share.queues.cleared_keys(host.row)]
         yield from self._pages_of_urls(QueuedUrl, cleared)
 
     def _pages_of_urls(
-        self, kind: KindOfUrls, keys: Sequence[StorePartition]
+        self, kind: type[Row], keys: Sequence[StorePartition]
     ) -> Iterator[list[str]]:
         for first in range(0, len(keys), PARTITIONS_PER_READ):
             some = keys[first : first + PARTITIONS_PER_READ]
             table, page = self._store.table(kind), list[str]()
             table.scan_ahead(some)
             for row in (one for key in some for one in iterate_partition(table, key)):
-                page.append(row.url)
+                page.append(row.url)  # type: ignore[attr-defined]
                 if len(page) == PAGE_URLS:
                     yield page
                     page = []
@@ -274,35 +262,16 @@ class ErasureHandler:
     ) -> Counter[str]:
         """Erase the rows of *urls* of the crawl of *share*; return the number of erased rows by
         table. Their retries do not wait any more."""
-        crawl = share.crawl
-        found = [
-            row
-            for kind in URL_TABLES
-            for row in self._store.table(kind).get_all(keys_of_urls(crawl, urls))
-        ]
+        found = self._rows.find([(share.crawl, url) for url in urls])
         for row in found:
             if isinstance(row, PlanRow) and row.is_retry and not row.queued:
                 partition.count_wait_over()
-        rows = erase_rows(self._store, found, frozenset(urls).__contains__)
-        visits = self._history.scan_all([(crawl, url) for url in dict.fromkeys(urls)])
-        for url in {visit.url for visit in visits}:
-            self._history.drop((crawl, url))
-        rows[HistoryRow.table] += len(visits)
-        return +rows
+        visits = [row for row in found if isinstance(row, HistoryRow)]
+        others = [row for row in found if not isinstance(row, HistoryRow)]
+        return erase_rows(self._store, others, frozenset(urls).__contains__, visits)
 
     def read_ahead(self, events: Iterable[Event]) -> Iterator[list[Key]]:
         """Read the history of the URLs that *events* report as erased; yield the keys of their
         other rows."""
         erased = [event for event in events if isinstance(event, UrlsErased)]
-        self._history.scan_ahead([(event.crawl, url) for event in erased for url in event.urls])
-        yield [
-            (kind, *key)
-            for event in erased
-            for key in keys_of_urls(event.crawl, event.urls)
-            for kind in URL_TABLES
-        ]
-
-
-def keys_of_urls(crawl: str, urls: Iterable[str]) -> list[tuple[tuple[str, str], str]]:
-    """Return the keys of the rows of *urls* of *crawl*."""
-    return [((crawl, host_key(url)), url) for url in dict.fromkeys(urls)]
+        yield [*self._rows.read_ahead([(one.crawl, url) for one in erased for url in one.urls])]

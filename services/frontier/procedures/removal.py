@@ -22,16 +22,12 @@ from gossamer.services.frontier.features.usage_files import archived_files
 from gossamer.services.frontier.partition.partition import Partition
 from gossamer.services.frontier.partition.partitions import Partitions
 from gossamer.services.frontier.partition.share import CrawlShare
-from gossamer.services.frontier.procedures.erasing import (
-    MAX_URLS_PER_EVENT,
-    ErasureHandler,
-    keys_of_urls,
-)
+from gossamer.services.frontier.procedures.erasing import MAX_URLS_PER_EVENT, ErasureHandler
 from gossamer.services.frontier.tables.plans import PartitionPlansRow
 from gossamer.services.frontier.tables.sites import SiteRow
 from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.store import Store
-from gossamer.web.url import Site
+from gossamer.web.url import Site, host_key
 
 MAX_SITES = 20
 """Sites that are removed at once."""
@@ -220,7 +216,7 @@ class CrawlRemoval:
         self._erased.append((event.crawl, event.site))
 
     def _erase_refused(self, crawl: str, urls: Iterable[str]) -> None:
-        for row in self._urls.get_all(keys_of_urls(crawl, urls)):
+        for row in self._urls.get_all([((crawl, host_key(url)), url) for url in {*urls}]):
             self._urls.erase((crawl, row.host), row.url)
 
     def _drop_partitions(self) -> Iterator[None]:
