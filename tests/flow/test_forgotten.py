@@ -31,6 +31,7 @@ from tests.flow.torn import Died, Fate
 from tests.flow.virtual import VirtualCrawl
 
 from .test_blocklist import WEB, A, B
+from .test_crawls import assert_removed
 from .test_flow import virtual_crawl
 
 SITE, DAY = Site("a.test"), 86400.0
@@ -291,22 +292,29 @@ def test_no_table_names_an_erased_target_and_other_rows_stay(tmp_path: Path, tar
         assert bool(value) is not is_about(url, target)
 
 
+ALL_TARGETS = (SHOP, VISITED, PARKED, SITE, TWO_CRAWLS[1])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "step"),
     [
         (SHOP, 7),
-        *(pytest.param(one, 1, marks=pytest.mark.long) for one in (SHOP, VISITED, PARKED, SITE)),
+        (TWO_CRAWLS[1], 97),
+        *(pytest.param(one, 1, marks=pytest.mark.long) for one in ALL_TARGETS),
     ],
 )
-def test_crash_before_any_write_of_an_erasure_leaves_nothing(
+def test_crash_before_any_write_of_an_erasure_or_a_removal_leaves_nothing(
     tmp_path: Path, target: str, step: int
 ) -> None:
     before = run_two_crawls(tmp_path / "before")
     for life in count(step=step):
         crawl = make_crawl(tmp_path / str(life), fate := Fate(life))
         crawl.load(before)
-        forget(crawl, **ERASED[target])
+        if target in TWO_CRAWLS:
+            crawl.define(crawl=target, removed=True, paused=True)
+        else:
+            forget(crawl, **ERASED[target])
         fate.left = life
         with suppress(Died):
             crawl.run(until=crawl.now + 10.0)
@@ -315,6 +323,6 @@ def test_crash_before_any_write_of_an_erasure_leaves_nothing(
         # The delays of the hosts are over, or go on.
         crawl.now += DAY * (life % 2)
         crawl.run(until=crawl.now + 300.0)
-        assert_erased(crawl, target)
+        (assert_removed if target in TWO_CRAWLS else assert_erased)(crawl, target)
         crawl.archive.close()
     assert life > 50

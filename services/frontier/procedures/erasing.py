@@ -14,10 +14,11 @@ visited sooner.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
-from gossamer.erasures import NamedRows, erase_rows
+from gossamer.erasures import NamedRows, erase_rows, is_about
 from gossamer.events import (
     Erasure,
     ErasureBegun,
@@ -111,7 +112,7 @@ class ErasureHandler:
         if not (event.url or event.host):
             partition.sites.erase(event.site)
             rows["sites"] = 1
-        partition.tally.erase(event.target)
+        partition.tally.remove_entries(partial(is_about, target=event.target))
         for each in partition.all_shares:
             each.tally.erase(event.target)
         partition.erasures.add(erasure, rows, ended=False)

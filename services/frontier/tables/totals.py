@@ -168,6 +168,13 @@ def pick(kind: type[S], *rows: Struct, **changes: Any) -> S:
 class Totals(Row, frozen=False):  # type: ignore[misc]  # The rows of all other classes are frozen.
     """The base of rows that are counted in."""
 
+    def remove_entries(self, is_removed: Callable[[str], bool]) -> None:
+        """Remove the entries about the URLs, hosts and sites for which *is_removed* returns
+        True."""
+        left = self.without(is_removed) or self
+        for name in self.about:
+            setattr(self, name, getattr(left, name))
+
 
 T = TypeVar("T", bound=Totals)
 

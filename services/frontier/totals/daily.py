@@ -8,14 +8,12 @@ meets, so that the sums count it once, too. A site is *productive* while most of
 new texts: URLs that a limit stops there were probably worth a visit.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
 from msgspec import field
-from msgspec.structs import replace
 
-from gossamer.erasures import is_about
 from gossamer.events import (
     Outcome,
     PageDeduplicated,
@@ -322,13 +320,13 @@ class DailyTally:
         self._examples[hazard] = row
         self._put_example(row)
 
-    def erase(self, target: str) -> None:
-        """Erase the examples that are about the erased *target*."""
+    def remove_examples(self, is_removed: Callable[[str], bool]) -> None:
+        """Remove the examples for whose URLs or sites *is_removed* returns True."""
         for hazard, row in [*self._examples.items()]:
-            urls = tuple(one for one in row.urls if not is_about(one.url, target))
-            if len(urls) < len(row.urls):
-                self._examples[hazard] = row = replace(row, urls=urls)
-                self._put_example(row)
+            left = row.without(is_removed)
+            if left and left is not row:
+                self._examples[hazard] = left
+                self._put_example(left)
 
     def _put_example(self, row: HazardExamplesRow) -> None:
         if not self.is_closed:

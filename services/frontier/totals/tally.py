@@ -6,6 +6,7 @@ read them from the store, summed over all partitions.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Annotated
 
 from msgspec import Struct, field
@@ -145,12 +146,6 @@ class PartitionTallyRow(Totals):  # type: ignore[misc]
         _keep_largest(self.slowest, host, max(took, self.slowest.get(host, 0.0)))
         _keep_largest(self.largest, host, received)
 
-    def erase(self, target: str) -> None:
-        """Remove the hosts of the erased *target*."""
-        for values in (self.slowest, self.largest):
-            for host in [one for one in values if is_about(one, target)]:
-                del values[host]
-
 
 LABELS = {
     Purpose.ROBOTS: "robots.txt",
@@ -258,12 +253,9 @@ class Tally(Counted[TallyRow]):
 
     def erase(self, target: str) -> None:
         """Remove the URLs of the erased *target*."""
-        row = self.row
-        row.latest = tuple(one for one in row.latest if not is_about(one[0], target))
-        row.failed_urls = {
-            name: url for name, url in row.failed_urls.items() if not is_about(url, target)
-        }
-        self.daily.erase(target)
+        is_erased = partial(is_about, target=target)
+        self.row.remove_entries(is_erased)
+        self.daily.remove_examples(is_erased)
 
     def drop(self) -> None:
         """Drop the rows of the crawl in the partition."""
