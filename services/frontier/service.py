@@ -63,7 +63,7 @@ from gossamer.services.frontier.partition.shares import Shares, shares_at
 from gossamer.services.frontier.partition.workbench import Host, servable_crawls
 from gossamer.services.frontier.procedures.erasing import ErasureHandler
 from gossamer.services.frontier.procedures.removal import CrawlRemoval
-from gossamer.services.frontier.steps.admission import Admission, OperatorRequests
+from gossamer.services.frontier.steps.admission import Admission, release_parts
 from gossamer.services.frontier.steps.checkin import CheckIn
 from gossamer.services.frontier.steps.checkout import CheckOut
 from gossamer.services.frontier.steps.leases import Leases
@@ -148,10 +148,8 @@ class Frontier(Processor):
         self._revisits = Revisits(self._partitions, store)
         self._refusals = Refusals(self._partitions, store)
         self._replicas, self._shared = Replicas(), SharedCaptures(store)
-        self._admission = Admission(
-            settings, self._partitions, self._refusals, self._revisits, store
-        )
-        self._requisites = RequisiteAdmission(settings, self._partitions, self._refusals, store)
+        self._admission = Admission(self._partitions, self._refusals, self._revisits, store)
+        self._requisites = RequisiteAdmission(self._partitions, self._refusals, store)
         self._check_out = CheckOut(
             settings,
             visit_limit,
@@ -166,7 +164,6 @@ class Frontier(Processor):
         self._check_in = CheckIn(settings, self._balance, self._revisits, self._shared, store, sign)
         self._verdicts = Verdicts(settings, self._revisits, store)
         self._leases = Leases(settings, self._check_in)
-        self._operator_requests = OperatorRequests(self._admission)
         self._urgent = UrgentRequests(self._partitions, self._revisits, store)
         self._robots = RobotsOnBehalf(self._partitions, self._check_in.endings.robots)
         self._erasures = ErasureHandler(store, self._shared)
@@ -199,12 +196,8 @@ class Frontier(Processor):
 
     def assign(self, partitions: frozenset[int], now: float) -> None:
         """Claim *partitions*, drop all others, and load the hosts with work."""
-        self._replicas.clear()
-        self._refusals.reset()
         self._partitions.assign(partitions, now)
-        self._removal.start()
-        self._left = None
-        self._loading.load_hosts(now, self._open_crawls())
+        self._begin(now)
         self._unread_partitions &= partitions
 
     def restart(self, partitions: frozenset[int], now: float) -> None:
@@ -212,13 +205,17 @@ class Frontier(Processor):
         # The fetchers of this run may hold some of the hosts, so no host is freed before its lease
         # expires.
         self._alone = False
+        self._partitions.reload(now)
+        self._begin(now)
+        self._unread_partitions = frozenset()
+
+    def _begin(self, now: float) -> None:
+        """Forget what is known from other claims or from before a reload, and load hosts."""
         self._replicas.clear()
         self._refusals.reset()
-        self._partitions.reload(now)
         self._removal.start()
         self._left = None
         self._loading.load_hosts(now, self._open_crawls())
-        self._unread_partitions = frozenset()
 
     def reload_after_clock_set(self, partitions: frozenset[int], now: float) -> None:
         """Claim *partitions* again, so that times from before the clock was set are treated as the
@@ -344,12 +341,12 @@ class Frontier(Processor):
             LinksParked: self._park_links,
             RobotsRequested: self._request_robots,
             RobotsAnswered: self._apply_robots_answer,
-            RetryRequested: self._operator_requests.retry,
-            RefetchRequested: self._operator_requests.refetch,
+            RetryRequested: self._admission.retry,
+            RefetchRequested: self._admission.refetch,
             FetchRequested: lambda partition, share, event, now: self._urgent.fetch(
                 partition, share, event, now, self._offset_and_time(event)
             ),
-            ReleaseRequested: self._operator_requests.release,
+            ReleaseRequested: release_parts,
             ChangesHinted: self._revisits.record_hints,
             OriginalAnnounced: lambda partition, share, event, now: self._replicas.announce(
                 partition, share, event
@@ -483,7 +480,7 @@ class Frontier(Processor):
     def _park_links(
         self, partition: Partition, share: CrawlShare, event: LinksParked, now: float
     ) -> Output:
-        counts = share.tally.begin_parked(self._offset_and_time(event))
+        counts = share.tally.apply_record(self._offset_and_time(event))
         return self._refusals.park(share, event, self._crawl_of(share), now, counts)
 
     def _apply_robots_answer(

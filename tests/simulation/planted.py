@@ -78,7 +78,7 @@ from gossamer.services.frontier.partition.sites import NO_RECORD, RecordAtSite
 from gossamer.services.frontier.partition.workbench import Host, Places, Schedule, Workbench
 from gossamer.services.frontier.procedures.removal import CrawlRemoval
 from gossamer.services.frontier.steps.checkout import _charge
-from gossamer.services.frontier.steps.refusals import Refusal, Refusals, find_exclusion
+from gossamer.services.frontier.steps.refusals import Refusals, find_exclusion
 from gossamer.services.frontier.steps.urgent import UrgentRequests, _may_wait
 from gossamer.services.frontier.tables.hosts import (
     AppliedRecords,
@@ -427,7 +427,7 @@ def _as_if_still_parked(
     found: Discovery,
     origin: Origin,
     earlier: int,
-    refused: Refusal,
+    refused: Exclusion,
     crawl: CrawlDefined | None,
     now: float,
     is_again: bool = False,

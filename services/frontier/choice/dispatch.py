@@ -468,7 +468,9 @@ class Balance:
             foreign = {*range(self._partitions.total)} - self._partitions.numbers
             keys = [(partition_key(n, self._partitions.total), "") for n in sorted(foreign)]
             rows = self._tallies.get_all(keys) if keys else ()
-            self._foreign_orders = sum((_parse_sent(row) for row in rows), Counter[int]())
+            self._foreign_orders.clear()
+            for row in rows:
+                self._foreign_orders.update({int(at): orders for at, orders in row.sent.items()})
         claimed = sum((partition.orders_at() for partition in self._partitions), Counter[int]())
         return [claimed[at] + self._foreign_orders[at] for at in range(self._partitions.total)]
 
@@ -481,7 +483,3 @@ class Balance:
         """Report the orders of our partitions to the other frontiers, in the totals."""
         for partition in self._partitions if self._find_lagging else ():
             partition.report_orders()
-
-
-def _parse_sent(row: PartitionTallyRow) -> Counter[int]:
-    return Counter({int(at): count for at, count in row.sent.items()})

@@ -15,7 +15,8 @@ ROBOTS_FAILURE, REDIRECTED_ROBOTS_FAILURE = "robots", "robots elsewhere"
 """Kinds of failure. The first: the host answers, but its robots.txt cannot be fetched. The second:
 its robots.txt was requested at another host, and no answer has come."""
 LASTING_FAILURES = frozenset({ROBOTS_FAILURE, REDIRECTED_ROBOTS_FAILURE, LEASE_FAILURE})
-"""The kinds of failure that a page without a failure does not end by itself."""
+"""The kinds of failure that a good page does not end. Rules of robots.txt that were read end the
+first two, and any requested visit to a queued URL ends the third."""
 
 
 def count_failure(settings: FrontierSettings, row: HostRow, event: VisitEnded) -> HostRow:

@@ -63,8 +63,7 @@ class Replicas:
     def __init__(self) -> None:
         self._sent = dict[tuple[str, str], Sequence[SentUrl]]()
         """Crawl and host → the URLs at the head of the queue that an earlier step sent, with their
-        targets.
-        A crash loses them: they are sent again."""
+        targets. A crash loses them: they are sent again."""
 
     def announce(self, partition: Partition, share: CrawlShare, event: OriginalAnnounced) -> None:
         """Apply the verdict on a host. A host without a URL needs none: its links are rewritten."""
@@ -138,22 +137,24 @@ def is_expired(row: HostRow, now: float) -> bool:
     return row.original_until is not None and row.original_until <= now
 
 
-def find_target(row: HostRow, url: QueuedUrl, crawl: CrawlDefined, blocklist: Blocklist) -> str:
-    """Return the URL that is visited instead of *url* of the host *row*; "" if *url* itself is.
+def find_target(
+    row: HostRow, url: QueuedUrl, crawl: CrawlDefined, blocklist: Blocklist
+) -> str | None:
+    """Return the URL that is visited instead of *url* of the host *row*; None if *url* itself is.
 
     It is the URL under the same path at the original, if the host is a replica, and the URL without
     its own session id, if the host has rules about one. Seeds and pages
     that were visited before are visited, and so are URLs that *crawl* excludes at the original.
     """
     if not may_forward(row) or not url.url or url.earlier or url.on_behalf_of:
-        return ""
+        return None
     is_requested = url.origin.via.startswith("seed@") or is_urgent(url.number)
     if url.origin.purpose is not Purpose.PAGE or is_requested:
-        return ""
+        return None
     target = without_own_session(row, url.url)
     target = (row.original or row.host) + target.removeprefix(row.host)
     excluded = exclusion_of(crawl, blocklist, url.origin.discovery(target))
-    return "" if excluded or target == url.url else target
+    return None if excluded or target == url.url else target
 
 
 def without_own_session(row: HostRow, url: str) -> str:

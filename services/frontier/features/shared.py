@@ -10,15 +10,8 @@ blob is gone, the fetcher makes a request. So a row is only a proposal, and may 
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from gossamer.events import (
-    CrawlDefined,
-    Purpose,
-    SharedCapture,
-    VisitEnded,
-)
-from gossamer.services.frontier.tables.hosts import (
-    HostRow,
-)
+from gossamer.events import CrawlDefined, Purpose, SharedCapture, VisitEnded
+from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.services.frontier.tables.ordering import is_urgent
 from gossamer.services.frontier.tables.urls import BUCKETS, QueuedUrl, UrlRow
 from gossamer.store import Row, Store, iterate_partition

@@ -28,8 +28,7 @@ ADMITTING_OUTCOMES = frozenset(
         Outcome.UNWANTED_TYPE,
     }
 )
-"""Outcomes of a signed visit that show that the host admitted it. A failure does
-not."""
+"""Outcomes of a signed visit that show that the host admitted it. A failure does not."""
 
 
 def is_signed_for(mode: SignMode, row: HostRow) -> bool:

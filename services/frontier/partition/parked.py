@@ -21,7 +21,7 @@ the rules, and it needs the page. So when the rules change, the pages that the r
 found on are visited again. Their links are then followed or parked again.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Self
 
@@ -113,8 +113,7 @@ def find_parked(
     for group in (own, *(one for one in range(KEY_GROUPS) if one != own)):
         if (found := table.get((crawl, str(group)), str(limit))) is None:
             continue
-        log = ParkedLog(store.table(ParkedRow), f"{limit}/{group}", crawl)
-        for row in log.rows(found.ends.head, found.ends.tail):
+        for row in limit_log(store.table(ParkedRow), found).all_rows(found.ends):
             for one in row.urls:
                 if one.url == url:
                     return replace(row, urls=(one,))
@@ -124,7 +123,7 @@ def find_parked(
 
 
 class ParkedLog(BucketedLog[ParkedRow]):
-    """The parked URLs of one name: of a limit, a part or a budget. Callers store the ends."""
+    """The URLs that one limit, part or budget withholds. Callers store the ends."""
 
     def __init__(self, rows: Table[ParkedRow], name: str, crawl: str) -> None:
         super().__init__(rows, name, crawl)
@@ -153,7 +152,7 @@ class ParkedLog(BucketedLog[ParkedRow]):
     def erase(self, ends: BucketEnds, target: str) -> int:
         """Erase the URLs of *target*, a URL, a host or a site; return how many were parked."""
         is_erased, erased = partial(is_about, target=target), 0
-        for number in range(ends.head, ends.tail + 1):
+        for number in ends.buckets:
             for row in self.page(number):
                 left = row.without(is_erased)
                 if left is not row:
@@ -163,17 +162,40 @@ class ParkedLog(BucketedLog[ParkedRow]):
         return erased
 
 
+def limit_log(rows: Table[ParkedRow], limit: ParkedLimitRow) -> ParkedLog:
+    """Return the URLs that *limit* excludes."""
+    return ParkedLog(rows, f"{limit.name}/{limit.key_group}", limit.crawl)
+
+
+def part_log(rows: Table[ParkedRow], crawl: str, site: Site, name: str) -> ParkedLog:
+    """Return the URLs of *site* that its part or budget *name* withholds."""
+    return ParkedLog(rows, f"{site} {name}", crawl)
+
+
 class _LimitProgress:
     """The URLs that one limit excludes, and the progress of their evaluation."""
 
     def __init__(self, row: ParkedLimitRow, rows: Table[ParkedRow]) -> None:
         self.row, self.name = row, row.name
-        self.log = ParkedLog(rows, f"{row.name}/{row.key_group}", row.crawl)
+        self.log = limit_log(rows, row)
         self.written: ParkedLimitRow | None = None
         self.evaluating_by: str | None = None
         """The state of the limit by which its URLs are being evaluated; None between evaluations.
         The buckets from `next_bucket` to before `end_bucket` are left."""
         self.next_bucket = self.end_bucket = 0
+
+    @property
+    def ends(self) -> BucketEnds:
+        """The buckets of the URLs."""
+        return self.row.ends
+
+    @ends.setter
+    def ends(self, ends: BucketEnds) -> None:
+        self.row = replace(self.row, ends=ends)
+
+    def evaluate_again(self) -> None:
+        """Evaluate all URLs again, from the first one on."""
+        self.row = replace(self.row, evaluated_by=None)
 
 
 class ParkedUrls:
@@ -224,17 +246,19 @@ class ParkedUrls:
             self._groups.add(int(group))
             self._evaluated_by = None
         elif state is None:
-            progress.row, self._evaluated_by = replace(progress.row, evaluated_by=None), None
-        ends = progress.log.add(progress.row.ends, via, urls)
+            progress.evaluate_again()
+            self._evaluated_by = None
+        ends = progress.log.add(progress.ends, via, urls)
         while self._max_rows and ends.head < ends.tail and _count_rows(ends) > self._max_rows:
             progress.log.drop(ends.head)
             ends = replace(ends, head=ends.head + 1)
-        progress.row = replace(progress.row, ends=ends)
+        progress.ends = ends
 
     def reevaluate(self, site: Site, limit: str) -> None:
         """Evaluate the parked URLs of *site* that *limit* excluded, which no longer applies."""
         if progress := self._limits.get((str(key_group_of(site)), limit)):
-            progress.row, self._evaluated_by = replace(progress.row, evaluated_by=None), None
+            progress.evaluate_again()
+            self._evaluated_by = None
 
     def must_evaluate(self, crawl: CrawlDefined, blocklist: Blocklist) -> bool:
         """Return whether some URLs were not yet evaluated by *crawl* and *blocklist*."""
@@ -257,33 +281,33 @@ class ParkedUrls:
         limit = self._first_outdated(crawl, blocklist)
         if limit is None:
             return
-        ends, _ = limit.log.drop_taken(limit.row.ends)
-        limit.row = replace(limit.row, ends=ends)
+        limit.ends, _ = limit.log.drop_taken(limit.ends)
         if limit.evaluating_by != (state := limit_state(limit.name, crawl, blocklist)):
             limit.evaluating_by = state
-            limit.next_bucket, limit.end_bucket = ends.head, ends.tail + 1
-        if limit.next_bucket < limit.end_bucket:
-            if limit.name == Hazard.NOT_FOLLOWED and crawl.rules:
-                rows = limit.log.page(limit.next_bucket)
-                ends = limit.log.take(limit.row.ends, limit.next_bucket, rows)
-                limit.row = replace(limit.row, ends=ends)
-                yield from _pages_to_judge(crawl.crawl, rows, now)
-                limit.next_bucket += 1
-                return
-            yield from self._evaluate_bucket(limit, crawl, blocklist, now)
-            limit.next_bucket += 1
-        else:
+            limit.next_bucket, limit.end_bucket = limit.ends.head, limit.ends.tail + 1
+        if limit.next_bucket >= limit.end_bucket:
             limit.row, limit.evaluating_by = replace(limit.row, evaluated_by=state), None
+            return
+        rows = limit.log.page(limit.next_bucket)
+        if limit.name == Hazard.NOT_FOLLOWED and crawl.rules:
+            limit.ends = limit.log.take(limit.ends, limit.next_bucket, rows)
+            yield from _pages_to_judge(crawl.crawl, rows, now)
+        else:
+            yield from self._evaluate_bucket(limit, rows, crawl, blocklist, now)
+        limit.next_bucket += 1
 
     def _evaluate_bucket(
-        self, limit: _LimitProgress, crawl: CrawlDefined, blocklist: Blocklist, now: float
+        self,
+        limit: _LimitProgress,
+        rows: Sequence[ParkedRow],
+        crawl: CrawlDefined,
+        blocklist: Blocklist,
+        now: float,
     ) -> Iterator[UrlsDiscovered]:
-        rows = limit.log.page(limit.next_bucket)
         evaluated = [(row, *split_by_limit(row.urls, crawl, blocklist)) for row in rows]
         if all([*excluded] == [limit.name] and not fitting for _, fitting, excluded in evaluated):
             return
-        ends = limit.log.take(limit.row.ends, limit.next_bucket, rows)
-        limit.row = replace(limit.row, ends=ends)
+        limit.ends = limit.log.take(limit.ends, limit.next_bucket, rows)
         for row, fitting, excluded in evaluated:
             for name, urls in excluded.items():
                 state = limit_state(name, crawl, blocklist)
@@ -317,14 +341,13 @@ class ParkedUrls:
     def iter_urls(self) -> Iterator[list[str]]:
         """Yield all parked URLs, those of a bucket at a time."""
         for limit in self._limits.values():
-            for bucket in range(limit.row.ends.head, limit.row.ends.tail + 1):
+            for bucket in limit.ends.buckets:
                 yield [found.url for row in limit.log.page(bucket) for found in row.urls]
 
     def drop_buckets(self) -> None:
         """Drop all parked URLs. The rows of the limits stay until `drop_limits`."""
         for limit in self._limits.values():
-            for bucket in range(limit.row.ends.head, limit.row.ends.tail + 1):
-                limit.log.drop(bucket)
+            limit.log.drop_all(limit.ends)
 
     def drop_limits(self) -> None:
         """Drop the rows of all limits."""

@@ -439,8 +439,7 @@ class Partition:
         urls: Sequence[QueuedUrl],
         now: float,
     ) -> None:
-        """Update *host* to *row*, with the urgent *urls* appended to their queue in
-        *share*.
+        """Update *host* to *row*, with the urgent *urls* appended to their queue in *share*.
 
         Waits that are not for politeness end: those for verdicts, and for a forwarded URL.
         """
@@ -518,29 +517,23 @@ class Partition:
         )
         self._robots_rows.erase(row.host)
         self._caches.robots.put(row.host, CachedRobots(None), row.site)
-        if row.condition is Condition.CHECKED_OUT:
-            self.update(host, erased)
-            return
-        if row.condition is Condition.BACKING_OFF:
-            self.count_wait_over()
-        if row.backoff_cause == Outcome.BUSY:
+        if row.condition is not Condition.CHECKED_OUT and row.backoff_cause == Outcome.BUSY:
             erased = replace(
                 erased, backoff_reason=row.backoff_reason, backoff_cause=row.backoff_cause
             )
-        else:
+        elif row.condition is not Condition.CHECKED_OUT:
             # A host may be ready for its robots.txt before its delay is over.
             ready_at = max(row.ready_at, row.politeness.delay_until or 0.0)
             erased = replace(erased, ready_at=min(ready_at, now + row.politeness.delay))
-        if row.condition is Condition.IDLE:
-            self.update(host, erased)
-        else:
-            self.unload(host, erased, Trigger.ERASED)
+        self._leave_queues(host, erased)
 
     def clear_queues(self, share: CrawlShare, host: Host) -> None:
-        """Empty the queues of *share* at *host*, whose buckets stay until they are dropped. A
-        host without URLs of other crawls becomes idle, or waits for the end of its order."""
-        before = host.row
-        row = self._delist(share.queues.clear(before), share.crawl)
+        """Empty the queues of *share* at *host*, whose buckets stay until they are dropped."""
+        self._leave_queues(host, self._delist(share.queues.clear(host.row), share.crawl))
+
+    def _leave_queues(self, host: Host, row: HostRow) -> None:
+        """Update *host* to *row*, after queues were emptied. Without URLs of other crawls it
+        becomes idle, or waits for the end of its order."""
         if row.queued or row.condition in (Condition.CHECKED_OUT, Condition.IDLE):
             self.update(host, row)
             return

@@ -22,6 +22,7 @@ to probe or to release.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from math import inf
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -31,7 +32,7 @@ from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import GONE_VERDICTS
 from gossamer.runtime.processor import Key
 from gossamer.services.frontier.partition.awaited_visits import PartKey
-from gossamer.services.frontier.partition.parked import ParkedLog, ParkedRow
+from gossamer.services.frontier.partition.parked import ParkedLog, ParkedRow, part_log
 from gossamer.services.frontier.partition.workbench import PartitionCaches
 from gossamer.services.frontier.tables.sites import ParkedPart, ParkedPartsRow, SiteWorthRow
 from gossamer.services.frontier.tables.urls import Origin
@@ -199,8 +200,7 @@ class Parts:
             worth.totals.entry_depth = depth
         worth.totals.admitted = max(0, worth.totals.admitted + urls - sitemaps)
         worth.totals.sitemaps = max(0.0, worth.totals.sitemaps + sitemaps)
-        worth.unsaved += 1
-        self._store_worth(site, worth)
+        self._count(site, worth)
 
     def record_in_links(self, site: Site, linking_site: Site, urls: Iterable[Discovery]) -> None:
         """Count new links from a page of another site to *urls*."""
@@ -210,15 +210,13 @@ class Parts:
         if not worth.totals.visits and suffix_of(linking_site) == suffix:
             self._zones.get(self._crawl, suffix).counts.growth += 1
         record_in_link(worth, linking_site, site)
-        worth.unsaved += 1
-        self._store_worth(site, worth)
+        self._count(site, worth)
 
     def record_page_in_links(self, site: Site, in_links: Sketch) -> None:
         """Count the other sites that link to a page of *site*, from their sketch *in_links*."""
         worth = self.worth(site)
         record_page_in_links(worth, in_links)
-        worth.unsaved += 1
-        self._store_worth(site, worth)
+        self._count(site, worth)
 
     def record_opening(
         self, site: Site, new_links: int, known_links: int, novelty: float | None
@@ -246,15 +244,13 @@ class Parts:
         """Count the bytes and the seconds of *visit*."""
         worth = self.worth(site)
         record_transfer(worth, visit.url, visit.duplicates, received, seconds)
-        worth.unsaved += 1
-        self._store_worth(site, worth)
+        self._count(site, worth)
 
     def record_sitemap(self, site: Site, received: int) -> None:
         """Count the bytes of a sitemap."""
         worth = self.worth(site)
         worth.totals.sitemaps += received / SITEMAP_BYTES
-        worth.unsaved += 1
-        self._store_worth(site, worth)
+        self._count(site, worth)
 
     def record_visit(
         self,
@@ -283,7 +279,7 @@ class Parts:
             worth.totals.new_received += size
         if (new >= LOW_WORTH or is_thin) and before.low_part is not None:
             self._recover(site, worth, visit, before.low_part, now)
-        self._store_worth(site, worth)
+        self._count(site, worth)
         self._start_probes(site, worth, now)
 
     def _recover(
@@ -295,7 +291,9 @@ class Parts:
             forget(trie, part)
         self.release(site, part_name(low_part, visit.duplicates), now)
 
-    def _store_worth(self, site: Site, worth: SiteWorth) -> None:
+    def _count(self, site: Site, worth: SiteWorth) -> None:
+        """Keep *worth*, in which something was counted, and store it if it is due."""
+        worth.unsaved += 1
         self._worth.put(site, worth, site)
         if must_store(worth) and not self.is_closed:
             self._worth_rows.put(SiteWorthRow(self._crawl, site, pack_worth(worth)))
@@ -333,7 +331,7 @@ class Parts:
         parts = self.parked(site)
         for other in (self._parked_name(site, name), *parts):
             if (part := parts.get(other)) and part.to_admit > 0:
-                self._put(site, other, replace(part, to_admit=part.to_admit - 1))
+                self._change(site, other, to_admit=part.to_admit - 1)
                 return True
         return False
 
@@ -356,8 +354,7 @@ class Parts:
                 continue
             name = self.find_order_grant(site, part_name(low_part, copies), Counter())
             if name is not None:
-                part = self.parked(site)[name]
-                self._put(site, name, replace(part, to_order=part.to_order - 1))
+                self._change(site, name, to_order=self.parked(site)[name].to_order - 1)
 
     def release(self, site: Site, name: str, now: float, urls: int = 0) -> bool:
         """Begin to release the part *name*; return whether it has parked URLs.
@@ -367,14 +364,8 @@ class Parts:
         part = self.parked(site).get(name)
         if part is None:
             return False
-        part = replace(
-            part,
-            releasing=True,
-            is_limited=urls > 0,
-            to_admit=urls,
-            to_order=part.to_order + urls,
-        )
-        self._put(site, name, part)
+        order = part.to_order + urls
+        self._change(site, name, releasing=True, is_limited=urls > 0, to_admit=urls, to_order=order)
         self._schedule(site, now)
         return True
 
@@ -416,8 +407,7 @@ class Parts:
             if state != part.released_at:
                 part = replace(part, released_at=state, released_until=part.tail)
             if room >= per_url * urls and part.head <= part.released_until:
-                part = replace(part, is_limited=True, releasing=True)
-                self._put(site, name, part)
+                self._put(site, name, replace(part, is_limited=True, releasing=True))
                 self._schedule(site, now)
 
     def step(self, site: Site, now: float) -> Iterator[tuple[str, list[ParkedRow]]]:
@@ -433,7 +423,7 @@ class Parts:
                 continue
             if _is_empty(part):
                 if part.to_order:  # Its released URLs are not visited yet.
-                    self._put(site, name, replace(part, releasing=False))
+                    self._change(site, name, releasing=False)
                 else:
                     self._remove(site, name)
                 continue
@@ -448,7 +438,7 @@ class Parts:
         was *queued*, or all that were to be queued are."""
         part = self.parked(site).get(name)
         if part and (not queued or (part.to_admit == 0 and part.is_limited)):
-            self._put(site, name, replace(part, releasing=False, is_limited=False, to_admit=0))
+            self._change(site, name, releasing=False, is_limited=False, to_admit=0)
 
     def restart_host(self, site: Site, host: HostKey, now: float) -> None:
         """Treat the parts of *host* as new, and release its parked URLs. The links on its pages
@@ -470,7 +460,7 @@ class Parts:
             self._log(site, name).key(bucket)
             for name, part in self.parked(site).items()
             if _may_contain(name, site, target)
-            for bucket in range(part.head, part.tail + 1)
+            for bucket in part.buckets
         ]
         for first in range(0, len(keys), BUCKETS_PER_READ):
             rows = self._parked.scan_all(keys[first : first + BUCKETS_PER_READ])
@@ -489,14 +479,13 @@ class Parts:
             log = self._log(site, name)
             if _belongs_to(name.removeprefix(OF_COPIES), site, target):
                 urls = part.urls
-                for bucket in range(part.head, part.tail + 1):
-                    log.drop(bucket)
+                log.drop_all(part)
                 self._taken.pop((site, name), None)
                 # After a crash before the drops, the row must still name the buckets.
                 self._remove(site, name, last=True)
                 has_dropped = True
             elif urls := log.erase(part, target):
-                self._put(site, name, replace(part, urls=max(0, part.urls - urls)))
+                self._change(site, name, urls=max(0, part.urls - urls))
             erased += urls
         if target == site:
             key = self._crawl, site
@@ -522,8 +511,7 @@ class Parts:
             self._worth_rows.put(SiteWorthRow(self._crawl, site, pack_worth(worth)))
 
     def _log(self, site: Site, name: str) -> ParkedLog:
-        taken = self._taken.get((site, name))
-        return taken or ParkedLog(self._parked, f"{site} {name}", self._crawl)
+        return self._taken.get((site, name)) or part_log(self._parked, self._crawl, site, name)
 
     def _row(self, site: Site) -> ParkedPartsRow:
         if (row := self._parts.get(site)) is None:
@@ -534,6 +522,9 @@ class Parts:
     def _put(self, site: Site, name: str, part: ParkedPart) -> None:
         row = self._row(site)
         self._put_row(replace(row, parts={**row.parts, name: part}))
+
+    def _change(self, site: Site, name: str, **changes: Any) -> None:
+        self._put(site, name, replace(self.parked(site)[name], **changes))
 
     def _remove(self, site: Site, name: str, last: bool = False) -> None:
         row = self._row(site)

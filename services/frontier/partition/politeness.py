@@ -75,6 +75,8 @@ MAX_SERVER_ERRORS = 20
 part of it may be broken."""
 MAX_EXPIRED_WAIT = 86400.0
 """The longest backoff of a host whose leases expire, in seconds."""
+MAX_DOUBLINGS = 30
+"""Doublings of a wait, so that it stays a number of seconds."""
 MAX_SHOWN_DAYS = 1_000_000
 """Delays of more days are shown as `over 1,000,000 days`."""
 MAX_RESTARTED_DELAY = 3600.0
@@ -244,7 +246,8 @@ def returned_order_delay(delay: float, returned: int) -> float:
     The delay grows, so that a fault of fetchers or clocks does not send the orders of one host back
     and forth without a pause.
     """
-    return min(max(delay, 1.0) * 2.0 ** min(returned - 1, 30), max(delay, MAX_RETURNED_ORDER_DELAY))
+    longest = max(delay, MAX_RETURNED_ORDER_DELAY)
+    return min(_double(max(delay, 1.0), returned - 1), longest)
 
 
 def failure_wait(
@@ -258,11 +261,9 @@ def failure_wait(
     """
     if _has_retry_after(outcome, retry_after):
         beyond = times - settings.retries
-        backoff = _wait(settings, Wait.SHORT, 2.0 ** min(beyond, 30)) if beyond > 0 else 0.0
+        backoff = _wait(settings, Wait.SHORT, beyond) if beyond > 0 else 0.0
         return max(min(retry_after, settings.retry_after_limit), backoff)
-    return spread_factor(host) * _wait(
-        settings, OUTCOMES[outcome].wait, 2.0 ** min(max(times, 1) - 1, 30)
-    )
+    return spread_factor(host) * _wait(settings, OUTCOMES[outcome].wait, max(times, 1) - 1)
 
 
 def is_given_up(
@@ -284,8 +285,7 @@ def expired_wait(settings: "FrontierSettings", host: HostKey, times: int) -> flo
     first one."""
     if times < 2:
         return 0.0
-    doubled = settings.expired_wait * 2.0 ** min(times - 2, 30)
-    return spread_factor(host) * min(doubled, MAX_EXPIRED_WAIT)
+    return spread_factor(host) * min(_double(settings.expired_wait, times - 2), MAX_EXPIRED_WAIT)
 
 
 def is_suspect(settings: "FrontierSettings", row: HostRow) -> bool:
@@ -309,7 +309,7 @@ def robots_redirect_wait(settings: "FrontierSettings", host: HostKey, times: int
     The other host may wait for this one in turn, so each wait is longer than the one before, up to
     `down_wait_limit`.
     """
-    doubled = settings.down_wait * 2.0 ** min(max(times, 1) - 1, 30)
+    doubled = _double(settings.down_wait, max(times, 1) - 1)
     return spread_factor(host) * min(doubled, settings.down_wait_limit)
 
 
@@ -319,16 +319,22 @@ def spread_factor(host: HostKey) -> float:
     return 1.0 + MAX_SPREAD * murmur2(host.encode()) / 2**32
 
 
-def _wait(settings: "FrontierSettings", wait: Wait, doubled: float) -> float:
+def _double(seconds: float, times: int) -> float:
+    """Return *seconds*, doubled *times* times."""
+    return seconds * 2.0 ** min(times, MAX_DOUBLINGS)
+
+
+def _wait(settings: "FrontierSettings", wait: Wait, doublings: int) -> float:
+    """Return the seconds of *wait*, doubled as often as its kind allows."""
     match wait:
         case Wait.NONE:
             return 0.0
         case Wait.SHORT | Wait.RETRY_AFTER:
-            return min(SHORT_WAIT * doubled, settings.down_wait)
+            return min(_double(SHORT_WAIT, doublings), settings.down_wait)
         case Wait.MINUTES:
-            return min(RETRY_WAIT * doubled, settings.down_wait)
+            return min(_double(RETRY_WAIT, doublings), settings.down_wait)
         case Wait.LONG:
-            return min(settings.down_wait * doubled, settings.down_wait_limit)
+            return min(_double(settings.down_wait, doublings), settings.down_wait_limit)
         case Wait.DNS:
             return settings.dns_wait
         case Wait.HOUR:
@@ -360,8 +366,8 @@ def unreadable_until(unreadable: UnreadablePages, settings: "FrontierSettings") 
     """Return until when the host is postponed because of unreadable pages; None if it is not."""
     if not is_unreadable(unreadable, settings):
         return None
-    doubled = 2.0 ** min(unreadable.pages - settings.unreadable_limit, 30)
-    return unreadable.at + min(settings.unreadable_wait * doubled, MAX_UNREADABLE_WAIT)
+    doubled = _double(settings.unreadable_wait, unreadable.pages - settings.unreadable_limit)
+    return unreadable.at + min(doubled, MAX_UNREADABLE_WAIT)
 
 
 def count_unreadable(

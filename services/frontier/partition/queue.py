@@ -19,6 +19,7 @@ queue, although better URLs may have arrived in the meantime.
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -150,7 +151,7 @@ class HostQueues:
         host's request number gives the host its number, unless the host is checked out.
         """
         again = is_revisit(urls[0])
-        first = urls[0] if again else min(urls, key=_number)
+        first = urls[0] if again else min(urls, key=attrgetter("number"))
         if not self.of(host).queued:
             used = shares_at(host).used(self.crawl)
             host = self._replace(host, number=first.number, is_again_next=again, used=used)
@@ -306,8 +307,7 @@ class HostQueues:
         return self._replace(self.append(self.skip(host, len(urls)), urls), is_again_next=False)
 
     def hold_queue(self, host: HostRow) -> HostRow:
-        """Return the row at a check-out: the queue that is next stays next until the order
-        ends."""
+        """Return the row at a check-out: the queue that is next stays next until the order ends."""
         own = self.of(host)
         if own.is_again_next or own.new.ordered is not None:
             return host
@@ -411,7 +411,7 @@ class HostQueues:
         for rank in (None, *own.new.ranks):
             ends, log = _ends(own, rank), self._log(host, rank)
             # Entries before the cursor stay in the store until their bucket is dropped.
-            queued = [*log.rows(ends.head, ends.tail, end=ends.tail_size)]
+            queued = [*log.all_rows(ends)]
             for one in [one for one in queued if one.url == url]:
                 surplus = is_new(one) and (has_entry or is_surplus(one, visited))
                 has_entry = has_entry or (is_new(one) and not surplus)
@@ -431,8 +431,7 @@ class HostQueues:
         return count
 
     def clear(self, host: HostRow) -> HostRow:
-        """Empty all queues. Their rows stay until `drop_cleared`, under
-        `cleared_keys`."""
+        """Empty all queues. Their rows stay until `drop_cleared`, under `cleared_keys`."""
         own = self.of(host)
         cleared = dict(own.erased.new)
         for rank, ends in own.new.ranks.items():
@@ -510,10 +509,6 @@ def is_surplus(url: QueuedUrl, last: UrlRow | None) -> bool:
     if not is_new(url):
         return (last.earlier, last.attempt) > (url.earlier, url.attempt)
     return not last.queued and (last.outcome not in PARKING_RULES or url.good_links > 0)
-
-
-def _number(url: QueuedUrl) -> int:
-    return url.number
 
 
 def _without_ranks(new: NewQueues, gone: Collection[int]) -> NewQueues:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from gossamer.erasures import Erasures
-from gossamer.events import Discovery, PageDeduplicated
+from gossamer.events import PageDeduplicated
 from gossamer.events.hazards import HAZARDS, Hazard
 from gossamer.services.frontier.partition.awaited_visits import SlowStart
 from gossamer.services.frontier.partition.directory import Directory
@@ -84,11 +84,6 @@ class CrawlShare:
         self.parts.release_budgets(site, hosts, has_seed, self.settings, now)
 
     # Totals.
-
-    def count_admitted(self, urls: Sequence[Discovery], now: float) -> None:
-        """Count *urls* that were admitted."""
-        self.tally.count_admitted(urls, now)
-        self.tally.daily.count_admitted(len(urls))
 
     def count_refused(self, rule: Hazard, site: Site, url: str) -> None:
         """Count a *url* of *site* that *rule* refuses."""

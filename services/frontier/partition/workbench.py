@@ -168,8 +168,7 @@ def size_of_host(host: Host) -> int:
 
 
 def size_of_worth(worth: SiteWorth) -> int:
-    """Estimate the bytes of *worth* in memory: each counter has
-    eight numbers."""
+    """Estimate the bytes of *worth* in memory: each counter has eight numbers."""
     parts = len(worth.of_new) + len(worth.of_copies) + len(worth.positions) + len(worth.depths)
     return 2 * (1 + parts) * ENTRY_BYTES
 
@@ -253,6 +252,12 @@ class Schedule(Generic[T]):
                 return heap[0]
             heappop(heap)
         return None
+
+    @property
+    def least_key(self) -> float | None:
+        """The least key; None if the queue is empty."""
+        first = self.first()
+        return first[0] if first else None
 
     def pop_until(self, key: float) -> Iterator[T]:
         """Remove and yield the items whose keys are at most *key*, the least first."""
@@ -575,8 +580,8 @@ class Workbench:
         name still holds."""
         name = host_name(host)
         for delays in (self._name_delays, self._robots_delays):
-            while (first := delays.first()) and first[0] <= now:
-                delays.remove(first[1])
+            for _ in delays.pop_until(now):
+                pass
         if (before := self._name_delays.get(name)) is not None and before != former_until:
             until = max(until, before)
         self._name_delays.put(name, until)
@@ -693,13 +698,11 @@ class Workbench:
 
     def next_delay_end(self) -> float | None:
         """Return when the next courtesy delay ends."""
-        first = self._delayed.first()
-        return first[0] if first else None
+        return self._delayed.least_key
 
     def next_lease_end(self) -> float | None:
         """Return when the next lease expires."""
-        first = self._leases.first()
-        return first[0] if first else None
+        return self._leases.least_key
 
 
 def _name_key(row: HostRow) -> str:

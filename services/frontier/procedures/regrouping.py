@@ -24,8 +24,9 @@ from gossamer.log import key_group_of, partition_of
 from gossamer.services.frontier.partition.parked import (
     PARKING_RULES,
     ParkedLimitRow,
-    ParkedLog,
     ParkedRow,
+    limit_log,
+    part_log,
 )
 from gossamer.services.frontier.partition.plans import (
     HOSTS,
@@ -33,11 +34,7 @@ from gossamer.services.frontier.partition.plans import (
     first_visit_calendar_name,
 )
 from gossamer.services.frontier.partition.queue import queue_log
-from gossamer.services.frontier.tables.bucketed_log import (
-    BucketList,
-    GroupedLog,
-    RangedLog,
-)
+from gossamer.services.frontier.tables.bucketed_log import BucketList, GroupedLog, RangedLog
 from gossamer.services.frontier.tables.hosts import AppliedRecords, HostRow, ListedHost
 from gossamer.services.frontier.tables.partitions import PartitionRow, partition_key
 from gossamer.services.frontier.tables.plans import DueRow, PartitionPlansRow
@@ -96,10 +93,10 @@ class Regrouping:
 
     def copy(self) -> None:
         """Write the rows beside the former ones, with the next flush, but those of the hosts."""
-        for entry, calendar, column in self._due():
+        for entry, calendar, column in self._iter_due():
             if site := self.new_site(entry.host, entry.site):
                 self._copy_due(replace(entry, site=site), calendar, column)
-        for crawl, listed in self._listed():
+        for crawl, listed in self._iter_listed():
             if site := self.new_site(listed.host, listed.site):
                 self._copy_listed(crawl, replace(listed, site=site))
         for crawl in self._crawls:
@@ -115,10 +112,10 @@ class Regrouping:
 
     def finish(self) -> None:
         """Write the rows of the hosts, and erase the former rows, with the next flush."""
-        for entry, calendar, column in self._due():
+        for entry, calendar, column in self._iter_due():
             if self.new_site(entry.host, entry.site):
                 self._log(calendar, column, self.partition_of(entry.site)).erase(entry)
-        for crawl, listed in self._listed():
+        for crawl, listed in self._iter_listed():
             if self.new_site(listed.host, listed.site):
                 GroupedLog(self._store.table(ListedHost), crawl, ()).erase(listed)
         self._move_hosts()
@@ -141,7 +138,7 @@ class Regrouping:
                         yield crawl, new, known.url, known.origin.via
                 for rank, ends in own.new.ranks.items():
                     queue = queue_log(self._store.table(QueuedUrl), crawl, host, rank)
-                    for queued in queue.rows(ends.head, ends.tail, end=ends.tail_size):
+                    for queued in queue.all_rows(ends):
                         yield crawl, new, queued.url, queued.origin.via
 
     def _old_sites(self) -> set[Site]:
@@ -149,7 +146,7 @@ class Regrouping:
 
     # Directories and calendars.
 
-    def _due(self) -> Iterator[tuple[DueRow, str, str]]:
+    def _iter_due(self) -> Iterator[tuple[DueRow, str, str]]:
         """Yield all entries of calendars, with the crawl ("" for the calendar of hosts) and the
         column of the calendar."""
         for number in range(self._partitions):
@@ -177,7 +174,7 @@ class Regrouping:
         rows = self._plans[crawl] if crawl else self._rows
         rows[number] = replace(rows[number], **{column: log.range_to_write()})  # type: ignore
 
-    def _listed(self) -> Iterator[tuple[str, ListedHost]]:
+    def _iter_listed(self) -> Iterator[tuple[str, ListedHost]]:
         table = self._store.table(ListedHost)
         for row in [*self._rows]:
             for crawl, stored in row.directories.items():
@@ -207,15 +204,14 @@ class Regrouping:
         keys = self._keys_of(crawl)[self.partition_of(site)]
         tally = tallies.get(keys) or TallyRow(*keys)
         for name, part in stored.parts.items():
-            log = ParkedLog(self._store.table(ParkedRow), f"{site} {name}", crawl)
-            for row in log.rows(part.head, part.tail, end=part.tail_size):
+            log = part_log(self._store.table(ParkedRow), crawl, site, name)
+            for row in log.all_rows(part):
                 by_site = defaultdict[Site, list[object]](list)
                 for found in row.urls:
                     by_site[site_of(found.url)].append(found)
                 for new, urls in by_site.items():
                     self._park(crawl, new, Hazard.OUT_OF_SCOPE, replace(row, urls=tuple(urls)))
-            for bucket in range(part.head, part.tail + 1):
-                log.drop(bucket)
+            log.drop_all(part)
             count(tally.parked, part.rule, -part.urls)
         tallies.put(tally)
         table.drop((crawl, site))
@@ -227,17 +223,16 @@ class Regrouping:
         stored = table.get((crawl, str(former)), name)
         if stored is None or former == later:
             return
-        log = ParkedLog(self._store.table(ParkedRow), f"{name}/{former}", crawl)
-        for row in log.rows(stored.ends.head, stored.ends.tail, end=stored.ends.tail_size):
+        log = limit_log(self._store.table(ParkedRow), stored)
+        for row in log.all_rows(stored.ends):
             self._park(crawl, new, name, row)
-        for bucket in range(stored.ends.head, stored.ends.tail + 1):
-            log.drop(bucket)
+        log.drop_all(stored.ends)
         table.erase((crawl, str(former)), name)
 
     def _park(self, crawl: str, site: Site, limit: str, row: ParkedRow) -> None:
         table, group = self._store.table(ParkedLimitRow), key_group_of(site)
         stored = table.get((crawl, str(group)), limit) or ParkedLimitRow(crawl, str(group), limit)
-        log = ParkedLog(self._store.table(ParkedRow), f"{limit}/{group}", crawl)
+        log = limit_log(self._store.table(ParkedRow), stored)
         ends = log.add(stored.ends, row.via, row.urls)
         table.put(replace(stored, ends=ends, evaluated_by=None))
         number = self.partition_of(site)
@@ -296,21 +291,19 @@ class Regrouping:
 
     def _forget_examples(self, shared: PartitionTallyRow, totals: list[TallyRow]) -> None:
         """Remove examples about moved hosts: their new partitions could not erase them."""
-        for hosts in (shared.slowest, shared.largest):
-            for host in hosts.keys() & self.sites.keys():
-                del hosts[HostKey(host)]
+        shared.remove_entries(self._is_moved)
         for row in totals:
-            row.latest = tuple(one for one in row.latest if not self._is_moved(one[0]))
-            failed = row.failed_urls.items()
-            row.failed_urls = {name: url for name, url in failed if not self._is_moved(url)}
+            row.remove_entries(self._is_moved)
             table = self._store.table(HazardExamplesRow)
             for examples in iterate_partition(table, (row.crawl, row.partition)):
-                kept = tuple(one for one in examples.urls if not self._is_moved(one.url))
-                if kept != examples.urls:
-                    table.put(replace(examples, urls=kept))
+                left = examples.without(self._is_moved)
+                if left and left is not examples:
+                    table.put(left)
 
-    def _is_moved(self, url: str) -> bool:
-        return host_key(url) in self.sites
+    def _is_moved(self, name: str) -> bool:
+        """Return whether *name* is a moved host, or a URL of one."""
+        is_url = "://" in name and "/" in name[8:]
+        return (host_key(name) if is_url else name) in self.sites
 
 
 def _site_of_host(host: HostKey) -> Site:

@@ -215,10 +215,6 @@ class CrawlRemoval:
         self._awaited.discard((event.crawl, event.site))
         self._erased.append((event.crawl, event.site))
 
-    def _erase_refused(self, crawl: str, urls: Iterable[str]) -> None:
-        for row in self._urls.get_all([((crawl, host_key(url)), url) for url in {*urls}]):
-            self._urls.erase((crawl, row.host), row.url)
-
     def _drop_partitions(self) -> Iterator[None]:
         """Drop the rows about whole partitions. The rows of each step are stored before the
         next."""
@@ -226,7 +222,9 @@ class CrawlRemoval:
             partition.dropped.add(share.crawl)
             # The first of these URLs have rows, too, perhaps of hosts without a row.
             for urls in share.parked.iter_urls():
-                self._erase_refused(share.crawl, urls)
+                keys = [((share.crawl, host_key(url)), url) for url in {*urls}]
+                for row in self._urls.get_all(keys):
+                    self._urls.erase((share.crawl, row.host), row.url)
                 yield
         yield
         for _, share in self._left:

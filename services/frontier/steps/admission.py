@@ -47,7 +47,6 @@ from gossamer.services.frontier.tables.plans import DueRow, PlanRow
 from gossamer.services.frontier.tables.sites import UnreadablePages
 from gossamer.services.frontier.tables.urls import Origin, QueuedUrl, UrlRow
 from gossamer.services.frontier.worth.budgets import BUDGETS
-from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.links import Sketch, add_link, linking_site
@@ -69,15 +68,10 @@ class Admission:
     """Queues new URLs, and URLs that are due again."""
 
     def __init__(
-        self,
-        settings: FrontierSettings,
-        partitions: Partitions,
-        refusals: Refusals,
-        revisits: Revisits,
-        store: Store,
+        self, partitions: Partitions, refusals: Refusals, revisits: Revisits, store: Store
     ) -> None:
-        self._settings, self._partitions = settings, partitions
-        self._urls, self._refusals, self._revisits = store.table(UrlRow), refusals, revisits
+        self._partitions, self._urls = partitions, store.table(UrlRow)
+        self._refusals, self._revisits = refusals, revisits
 
     def admit(
         self,
@@ -101,7 +95,7 @@ class Admission:
             _count_links(share, event)
         queued = opening = 0
         has_applied = dict[HostKey, bool]()
-        for key, group in groupby(event.urls, _host_of_discovery):
+        for key, group in groupby(event.urls, lambda found: host_key(found.url)):
             host = partition.find(event.site, key)
             if has_applied.setdefault(key, bool(record and host.row.applied.covers(record))):
                 continue
@@ -112,8 +106,8 @@ class Admission:
                 group = self._select_not_overtaken(share, host.row, [*group])
             for found in group:
                 candidate = AdmissionCandidate(
-                    found, host, len(accepted), crawl, self._refusals.blocklist, self._settings,
-                    partition, share, at_site, now,
+                    found, host, len(accepted), crawl, self._refusals.blocklist, partition, share,
+                    at_site, now,
                 )  # fmt: skip
                 refused = find_refusal(candidate)
                 if refused is None or refused.rule in BUDGETS:
@@ -173,8 +167,8 @@ class Admission:
             better = [found for found in group if ranks[found.url] < max(waiting)]
             for found in self._select_waiting(share, host.row, event.crawl, better):
                 candidate = AdmissionCandidate(
-                    found, host, 0, crawl, self._refusals.blocklist, self._settings,
-                    partition, share, NO_RECORD, now,
+                    found, host, 0, crawl, self._refusals.blocklist, partition, share, NO_RECORD,
+                    now,
                 )  # fmt: skip
                 refused = find_refusal(candidate)
                 # The URL is in the site's budgets already.
@@ -300,7 +294,7 @@ class Admission:
         at_site: RecordAtSite,
     ) -> None:
         linking = linking_site(event.via, event.site)
-        share.count_admitted(accepted, now)
+        share.tally.count_admitted(accepted, now)
         depth = min(found.depth for found in accepted)
         sitemaps = sum(found.purpose.is_sitemap for found in accepted)
         share.parts.count_admitted(host.row.site, len(accepted), sitemaps, depth)
@@ -370,22 +364,30 @@ class Admission:
         return self._queue_planned(partition, share, site, plan, now)
 
     def refetch(
-        self, partition: Partition, share: CrawlShare, event: RefetchRequested, url: str, now: float
+        self, partition: Partition, share: CrawlShare, event: RefetchRequested, now: float
     ) -> None:
-        """Queue a URL that was visited, unless it is in the queue."""
-        last = self._urls.get((event.crawl, event.host), url)
-        if last is not None and (last.earlier or last.attempt):
-            self._queue_requested(
-                partition, share, event.site, last, now, Basis.REQUESTED, event.whole
-            )
+        """Queue the URLs of *event* that were visited before, unless they are in the queue
+        (`gossamer refetch`)."""
+        for url in event.urls:
+            last = self._urls.get((event.crawl, event.host), url)
+            if last is not None and (last.earlier or last.attempt):
+                self._queue_requested(
+                    partition, share, event.site, last, now, Basis.REQUESTED, event.whole
+                )
 
     def retry(
-        self, partition: Partition, share: CrawlShare, event: RetryRequested, url: str, now: float
+        self, partition: Partition, share: CrawlShare, event: RetryRequested, now: float
     ) -> None:
-        """Queue a URL that failed, before its next attempt is due, or after its last attempt."""
-        last = self._urls.get((event.crawl, event.host), url)
-        if last is not None and last.outcome in FAILURES:
-            self._queue_requested(partition, share, event.site, last, now)
+        """Reset the failures of the host, and queue its URLs that failed, before their next attempt
+        is due or after their last one (`gossamer retry`)."""
+        host = partition.find(event.site, event.host)
+        if not host.stored:
+            return
+        _reset_failures(partition, host, now)
+        for url in event.urls:
+            last = self._urls.get((event.crawl, event.host), url)
+            if last is not None and last.outcome in FAILURES:
+                self._queue_requested(partition, share, event.site, last, now)
 
     def _queue_requested(
         self,
@@ -480,10 +482,6 @@ def _count_links(share: CrawlShare, event: UrlsAdmitted) -> None:
         share.parts.record_links(event.site, event.via, event.urls)
 
 
-def _host_of_discovery(found: Discovery) -> HostKey:
-    return host_key(found.url)
-
-
 def _make_queued_url(
     found: Discovery, origin: Origin, event: UrlsAdmitted, linking: Site | None, number: int
 ) -> QueuedUrl:
@@ -499,38 +497,15 @@ def pack_new_page(depth: int, priority: int, in_links: Sketch, every: float) -> 
     return pack(revisit.new_page(depth, priority, in_links, every))
 
 
-class OperatorRequests:
-    """Applies the requests of `gossamer retry`, `gossamer refetch` and `gossamer release`."""
-
-    def __init__(self, admission: Admission) -> None:
-        self._admission = admission
-
-    def retry(
-        self, partition: Partition, share: CrawlShare, event: RetryRequested, now: float
-    ) -> None:
-        """Reset the failures of the host, and queue its URLs that failed."""
-        host = partition.find(event.site, event.host)
-        if not host.stored:
-            return
-        _reset_failures(partition, host, now)
-        for url in event.urls:
-            self._admission.retry(partition, share, event, url, now)
-
-    def release(
-        self, partition: Partition, share: CrawlShare, event: ReleaseRequested, now: float
-    ) -> None:
-        """Admit the parked URLs of parts of a site, whatever their worth and the site's budgets."""
-        parked = share.parts.parked(event.site)
-        for name in event.parts or [*parked]:
-            if part := parked.get(name):
-                share.parts.release(event.site, name, now, urls=max(1, part.urls))
-
-    def refetch(
-        self, partition: Partition, share: CrawlShare, event: RefetchRequested, now: float
-    ) -> None:
-        """Queue URLs that were visited before."""
-        for url in event.urls:
-            self._admission.refetch(partition, share, event, url, now)
+def release_parts(
+    partition: Partition, share: CrawlShare, event: ReleaseRequested, now: float
+) -> None:
+    """Admit the parked URLs of parts of a site, whatever their worth and the site's budgets
+    (`gossamer release`)."""
+    parked = share.parts.parked(event.site)
+    for name in event.parts or [*parked]:
+        if part := parked.get(name):
+            share.parts.release(event.site, name, now, urls=max(1, part.urls))
 
 
 def _reset_failures(partition: Partition, host: Host, now: float) -> None:

@@ -3,17 +3,10 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from gossamer.bounds import Exclusion, exclusion_of
-from gossamer.events import (
-    CrawlDefined,
-    Event,
-    HostCheckedOut,
-    OrderId,
-    Purpose,
-    Visit,
-)
+from gossamer.events import CrawlDefined, Event, HostCheckedOut, OrderId, Purpose, Visit
 from gossamer.events.records import max_seconds
 from gossamer.services.frontier.choice.dispatch import Balance
 from gossamer.services.frontier.features.cookies import cookies_of_order
@@ -62,11 +55,7 @@ from gossamer.services.frontier.steps.robots import (
 )
 from gossamer.services.frontier.tables.conditions import Trigger
 from gossamer.services.frontier.tables.hosts import HostRow, Lease, RobotsRow
-from gossamer.services.frontier.tables.ordering import (
-    is_urgent,
-    moment_of,
-    strategy_row,
-)
+from gossamer.services.frontier.tables.ordering import is_urgent, moment_of, strategy_row
 from gossamer.services.frontier.tables.urls import QueuedUrl, UrlRow
 from gossamer.services.frontier.worth.worth import describe_part
 from gossamer.settings import FrontierSettings
@@ -332,7 +321,7 @@ class CheckOut:
             match run[0].fate:
                 # 1. Send URLs to the original of the host. A later step parks them.
                 case Fate.FORWARD:
-                    sent = [(one.url, one.target) for one in run]
+                    sent = [(one.url, one.target) for one in run if one.target]
                     self._outputs += self._replicas.send(walk.row.host, sent, now)
                     row = replace(walk.row, ready_at=now + FORWARDING_PAUSE)
                     return row, Trigger.FORWARDED
@@ -624,20 +613,10 @@ def _with_lease(
 def _make_visits(order: OrderId, queued: list[QueuedUrl], trust: Trust) -> tuple[Visit, ...]:
     """Return the visits to *queued* URLs; *trust*: that in the validators of their host, which may
     have lost it since they were queued."""
-    return tuple(
-        Visit(
-            id=f"{order}.{index}@{url.url}",
-            url=url.url,
-            on_behalf_of=url.on_behalf_of,
-            validators=url.validators,
-            conditional=url.conditional and not trust.distrust_reason,
-            statistics=url.statistics,
-            attempt=url.attempt,
-            earlier=url.earlier,
-            **asdict(url.origin),
-        )
-        for index, url in enumerate(queued)
-    )
+    visits = (url.visit(f"{order}.{index}@{url.url}") for index, url in enumerate(queued))
+    if trust.distrust_reason:
+        return tuple(replace(visit, conditional=False) for visit in visits)
+    return tuple(visits)
 
 
 def _robots_url(host: HostKey) -> str:

@@ -7,12 +7,7 @@ last outcome is stored, and the visit is added to the history of its page unless
 from msgspec.structs import replace
 
 from gossamer.events import Outcome, Purpose, VisitEnded
-from gossamer.events.outcomes import (
-    GONE_VERDICTS,
-    OUTCOMES,
-    Fate,
-    VerdictSubject,
-)
+from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, Fate, VerdictSubject
 from gossamer.services.frontier.features.ended_visit import EndedVisit
 from gossamer.services.frontier.features.usage_files import give_up_usage_files, record_usage_file
 from gossamer.services.frontier.partition.politeness import (
@@ -24,11 +19,9 @@ from gossamer.services.frontier.partition.politeness import (
 from gossamer.services.frontier.partition.share import CrawlShare
 from gossamer.services.frontier.steps.requisites import is_repeated, make_retry, make_row
 from gossamer.services.frontier.steps.revisits import Revisits
-from gossamer.services.frontier.steps.robots import (
-    RobotsOutcomes,
-    record_probe,
-)
+from gossamer.services.frontier.steps.robots import RobotsOutcomes, record_probe
 from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.totals import pick
 from gossamer.services.frontier.tables.urls import (
     HistoryRow,
     Origin,
@@ -172,14 +165,11 @@ class Endings:
                 self._requisites.put(make_row(event, earlier, now))
             return False
         self._urls.put(
-            UrlRow(
-                crawl=event.crawl,
-                host=event.host,
+            pick(
+                UrlRow,
+                event,
                 url=event.visit.url,
-                outcome=event.outcome,
                 at=event.captured_at or now,
-                status=event.status,
-                reason=event.reason,
                 redirects_to=event.location,
                 origin=Origin.of(event.visit, event.visit.via),
                 attempt=attempt,
@@ -194,13 +184,11 @@ class Endings:
         return page
 
     def _history_row(self, event: VisitEnded, now: float) -> HistoryRow:
-        row = HistoryRow(
-            crawl=event.crawl,
+        row = pick(
+            HistoryRow,
+            event,
             url=event.visit.url,
             at=event.started_at or now,
-            outcome=event.outcome,
-            status=event.status,
-            reason=event.reason,
             size=event.received,
             redirects_to=event.location,
         )

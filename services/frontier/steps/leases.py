@@ -33,7 +33,7 @@ isolate it. A URL at which `MAX_URL_LEASES` leases in a row expired is given up,
 `internal_error`. The host's other URLs are visited after the backoff.
 """
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from gossamer.events import (
     DEFAULT_CRAWL,
@@ -42,7 +42,6 @@ from gossamer.events import (
     OrderId,
     Outcome,
     Purpose,
-    Visit,
     VisitEnded,
 )
 from gossamer.events.hazards import Hazard, count_hazards
@@ -60,7 +59,6 @@ from gossamer.services.frontier.steps.checkin import CheckIn
 from gossamer.services.frontier.steps.robots import needs_probe
 from gossamer.services.frontier.tables.conditions import Condition, Trigger
 from gossamer.services.frontier.tables.hosts import HostRow, Suspect
-from gossamer.services.frontier.tables.urls import QueuedUrl
 from gossamer.settings import FrontierSettings
 from gossamer.telemetry import count
 from gossamer.web.soft_404 import Signature
@@ -160,7 +158,11 @@ class Leases:
             epoch=partition.epoch,
             index=row.lease.done,
             last=True,
-            visit=self._make_last_attempt(first),
+            visit=replace(
+                first.visit(f"expired@{first.url}"),
+                conditional=False,
+                attempt=self._settings.retries,
+            ),
             outcome=Outcome.INTERNAL_ERROR,
             reason=f"{row.suspect.leases} leases in a row expired while the URL was visited: it "
             "seems to stop the fetchers",
@@ -170,18 +172,6 @@ class Leases:
         lease = replace(row.lease, done=row.lease.ordered)
         suspect = Suspect(row.suspect.expired_at)
         return share.queues.update_number(replace(row, lease=lease, suspect=suspect))
-
-    def _make_last_attempt(self, url: QueuedUrl) -> Visit:
-        return Visit(
-            id=f"expired@{url.url}",
-            url=url.url,
-            on_behalf_of=url.on_behalf_of,
-            validators=url.validators,
-            statistics=url.statistics,
-            attempt=self._settings.retries,
-            earlier=url.earlier,
-            **asdict(url.origin),
-        )
 
     def _release(
         self,

@@ -20,14 +20,8 @@ from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist
 from gossamer.bounds import Exclusion
-from gossamer.events import (
-    CrawlDefined,
-    RobotsAnswered,
-)
-from gossamer.services.frontier.features.replicas import (
-    find_target,
-    is_expired,
-)
+from gossamer.events import CrawlDefined, RobotsAnswered
+from gossamer.services.frontier.features.replicas import find_target, is_expired
 from gossamer.services.frontier.features.slow_start import find_full_part
 from gossamer.services.frontier.partition.awaited_visits import PartKey, SlowStart
 from gossamer.services.frontier.partition.partition import Partition
@@ -36,9 +30,7 @@ from gossamer.services.frontier.partition.queue import is_revisit, is_surplus
 from gossamer.services.frontier.partition.share import CrawlShare, rank_by_parts
 from gossamer.services.frontier.partition.workbench import FrontierCaches, Host
 from gossamer.services.frontier.steps.refusals import find_exclusion
-from gossamer.services.frontier.steps.robots import (
-    find_cached_answer,
-)
+from gossamer.services.frontier.steps.robots import find_cached_answer
 from gossamer.services.frontier.tables.hosts import HostRow, RobotsRow
 from gossamer.services.frontier.tables.ordering import (
     Strategy,
@@ -84,8 +76,8 @@ class QueueHead(NamedTuple):
     """Why the URL is skipped; None if nothing excludes it."""
     rank: int | None = None
     """The new rank of a URL that is moved; None for other fates."""
-    target: str = ""
-    """The URL at the original of the host that is visited instead."""
+    target: str | None = None
+    """The URL that is visited instead of a URL that is forwarded; None for other fates."""
     part: PartKey | None = None
     """The part whose verdicts the URL waits for."""
 

@@ -49,7 +49,6 @@ class AdmissionCandidate(NamedTuple):
     """URLs of the host that the same event queues before this one."""
     crawl: CrawlDefined | None
     blocklist: Blocklist
-    settings: FrontierSettings
     partition: Partition
     share: CrawlShare
     at_site: RecordAtSite
@@ -57,19 +56,12 @@ class AdmissionCandidate(NamedTuple):
     now: float
 
 
-class Refusal(NamedTuple):
-    """The hazard that a refusal is counted as, and the reason as a sentence for people."""
-
-    rule: Hazard
-    reason: str
-
-
-def find_refusal(candidate: AdmissionCandidate) -> Refusal | None:
+def find_refusal(candidate: AdmissionCandidate) -> Exclusion | None:
     """Return the refusal of *candidate* by the first of the `RULES` that refuses it; None to queue
     the URL."""
     for name, rule in RULES.items():
         if reason := rule(candidate):
-            return Refusal(name, reason)
+            return Exclusion(name, reason)
     return None
 
 
@@ -94,14 +86,14 @@ def _check_bounds(one: AdmissionCandidate, rule: Hazard) -> str:
 
 
 def _check_redirects(one: AdmissionCandidate) -> str:
-    limit = one.settings.hops_limit
+    limit = one.share.settings.hops_limit
     return f"more than {limit} redirects in a row" if one.found.hops > limit else ""
 
 
 def _check_worth(one: AdmissionCandidate) -> str:
     found = one.found
     is_seed = found.depth == 0 and found.hops == 0
-    if not one.settings.worth_parking or is_seed or found.purpose is not Purpose.PAGE:
+    if not one.share.settings.worth_parking or is_seed or found.purpose is not Purpose.PAGE:
         return ""
     parts, site = one.share.parts, one.host.row.site
     low_part = parts.estimate(site, found.url, found.duplicates).low_part
@@ -136,14 +128,14 @@ def _check_budget(hazard: Hazard, one: AdmissionCandidate) -> str:
         sites.has_seed(row.site),
         totals.sitemaps + one.ahead,
     )
-    reason = find_exceeded(hazard, usage, one.settings)
+    reason = find_exceeded(hazard, usage, one.share.settings)
     if reason and one.share.parts.may_admit(row.site, hazard):
         return ""
     return reason
 
 
 def _check_requisites(one: AdmissionCandidate) -> str:
-    limit, sites = one.settings.requisite_budget, one.share.sites
+    limit, sites = one.share.settings.requisite_budget, one.share.sites
     if one.found.purpose is not Purpose.REQUISITE or not limit or one.at_site.is_counted:
         return ""
     used = sites.requisites(one.host.row.site, one.now) + one.ahead
@@ -234,8 +226,8 @@ class Refusals:
         now: float,
     ) -> None:
         """Refuse a queued URL. A URL that was never visited is parked."""
-        found, refused = url.origin.discovery(url.url), Refusal(*exclusion)
-        self.record(share, host.site, found, url.origin, url.earlier, refused, crawl, now)
+        found = url.origin.discovery(url.url)
+        self.record(share, host.site, found, url.origin, url.earlier, exclusion, crawl, now)
 
     def park(
         self,
@@ -301,7 +293,7 @@ class Refusals:
         found: Discovery,
         origin: Origin,
         earlier: int,
-        refused: Refusal,
+        refused: Exclusion,
         crawl: CrawlDefined | None,
         now: float,
         is_again: bool = False,
@@ -387,7 +379,7 @@ class Refusals:
         found: Discovery,
         origin: Origin,
         earlier: int,
-        refused: Refusal,
+        refused: Exclusion,
         now: float,
         at_site: RecordAtSite,
     ) -> None:

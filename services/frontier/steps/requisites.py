@@ -18,13 +18,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from gossamer.events import (
-    CrawlDefined,
-    Discovery,
-    Purpose,
-    UrlsAdmitted,
-    VisitEnded,
-)
+from gossamer.events import CrawlDefined, Discovery, Purpose, UrlsAdmitted, VisitEnded
 from gossamer.events.outcomes import OUTCOMES, Absence, Fate, VerdictSubject
 from gossamer.services.frontier.partition.partition import Partition
 from gossamer.services.frontier.partition.partitions import Partitions
@@ -32,20 +26,13 @@ from gossamer.services.frontier.partition.share import CrawlShare
 from gossamer.services.frontier.partition.sites import RecordAtSite
 from gossamer.services.frontier.partition.workbench import Host
 from gossamer.services.frontier.steps.refusals import AdmissionCandidate, Refusals, find_refusal
-from gossamer.services.frontier.tables.hosts import (
-    HostRow,
-    OffsetAndTime,
-)
+from gossamer.services.frontier.tables.hosts import HostRow, OffsetAndTime
 from gossamer.services.frontier.tables.ordering import REQUISITE_RANK, with_rank
+from gossamer.services.frontier.tables.totals import pick
 from gossamer.services.frontier.tables.urls import Origin, QueuedUrl, RequisiteRow
-from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.url import HostKey, host_key
-from gossamer.web.validators import (
-    NO_VALIDATORS,
-    UNCONDITIONAL_INTERVAL,
-    is_conditional,
-)
+from gossamer.web.validators import NO_VALIDATORS, UNCONDITIONAL_INTERVAL, is_conditional
 
 MAX_RETRIES = 1
 """Repetitions of a failed visit. Without a plan it cannot wait for long, so it is not repeated more
@@ -55,14 +42,8 @@ often. A page that needs the requisite requests it again in a later period."""
 class RequisiteAdmission:
     """Queues requisites, or records the rule that refuses them."""
 
-    def __init__(
-        self,
-        settings: FrontierSettings,
-        partitions: Partitions,
-        refusals: Refusals,
-        store: Store,
-    ) -> None:
-        self._settings, self._partitions, self._refusals = settings, partitions, refusals
+    def __init__(self, partitions: Partitions, refusals: Refusals, store: Store) -> None:
+        self._partitions, self._refusals = partitions, refusals
         self._rows = store.table(RequisiteRow)
 
     def admit(
@@ -121,7 +102,7 @@ class RequisiteAdmission:
                 continue
             candidate = AdmissionCandidate(
                 found, host, ahead + len(accepted), crawl, self._refusals.blocklist,
-                self._settings, partition, share, at_site, now,
+                partition, share, at_site, now,
             )  # fmt: skip
             origin = Origin.of(found, event.via)
             if refused := find_refusal(candidate):
@@ -193,14 +174,11 @@ def make_row(event: VisitEnded, earlier: int, now: float) -> RequisiteRow:
     """Return the row of a requisite after its last attempt, *event*; *earlier*: all its visits that
     have ended. Without a response with content, it has no validators."""
     subject = OUTCOMES[event.outcome].verdict_subject
-    return RequisiteRow(
-        crawl=event.crawl,
-        host=event.host,
+    return pick(
+        RequisiteRow,
+        event,
         url=event.visit.url,
-        outcome=event.outcome,
         at=event.started_at or now,
-        status=event.status,
-        reason=event.reason,
         redirects_to=event.location,
         origin=Origin.of(event.visit, event.visit.via),
         earlier=earlier,

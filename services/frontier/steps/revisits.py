@@ -46,6 +46,7 @@ from gossamer.services.frontier.revisit import (
 )
 from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.services.frontier.tables.plans import DueRow, PlanRow
+from gossamer.services.frontier.tables.totals import pick
 from gossamer.services.frontier.tables.urls import Origin, QueuedUrl, UrlRow
 from gossamer.store import Store
 from gossamer.web.http import NOT_MODIFIED
@@ -104,17 +105,14 @@ class Revisits:
         self, share: CrawlShare, host: HostRow, url: QueuedUrl, now: float
     ) -> None:
         """Plan the first visit to a URL, which waits for the budget."""
-        row = PlanRow(
-            crawl=url.crawl,
+        row = pick(
+            PlanRow,
+            url,
             host=host.host,
-            url=url.url,
             at=now,
             reason="it waits for the budget",
             basis=Basis.NEW,
             policy=self._policy_of(url.crawl).name,
-            number=url.number,
-            origin=url.origin,
-            statistics=url.statistics,
         )
         self._rows.put(row)
         self.enter_first_visit(share, host.site, row)

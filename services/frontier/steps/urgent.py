@@ -105,7 +105,7 @@ class UrgentRequests:
     ) -> None:
         row, admitted = host.row, [one.entry for one in found if not (one.plan or one.may_wait)]
         if admitted:
-            share.count_admitted([_seen_discovery(entry) for entry in admitted], now)
+            share.tally.count_admitted([_seen_discovery(entry) for entry in admitted], now)
             share.parts.count_admitted(row.site, len(admitted), depth=0)
             totals = replace(row.totals, admitted=row.totals.admitted + len(admitted))
             row = replace(row, totals=totals)

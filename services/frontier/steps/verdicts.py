@@ -10,29 +10,18 @@ from msgspec.structs import replace
 
 from gossamer.events import Imported, Outcome, PageDeduplicated, Verdict
 from gossamer.events.hazards import Hazard
-from gossamer.events.outcomes import (
-    GONE_VERDICTS,
-)
+from gossamer.events.outcomes import GONE_VERDICTS
 from gossamer.services.frontier.features.replicas import without_own_session
 from gossamer.services.frontier.partition.partition import Partition
 from gossamer.services.frontier.partition.parts import may_be_repeated, new_texts_of
-from gossamer.services.frontier.partition.politeness import (
-    count_unreadable,
-)
+from gossamer.services.frontier.partition.politeness import count_unreadable
 from gossamer.services.frontier.partition.share import CrawlShare
 from gossamer.services.frontier.steps.revisits import Revisits
-from gossamer.services.frontier.steps.robots import (
-    are_copies,
-    make_entry_for_probe,
-)
+from gossamer.services.frontier.steps.robots import are_copies, make_entry_for_probe
 from gossamer.services.frontier.tables.conditions import Condition
 from gossamer.services.frontier.tables.hosts import HostRow
-from gossamer.services.frontier.tables.urls import (
-    HistoryRow,
-    Origin,
-    UrlRow,
-    VerdictRow,
-)
+from gossamer.services.frontier.tables.totals import pick
+from gossamer.services.frontier.tables.urls import HistoryRow, Origin, UrlRow, VerdictRow
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.http import GONE, NOT_MODIFIED
@@ -148,18 +137,11 @@ def _thin_limit(event: PageDeduplicated, is_named: bool, settings: FrontierSetti
 
 
 def _verdict_row(event: PageDeduplicated) -> VerdictRow:
-    return VerdictRow(
-        crawl=event.crawl,
-        host=event.host,
+    return pick(
+        VerdictRow,
+        event,
         url=event.visit.url,
-        verdict=event.verdict,
-        at=event.at,
-        digest=event.digest,
         duplicate_of=event.duplicate_of or event.near_duplicate_of,
-        redirects_to=event.redirects_to,
-        links=event.links,
-        reason=event.reason,
-        change=event.change,
         needs_rendering=Hazard.NEEDS_RENDERING in event.hazards,
     )
 
@@ -181,19 +163,14 @@ def _url_row_of_imported(event: PageDeduplicated) -> UrlRow:
 
 def _history_row_of_verdict(event: PageDeduplicated) -> HistoryRow:
     shared = event.visit.shared
-    return HistoryRow(
-        crawl=event.crawl,
+    return pick(
+        HistoryRow,
+        event,
         url=event.visit.url,
         at=event.fetched_at or event.at,
         outcome=_outcome_of(event),
-        status=event.status,
         reason="; ".join(filter(None, (shared.reason if shared else "", event.reason))),
-        size=event.size,
-        verdict=event.verdict,
-        digest=event.digest,
         duplicate_of=event.duplicate_of or event.near_duplicate_of,
-        redirects_to=event.redirects_to,
-        change=event.change,
     )
 
 

@@ -40,6 +40,11 @@ class BucketEnds(ColumnGroup, frozen=True):
     tail_size: int = 0
     """Rows that were appended to the tail bucket."""
 
+    @property
+    def buckets(self) -> range:
+        """The numbers of all buckets, in order."""
+        return range(self.head, self.tail + 1)
+
 
 def _merge_numbers(numbers: Iterable[Iterable[int]]) -> tuple[int, ...]:
     return tuple(sorted({one for some in numbers for one in some}))
@@ -148,10 +153,19 @@ class BucketedLog(Generic[R]):
                 has_more = len(page) == PAGE_SIZE
             after = None
 
+    def all_rows(self, ends: BucketEnds) -> Iterator[R]:
+        """Yield the rows of all buckets. Rows after the end do not count."""
+        return self.rows(ends.head, ends.tail, end=ends.tail_size)
+
     def drop(self, number: int) -> None:
         """Remove all rows of a bucket."""
         self._table.drop(self.key(number))
         self._dropped.add(number)
+
+    def drop_all(self, ends: BucketEnds) -> None:
+        """Remove all rows of all buckets."""
+        for number in ends.buckets:
+            self.drop(number)
 
     @property
     def has_dropped(self) -> bool:

@@ -21,7 +21,7 @@ from typing import (
 )
 
 from msgspec import Struct
-from msgspec.structs import asdict, astuple, fields
+from msgspec.structs import astuple, fields
 
 from gossamer.log import key_group_of
 from gossamer.store import Row, Table, keys_of, partition_fields
@@ -160,9 +160,11 @@ def portion_of(row: S, empty: S, part: Portion) -> S:
 
 
 def pick(kind: type[S], *rows: Struct, **changes: Any) -> S:
-    """Return a *kind* whose fields have the values of the fields of *rows* with the same names."""
-    found = {name: value for row in rows for name, value in asdict(row).items()} | changes
-    return kind(**{name: found[name] for name in kind.__struct_fields__})
+    """Return a *kind* whose fields have the values of the fields of *rows* with the same names,
+    apart from *changes*. Other fields have their defaults."""
+    names = [(row, name) for row in rows for name in row.__struct_fields__]
+    found = {name: getattr(row, name) for row, name in names if name in kind.__struct_fields__}
+    return kind(**found | changes)
 
 
 class Totals(Row, frozen=False):  # type: ignore[misc]  # The rows of all other classes are frozen.

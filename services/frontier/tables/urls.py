@@ -96,6 +96,20 @@ class QueuedUrl(Row, frozen=True):
     """Links of good pages to the URL, if the entry promotes it; 0 for the entry of its
     admission."""
 
+    def visit(self, id: str) -> Visit:
+        """Return the visit *id* to the URL."""
+        return Visit(
+            id=id,
+            url=self.url,
+            on_behalf_of=self.on_behalf_of,
+            validators=self.validators,
+            conditional=self.conditional,
+            statistics=self.statistics,
+            attempt=self.attempt,
+            earlier=self.earlier,
+            **asdict(self.origin),
+        )
+
 
 class UrlRow(Row, frozen=True):
     """The last outcome of a URL, or the reason why it was refused."""

@@ -14,13 +14,7 @@ from typing import NamedTuple
 
 from msgspec import field
 
-from gossamer.events import (
-    Outcome,
-    PageDeduplicated,
-    Purpose,
-    Verdict,
-    VisitEnded,
-)
+from gossamer.events import Outcome, PageDeduplicated, Purpose, Verdict, VisitEnded
 from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import OUTCOMES
 from gossamer.services.frontier.tables.harvest import has_new_text

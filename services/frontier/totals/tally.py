@@ -12,14 +12,7 @@ from typing import Annotated
 from msgspec import Struct, field
 
 from gossamer.erasures import is_about
-from gossamer.events import (
-    Discovery,
-    Outcome,
-    PageDeduplicated,
-    Purpose,
-    Verdict,
-    VisitEnded,
-)
+from gossamer.events import Discovery, Outcome, PageDeduplicated, Purpose, Verdict, VisitEnded
 from gossamer.events.hazards import Hazard, hazards_of
 from gossamer.events.outcomes import FAILURES, GONE_VERDICTS, OUTCOMES, Fate, Wait
 from gossamer.policies import NEVER
@@ -27,11 +20,7 @@ from gossamer.services.frontier import revisit
 from gossamer.services.frontier.revisit import CrawlState
 from gossamer.services.frontier.tables.conditions import Condition
 from gossamer.services.frontier.tables.harvest import CURVE, Harvest, HarvestPoint
-from gossamer.services.frontier.tables.hosts import (
-    AppliedRecords,
-    HostRow,
-    OffsetAndTime,
-)
+from gossamer.services.frontier.tables.hosts import AppliedRecords, HostRow, OffsetAndTime
 from gossamer.services.frontier.tables.plans import PartitionPlansRow
 from gossamer.services.frontier.tables.totals import (
     DIVIDED,
@@ -170,6 +159,7 @@ class Tally(Counted[TallyRow]):
     def count_admitted(self, urls: Sequence[Discovery], now: float) -> None:
         """Count *urls* that were admitted."""
         self.row.admitted += len(urls)
+        self.daily.count_admitted(len(urls))
         # The URLs of seeds and of sitemaps have no page with a score.
         self.harvest.count_found(sum(url.score is not None for url in urls), now)
 
@@ -216,9 +206,9 @@ class Tally(Counted[TallyRow]):
         if not self.row.parked[rule]:
             del self.row.parked[rule]
 
-    def begin_parked(self, record: OffsetAndTime | None) -> bool:
-        """Return whether the parked links of *record* are yet to be counted, and note that they
-        are. It has the topic of the verdicts."""
+    def apply_record(self, record: OffsetAndTime | None) -> bool:
+        """Return whether a verdict or the parked links of *record* are yet to be counted, and note
+        that they are."""
         if record and self.row.applied_verdicts.covers(record):
             return False
         if record:
@@ -230,10 +220,8 @@ class Tally(Counted[TallyRow]):
     ) -> set[str] | None:
         """Count a verdict; return the hazards that were counted, or None if the verdict was counted
         before, from the same *record*."""
-        if record and self.row.applied_verdicts.covers(record):
+        if not self.apply_record(record):
             return None
-        if record:
-            self.row.applied_verdicts = self.row.applied_verdicts.through(record)
         count(self.row.verdicts, event.verdict, 1)
         self.harvest.count_verdict(event)
         self.daily.count_verdict(event)

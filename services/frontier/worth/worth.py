@@ -410,7 +410,7 @@ def record_visit(
     parts = parts_of(url)
     is_first_of_host = new > 0 and _has_no_text(worth, host_key(url))
     totals.thin += is_thin
-    for part in _counted_parts(trie, parts):
+    for part in _parts_to_count(trie, parts):
         is_own = part == parts[-1] or part.endswith(OTHERS)
         trie.setdefault(part, Counts()).add_visit(1.0 if is_thin else new, is_own)
     worth.positions.setdefault(position, Counts()).add_visit(new)
@@ -422,14 +422,13 @@ def record_visit(
     totals.new_hosts += is_first_of_host
     if new:
         totals.new_depth = max(totals.new_depth, depth)
-    worth.unsaved += 1
 
 
 def _has_no_text(worth: SiteWorth, host: HostKey) -> bool:
     return not any(host in trie and trie[host].new for trie in (worth.of_new, worth.of_copies))
 
 
-def _counted_parts(trie: Trie, parts: tuple[str, ...]) -> Iterator[str]:
+def _parts_to_count(trie: Trie, parts: tuple[str, ...]) -> Iterator[str]:
     """Yield the parts that a visit to *parts* counts in. Where a child is new, the part for new
     children counts it, too."""
     before = None
@@ -490,7 +489,7 @@ def record_growth(worth: SiteWorth, urls: list[tuple[str, int]]) -> None:
     has its number of pages without a new text before it."""
     for trie, are_copies in ((worth.of_new, False), (worth.of_copies, True)):
         found = [parts_of(url) for url, copies in urls if bool(copies) is are_copies]
-        for part in {part for parts in found for part in _counted_parts(trie, parts)}:
+        for part in {part for parts in found for part in _parts_to_count(trie, parts)}:
             if counts := trie.get(part):
                 counts.growth += 1
 
