@@ -163,20 +163,36 @@ class CheckOut:
             self._postpone(partition, host, *found)
             return None
         rules = self._politeness_rules(partition, host, now)
-        size = self._batch_size(partition, share, host, rules.delay, limit, now)
-        row, queued = host.row, list[QueuedUrl]()
-        is_probe = rules.robots and needs_probe(row, self._settings.probe_after)
-        is_probe = is_probe and not is_urgent(row.of(crawl.crawl).number)
-        is_probe = is_probe and not self._is_next_excluded(share, row, crawl)
+        walk = QueueWalk(
+            partition=partition,
+            share=share,
+            host=host,
+            crawl=crawl,
+            strategy=strategy_row(crawl),
+            blocklist=self._refusals.blocklist,
+            settings=self._settings,
+            parts=share.parts,
+            slow_start=share.slow_start,
+            has_seed=share.sites.has_seed,
+            robots=lambda: partition.robots(host),
+            now=now,
+            row=host.row,
+        )
+        queued = list[QueuedUrl]()
+        size = self._batch_size(walk, rules.delay, limit)
+        is_probe = rules.robots and needs_probe(walk.row, self._settings.probe_after)
+        is_probe = is_probe and not is_urgent(walk.row.of(crawl.crawl).number)
+        is_probe = is_probe and not self._is_next_excluded(walk)
         if not is_probe:
-            row, batch = self._next_batch(partition, share, host, size, crawl, now)
+            batch = self._next_batch(walk, size)
             if isinstance(batch, Trigger):
                 if {*open_crawls} & servable_crawls(host.row, now) - {crawl.crawl}:
-                    partition.update(host, _let_wait(host.row, row, crawl.crawl))
+                    partition.update(host, _let_wait(host.row, walk.row, crawl.crawl))
                 else:
-                    partition.update(host, row, batch)
+                    partition.update(host, walk.row, batch)
                 return None
             queued = batch
+        row = walk.row
         if not (queued or is_probe):
             if row.queued:
                 partition.update(host, row)
@@ -184,7 +200,7 @@ class CheckOut:
                 partition.unload(host, row, Trigger.EXCLUDED)
             return None
         usage_urls = self._due_usage_urls(row, rules, crawl, now)[:size] if queued else []
-        event = self._make_order(partition, share, row, queued, usage_urls, rules, crawl, now)
+        event = self._make_order(walk, queued, usage_urls, rules)
         await_verdicts(share, event, queued)
         counts = self._balance.answers_since_expiry(row)
         row = _charge(row, event, crawl.weight, open_crawls)
@@ -194,15 +210,14 @@ class CheckOut:
             count("gossamer_orders_moved_total")
         return event
 
-    def _is_next_excluded(self, share: CrawlShare, row: HostRow, crawl: CrawlDefined) -> bool:
-        """Return whether *crawl* or the blocklist excludes the next queued URL; for an entry
+    def _is_next_excluded(self, walk: QueueWalk) -> bool:
+        """Return whether the crawl or the blocklist excludes the next queued URL; for an entry
         without a URL, the home page of the host."""
-        queue, _ = share.queues.choose_queue(row)
+        queues, home = walk.share.queues, f"{walk.row.host}/"
+        queue, _ = queues.choose_queue(walk.row)
         return any(
-            exclusion_of(
-                crawl, self._refusals.blocklist, url.origin.discovery(url.url or f"{row.host}/")
-            )
-            for url in share.queues.first(queue, 1)
+            exclusion_of(walk.crawl, walk.blocklist, url.origin.discovery(url.url or home))
+            for url in queues.first(queue, 1)
         )
 
     def _due_usage_urls(
@@ -278,43 +293,20 @@ class CheckOut:
             stored=robots if is_valid else None,
         )
 
-    def _next_batch(
-        self,
-        partition: Partition,
-        share: CrawlShare,
-        host: Host,
-        count: int,
-        crawl: CrawlDefined,
-        now: float,
-    ) -> tuple[HostRow, list[QueuedUrl] | Trigger]:
-        """Return at most *count* URLs from the head of a queue, to visit in one order, and the row
-        of *host* without the URLs that were skipped. Instead of URLs, return the trigger of a delay
-        if the next ones are sent to the original of the host, a replica, or wait for verdicts.
+    def _next_batch(self, walk: QueueWalk, count: int) -> list[QueuedUrl] | Trigger:
+        """Return at most *count* URLs from the head of a queue, to visit in one order. The row of
+        *walk* is then without the URLs that were skipped. Instead of URLs, return the trigger of a
+        delay if the next ones are sent to the original of the host, a replica, or wait for
+        verdicts.
 
         The URLs at the head are examined in runs of one fate, until the head is to be visited. At
         most `MAX_MOVED` URLs are moved to the queue of another rank; the next ones are visited
         under their old rank.
         """
-        self._park_sent(partition, share, host, crawl, now)
-        queues = share.queues
-        row, explores = queues.choose_queue(host.row)
-        walk = QueueWalk(
-            partition=partition,
-            share=share,
-            host=host,
-            crawl=crawl,
-            strategy=strategy_row(crawl),
-            blocklist=self._refusals.blocklist,
-            settings=self._settings,
-            parts=share.parts,
-            slow_start=share.slow_start,
-            has_seed=share.sites.has_seed,
-            robots=lambda: partition.robots(host),
-            now=now,
-            row=row,
-            explores=explores,
-        )
-        if walk.explores and may_forward(row):
+        self._park_sent(walk)
+        queues = walk.share.queues
+        walk.row, walk.explores = queues.choose_queue(walk.host.row)
+        if walk.explores and may_forward(walk.row):
             self._end_exploring(walk)
         while queued := queues.first(walk.row, BUCKET_URLS if may_forward(walk.row) else count):
             run = self._examine_run(walk, queued)
@@ -322,12 +314,12 @@ class CheckOut:
                 # 1. Send URLs to the original of the host. A later step parks them.
                 case Fate.FORWARD:
                     sent = [(one.url, one.target) for one in run if one.target]
-                    self._outputs += self._replicas.send(walk.row.host, sent, now)
-                    row = replace(walk.row, ready_at=now + FORWARDING_PAUSE)
-                    return row, Trigger.FORWARDED
+                    self._outputs += self._replicas.send(walk.row.host, sent, walk.now)
+                    walk.row = replace(walk.row, ready_at=walk.now + FORWARDING_PAUSE)
+                    return Trigger.FORWARDED
                 # 2. Skip URLs that must not be visited, or are visited by another entry.
                 case Fate.SKIP | Fate.DROP:
-                    walk.row = self._skip(walk, run)
+                    self._skip(walk, run)
                     walk.explores &= queues.of(walk.row).new.ordered is not None
                 # 3. Move URLs whose rank has changed.
                 case Fate.MOVE:
@@ -342,11 +334,13 @@ class CheckOut:
                     self._end_exploring(walk)
                 # 5. Wait for verdicts on the part of the next URL.
                 case Fate.WAIT:
-                    return self._await_verdicts(walk, run[0]), Trigger.AWAITS_VERDICT
+                    self._await_verdicts(walk, run[0])
+                    return Trigger.AWAITS_VERDICT
                 # 6. Visit the URLs.
                 case Fate.VISIT:
-                    return queues.hold_queue(walk.row), queued[: min(len(run), count)]
-        return walk.row, []
+                    walk.row = queues.hold_queue(walk.row)
+                    return queued[: min(len(run), count)]
+        return []
 
     def _end_exploring(self, walk: QueueWalk) -> None:
         walk.explores, walk.row = False, walk.share.queues.choose_best(walk.row)
@@ -355,7 +349,7 @@ class CheckOut:
         """Return the first of the *queued* URLs, and those after it that have the same fate."""
         run, urls = list[QueueHead](), set[str]()
         has_surplus = walk.share.queues.of(walk.row).new.surplus > 0
-        walk.begin(self._rows_of_promoted(walk.share, walk.row, queued))
+        walk.begin(self._rows_of_promoted(walk, queued))
         for url in queued:
             if url.url in urls and has_surplus:
                 break  # The next check-out skips the second entry of a promoted URL.
@@ -366,55 +360,46 @@ class CheckOut:
             run.append(head)
         return run
 
-    def _await_verdicts(self, walk: QueueWalk, head: QueueHead) -> HostRow:
-        """Return the row of the host, delayed until the verdicts have come that *head* waits
-        for."""
+    def _await_verdicts(self, walk: QueueWalk, head: QueueHead) -> None:
+        """Delay the row of the host until the verdicts have come that *head* waits for."""
         row, part = walk.share.queues.hold_queue(walk.row), head.part
         assert part, "a URL that waits has a part"
         until = walk.share.slow_start.wait(part, row.host)
         reason = f"awaits verdicts on {describe_part(part.name, part.site)}"
-        return replace(row, ready_at=until, backoff_reason=reason)
+        walk.row = replace(row, ready_at=until, backoff_reason=reason)
 
     def _rows_of_promoted(
-        self, share: CrawlShare, row: HostRow, queued: Sequence[QueuedUrl]
+        self, walk: QueueWalk, queued: Sequence[QueuedUrl]
     ) -> Mapping[str, UrlRow]:
         """Return the rows of the *queued* URLs, by URL, if the host has surplus entries or the URLs
         may be those of lost visits."""
+        row = walk.row
         may_be_lost = any(row.lost.may_include(moment_of(url.number)) for url in queued)
-        if not (share.queues.of(row).new.surplus or may_be_lost):
+        if not (walk.share.queues.of(row).new.surplus or may_be_lost):
             return {}
         urls = [url.url for url in queued if url.url]
         found = self._urls.get_many((queued[0].crawl, row.host), urls)
         return {one.url: one for one in found}
 
-    def _skip(self, walk: QueueWalk, run: Sequence[QueueHead]) -> HostRow:
-        """Return the row without the URLs of *run*, at the head of the queue that is next."""
-        partition, share, host, row = walk.partition, walk.share, walk.host, walk.row
-        crawl, now = walk.crawl, walk.now
+    def _skip(self, walk: QueueWalk, run: Sequence[QueueHead]) -> None:
+        """Skip the URLs of *run*, at the head of the queue that is next."""
+        share, row = walk.share, walk.row
         self._outputs += [head.answer for head in run if head.answer]
         readmitted = [
-            head.url.origin.purpose
+            head.url
             for head in run
-            if head.exclusion and self._exclude(share, row, head.url, head.exclusion, crawl, now)
+            if head.exclusion and self._exclude(walk, head.url, head.exclusion)
         ]
         share.plans.refund_excluded([head.url for head in run])
         row = share.queues.skip(row, len(run))
         if run[0].fate is Fate.DROP:
             row = share.queues.skip_surplus(row, len(run))
-        totals = replace(row.totals, admitted=max(0, row.totals.admitted - len(readmitted)))
-        row = replace(row, totals=totals)
-        if readmitted:
-            sitemaps = sum(purpose.is_sitemap for purpose in readmitted)
-            share.parts.count_admitted(row.site, -len(readmitted), -sitemaps)
-            share.release_budgets(row.site, now)
-        partition.update(host, row)
-        return row
+        self._leave_queue(walk, row, readmitted)
 
-    def _park_sent(
-        self, partition: Partition, share: CrawlShare, host: Host, crawl: CrawlDefined, now: float
-    ) -> None:
+    def _park_sent(self, walk: QueueWalk) -> None:
         """Park the URLs of a replica that an earlier step sent to its original."""
-        queues, sent = share.queues, self._replicas.pop_sent(share.crawl, host.row.host)
+        queues, host = walk.share.queues, walk.host
+        sent = self._replicas.pop_sent(walk.crawl.crawl, host.row.host)
         row, _ = queues.choose_queue(host.row)
         row = queues.choose_best(row) if sent and queues.of(row).new.ordered is not None else row
         queued = queues.first(row, len(sent)) if sent else []
@@ -422,73 +407,59 @@ class CheckOut:
             return
         for url, (_, target) in zip(queued, sent, strict=True):
             exclusion = forwarding_exclusion(row, target)
-            self._refusals.refuse_queued(share, row, url, exclusion, crawl, now)
-        row = queues.skip(row, len(queued))
-        admitted = max(0, row.totals.admitted - len(queued))
-        sitemaps = sum(url.origin.purpose.is_sitemap for url in queued)
-        share.parts.count_admitted(row.site, -len(queued), -sitemaps)
-        share.release_budgets(row.site, now)
-        partition.update(host, replace(row, totals=replace(row.totals, admitted=admitted)))
+            self._refusals.refuse_queued(walk.share, row, url, exclusion, walk.crawl, walk.now)
+        self._leave_queue(walk, queues.skip(row, len(queued)), queued)
 
-    def _exclude(
-        self,
-        share: CrawlShare,
-        row: HostRow,
-        url: QueuedUrl,
-        exclusion: Exclusion,
-        crawl: CrawlDefined,
-        now: float,
-    ) -> bool:
+    def _leave_queue(self, walk: QueueWalk, row: HostRow, parked: Sequence[QueuedUrl]) -> None:
+        """Update the host to *row*, without the *parked* URLs of its queues. They count as admitted
+        once more when they are released."""
+        admitted = max(0, row.totals.admitted - len(parked))
+        walk.row = replace(row, totals=replace(row.totals, admitted=admitted))
+        if parked:
+            sitemaps = sum(url.origin.purpose.is_sitemap for url in parked)
+            walk.share.parts.count_admitted(row.site, -len(parked), -sitemaps)
+            walk.share.release_budgets(row.site, walk.now)
+        walk.partition.update(walk.host, walk.row)
+
+    def _exclude(self, walk: QueueWalk, url: QueuedUrl, exclusion: Exclusion) -> bool:
         """Record that *url* is skipped. Return whether it counts as admitted once more when nothing
         excludes it: it was never visited."""
         if url.on_behalf_of:
-            self._outputs.append(make_forbidden_answer(url, exclusion.reason, now))
+            self._outputs.append(make_forbidden_answer(url, exclusion.reason, walk.now))
             return False
-        self._refusals.refuse_queued(share, row, url, exclusion, crawl, now)
+        share, row, now = walk.share, walk.row, walk.now
+        self._refusals.refuse_queued(share, row, url, exclusion, walk.crawl, now)
         if is_requisite(url):
             return False
         if url.earlier:
             self._revisits.postpone_excluded(share, row, url, now)
         return not url.earlier
 
-    def _batch_size(
-        self,
-        partition: Partition,
-        share: CrawlShare,
-        host: Host,
-        delay: float,
-        limit: int,
-        now: float,
-    ) -> int:
+    def _batch_size(self, walk: QueueWalk, delay: float, limit: int) -> int:
         """Return the number of URLs in an order, at most *limit*."""
-        row, sites = host.row, partition.sites
+        row, sites = walk.row, walk.partition.sites
         unreadable = sites.unreadable(row.site, row.host)
         if is_unreadable(unreadable, self._settings) or is_suspect(self._settings, row):
             return 1
         if row.is_compared:
             limit = min(limit, COMPARED_BATCH)
         in_time = int(MAX_BATCH_SECONDS // delay) if delay else self._settings.batch
-        left_today = sites.overrides.visits_left_today(row, limit, now)
+        left_today = sites.overrides.visits_left_today(row, limit, walk.now)
         return max(1, min(self._settings.batch, left_today, in_time, limit))
 
     def _make_order(
         self,
-        partition: Partition,
-        share: CrawlShare,
-        row: HostRow,
+        walk: QueueWalk,
         queued: list[QueuedUrl],
         usage_urls: list[str],
         rules: PolitenessRules,
-        crawl: CrawlDefined,
-        now: float,
     ) -> HostCheckedOut:
+        partition, row, crawl, now = walk.partition, walk.row, walk.crawl, walk.now
         overrides, order = partition.overrides, partition.next_order()
         sent_to = self._balance.choose(partition, row.site, now)
         trust = partition.sites.validators(row.site, row.host, now)
-        visits = self._choose_visits(
-            share, order, row, queued, usage_urls, bool(rules.robots), trust
-        )
-        visits = self._share(row, visits, queued, crawl, now)
+        visits = self._choose_visits(walk, order, queued, usage_urls, bool(rules.robots), trust)
+        visits = self._share(walk, visits, queued)
         urls = [visit.url for visit in visits]
         longest = max_seconds(visits, rules.pause, self._visit_limit)
         return HostCheckedOut(
@@ -516,17 +487,12 @@ class CheckOut:
         )
 
     def _share(
-        self,
-        row: HostRow,
-        visits: tuple[Visit, ...],
-        queued: list[QueuedUrl],
-        crawl: CrawlDefined,
-        now: float,
+        self, walk: QueueWalk, visits: tuple[Visit, ...], queued: list[QueuedUrl]
     ) -> tuple[Visit, ...]:
         """Return *visits* with the captures of other crawls that they take instead of requests."""
         if not visits[0].purpose.is_queued or not queued:
             return visits
-        found = self._shared.find(row, crawl, queued, now)
+        found = self._shared.find(walk.row, walk.crawl, queued, walk.now)
         return tuple(
             replace(visit, shared=found[visit.url]) if visit.url in found else visit
             for visit in visits
@@ -534,9 +500,8 @@ class CheckOut:
 
     def _choose_visits(
         self,
-        share: CrawlShare,
+        walk: QueueWalk,
         order: OrderId,
-        row: HostRow,
         queued: list[QueuedUrl],
         usage_urls: list[str],
         has_robots: bool,
@@ -548,14 +513,14 @@ class CheckOut:
         *trust*: that in the validators of the host.
         """
         if not has_robots:
-            return (_make_robots_visit(order, row.host),)
+            return (_make_robots_visit(order, walk.row.host),)
         if usage_urls:
             return make_usage_visits(order, usage_urls)
         if not queued:
-            return (make_probe_visit(order, row.host),)
-        share.plans.count_ordered(queued)
+            return (make_probe_visit(order, walk.row.host),)
+        walk.share.plans.count_ordered(queued)
         pages = ((url.url, url.origin.duplicates) for url in queued if not is_requisite(url))
-        share.parts.count_orders(row.site, pages)
+        walk.share.parts.count_orders(walk.row.site, pages)
         return _make_visits(order, queued, trust)
 
 
