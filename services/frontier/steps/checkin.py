@@ -138,21 +138,21 @@ class CheckIn:
     ) -> None:
         """Apply one outcome; the last outcome of an order releases the host."""
         host = partition.find(event.site, event.host)
-        if _is_lost(partition, share, host, event):
-            self._apply_lost(partition, share, host, event, now)
-            return
-        if (event.order, event.index) != (host.row.lease.order, host.row.lease.done):
-            partition.restore_backoff(host)
-            self._apply_late(partition, host, event, now)
-            return
-        if host.row.condition in (Condition.BACKING_OFF, Condition.IDLE):
-            # The order has ended: an earlier outcome of it came after the lease had expired.
-            self._apply_late(partition, host, event, now)
-            return
-        if host.row.is_erased:
-            self._apply_to_erased(partition, share, host, event, now)
-            return
         ended, row = self._make_ended(partition, share, host, event, now), host.row
+        if _is_lost(ended):
+            self._apply_lost(ended)
+            return
+        if (event.order, event.index) != (row.lease.order, row.lease.done):
+            partition.restore_backoff(host)
+            self._apply_late(ended)
+            return
+        if row.condition in (Condition.BACKING_OFF, Condition.IDLE):
+            # The order has ended: an earlier outcome of it came after the lease had expired.
+            self._apply_late(ended)
+            return
+        if row.is_erased:
+            self._apply_to_erased(ended)
+            return
         for effect in OUTCOME_EFFECTS:
             if effect.applies(ended):
                 row = effect.apply(self, ended, row)
@@ -184,11 +184,10 @@ class CheckIn:
         is_erased = share.is_removed or partition.erasures.covers(event.visit)
         return EndedVisit(partition, share, host, event, self._settings, now, is_erased)
 
-    def _apply_to_erased(
-        self, partition: Partition, share: CrawlShare, host: Host, event: VisitEnded, now: float
-    ) -> None:
+    def _apply_to_erased(self, ended: EndedVisit) -> None:
         """Apply one outcome of an order from before the erasure of the host: only the delay and the
         Retry-After count."""
+        partition, host, event, now = ended.partition, ended.host, ended.event, ended.now
         row, wait = host.row, min(event.retry_after, self._settings.retry_after_limit)
         ready_at = row.ready_at
         if event.started_at:
@@ -201,16 +200,15 @@ class CheckIn:
         if not event.last and row.condition is Condition.CHECKED_OUT:
             partition.update(host, row)
         elif row.queued:
-            row = share.queues.end_order(row)
+            row = ended.share.queues.end_order(row)
             (partition.back_off if wait else partition.delay)(host, row)
         else:
             partition.unload(host, row, Trigger.EMPTIED)
 
-    def _apply_lost(
-        self, partition: Partition, share: CrawlShare, host: Host, event: VisitEnded, now: float
-    ) -> None:
-        """Apply an outcome of *host* whose order the store lacks. The host keeps its condition,
-        unless it is still under the lease of an earlier order."""
+    def _apply_lost(self, ended: EndedVisit) -> None:
+        """Apply an outcome whose order the store lacks. The host keeps its condition, unless it is
+        still under the lease of an earlier order."""
+        partition, host, event = ended.partition, ended.host, ended.event
         partition.restore_backoff(host)
         if host.row.condition is Condition.CHECKED_OUT:
             earlier = partition.share(host.row.lease.crawl or event.crawl)
@@ -219,7 +217,6 @@ class CheckIn:
                 partition.delay(host, row)
             else:
                 partition.unload(host, row, Trigger.EMPTIED)
-        ended = self._make_ended(partition, share, host, event, now)
         ended.is_lost = True
         lease = Lease(
             order=event.order,
@@ -239,18 +236,19 @@ class CheckIn:
             row = replace(row, politeness=replace(row.politeness, busy_until=until))
         partition.update(host, row)
 
-    def _apply_late(self, partition: Partition, host: Host, event: VisitEnded, now: float) -> None:
-        """Apply the Retry-After of an outcome of *host* that comes too late to count.
+    def _apply_late(self, ended: EndedVisit) -> None:
+        """Apply the Retry-After of an outcome that comes too late to count.
 
         After the store was restored, the host may be missing until its admission is read again. Its
         Retry-After still counts, unless the host is missing because it was erased.
         """
+        partition, host, event = ended.partition, ended.host, ended.event
         if not host.stored and partition.erasures.covers(event.visit):
             return
         lease = host.row.lease
         counted = event.order == lease.order and event.index < lease.done
         if event.started_at and event.retry_after and not counted:
-            partition.update(host, extend_busy(self._settings, host.row, event, now))
+            partition.update(host, extend_busy(self._settings, host.row, event, ended.now))
 
     def start_delay(self, ended: EndedVisit, row: HostRow) -> HostRow:
         """Return *row* with the courtesy delay that follows the visit."""
@@ -315,15 +313,13 @@ class CheckIn:
         return row.with_crawl(event.crawl, choose_next_queue(own, made, discovery))
 
 
-def _is_lost(partition: Partition, share: CrawlShare, host: Host, event: VisitEnded) -> bool:
-    """Return whether *event* is the outcome of an order that the store lacks, and counts.
+def _is_lost(ended: EndedVisit) -> bool:
+    """Return whether the visit was of an order that the store lacks, and counts.
 
     A requisite, and a robots.txt on behalf of another host, are visited again.
     """
-    visit = event.visit
-    if not host.row.lease.lacks(event.order, event.index):
-        return False
-    if share.is_removed or host.row.is_erased or partition.erasures.covers(visit):
+    row, event, visit = ended.host.row, ended.event, ended.event.visit
+    if not row.lease.lacks(event.order, event.index) or row.is_erased or ended.is_erased:
         return False
     is_again = visit.purpose is Purpose.REQUISITE or visit.on_behalf_of
     return not is_again and OUTCOMES[event.outcome].fate is not Fate.STAY

@@ -65,40 +65,40 @@ def find_refusal(candidate: AdmissionCandidate) -> Exclusion | None:
     return None
 
 
-def _check_blocklist(one: AdmissionCandidate) -> str:
+def _check_blocklist(one: AdmissionCandidate) -> str | None:
     rule = one.blocklist.of_url(one.found.url)
-    return forbidden_by(rule) if rule else ""
+    return forbidden_by(rule) if rule else None
 
 
-def _check_depth(one: AdmissionCandidate) -> str:
+def _check_depth(one: AdmissionCandidate) -> str | None:
     return _check_bounds(one, Hazard.TRAP_DEPTH)
 
 
-def _check_scope(one: AdmissionCandidate) -> str:
+def _check_scope(one: AdmissionCandidate) -> str | None:
     return _check_bounds(one, Hazard.OUT_OF_SCOPE)
 
 
-def _check_bounds(one: AdmissionCandidate, rule: Hazard) -> str:
+def _check_bounds(one: AdmissionCandidate, rule: Hazard) -> str | None:
     if one.crawl is None:
-        return ""
+        return None
     exclusion = exclusion_of(one.crawl, one.blocklist, one.found)
-    return exclusion.reason if exclusion and exclusion.rule is rule else ""
+    return exclusion.reason if exclusion and exclusion.rule is rule else None
 
 
-def _check_redirects(one: AdmissionCandidate) -> str:
+def _check_redirects(one: AdmissionCandidate) -> str | None:
     limit = one.share.settings.hops_limit
-    return f"more than {limit} redirects in a row" if one.found.hops > limit else ""
+    return f"more than {limit} redirects in a row" if one.found.hops > limit else None
 
 
-def _check_worth(one: AdmissionCandidate) -> str:
+def _check_worth(one: AdmissionCandidate) -> str | None:
     found = one.found
     is_seed = found.depth == 0 and found.hops == 0
     if not one.share.settings.worth_parking or is_seed or found.purpose is not Purpose.PAGE:
-        return ""
+        return None
     parts, site = one.share.parts, one.host.row.site
     low_part = parts.estimate(site, found.url, found.duplicates).low_part
     if low_part is None or parts.may_admit(site, part_name(low_part, found.duplicates)):
-        return ""
+        return None
     return low_worth_reason(low_part, site)
 
 
@@ -115,10 +115,10 @@ def _is_counted(hazard: Hazard, one: AdmissionCandidate) -> bool:
     return found.purpose is Purpose.PAGE
 
 
-def _check_budget(hazard: Hazard, one: AdmissionCandidate) -> str:
+def _check_budget(hazard: Hazard, one: AdmissionCandidate) -> str | None:
     row, sites = one.host.row, one.share.sites
     if not _is_counted(hazard, one):
-        return ""
+        return None
     totals = one.share.parts.worth(row.site).totals
     usage = Usage(
         sites.hosts(row.site),
@@ -130,27 +130,27 @@ def _check_budget(hazard: Hazard, one: AdmissionCandidate) -> str:
     )
     reason = find_exceeded(hazard, usage, one.share.settings)
     if reason and one.share.parts.may_admit(row.site, hazard):
-        return ""
+        return None
     return reason
 
 
-def _check_requisites(one: AdmissionCandidate) -> str:
+def _check_requisites(one: AdmissionCandidate) -> str | None:
     limit, sites = one.share.settings.requisite_budget, one.share.sites
     if one.found.purpose is not Purpose.REQUISITE or not limit or one.at_site.is_counted:
-        return ""
+        return None
     used = sites.requisites(one.host.row.site, one.now) + one.ahead
-    return f"the site's budget of {limit:,} requisites a day is used up" if used >= limit else ""
+    return f"the site's budget of {limit:,} requisites a day is used up" if used >= limit else None
 
 
-def _check_robots(one: AdmissionCandidate) -> str:
+def _check_robots(one: AdmissionCandidate) -> str | None:
     robots = one.partition.robots(one.host) if one.host.row.totals.visits else None
     if robots is None or robots.rules.expires_at <= one.now or robots.rules.forbidden:
-        return ""  # No lasting rules are known: check-out visits robots.txt before the URL.
+        return None  # No lasting rules are known: check-out visits robots.txt before the URL.
     url = one.found.url
-    return "" if robots.rules.allows(url) else robots.rules.explain(url)
+    return None if robots.rules.allows(url) else robots.rules.explain(url)
 
 
-RULES: dict[Hazard, Callable[[AdmissionCandidate], str]] = {
+RULES: dict[Hazard, Callable[[AdmissionCandidate], str | None]] = {
     Hazard.BLACKLISTED: _check_blocklist,
     Hazard.TRAP_DEPTH: _check_depth,
     Hazard.OUT_OF_SCOPE: _check_scope,
@@ -160,7 +160,7 @@ RULES: dict[Hazard, Callable[[AdmissionCandidate], str]] = {
     Hazard.TRAP_REQUISITES: _check_requisites,
     Hazard.ROBOTS_EXCLUDED: _check_robots,
 }
-"""The hazard that a refusal is counted as → a function that returns the reason, or "" for no
+"""The hazard that a refusal is counted as → a function that returns the reason, or None for no
 refusal."""
 
 

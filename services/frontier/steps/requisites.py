@@ -14,7 +14,6 @@ lease of the host. It differs in the following:
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -23,8 +22,6 @@ from gossamer.events.outcomes import OUTCOMES, Absence, Fate, VerdictSubject
 from gossamer.services.frontier.partition.partition import Partition
 from gossamer.services.frontier.partition.partitions import Partitions
 from gossamer.services.frontier.partition.share import CrawlShare
-from gossamer.services.frontier.partition.sites import RecordAtSite
-from gossamer.services.frontier.partition.workbench import Host
 from gossamer.services.frontier.steps.refusals import AdmissionCandidate, Refusals, find_refusal
 from gossamer.services.frontier.tables.hosts import HostRow, OffsetAndTime
 from gossamer.services.frontier.tables.ordering import REQUISITE_RANK, with_rank
@@ -68,9 +65,27 @@ class RequisiteAdmission:
             host = partition.find(event.site, key)
             if record and host.row.applied.covers(record):
                 continue
-            accepted = self._select(
-                partition, share, at_site, host, event, group, queued, crawl, now
-            )
+            rows = self._rows.get_many((event.crawl, key), [found.url for found in group])
+            before = {row.url: row for row in rows}
+            accepted = list[QueuedUrl]()
+            for found in group:
+                last = before.get(found.url)
+                if event.repeated and last and last.origin.via == event.via:
+                    continue
+                candidate = AdmissionCandidate(
+                    found, host, queued + len(accepted), crawl, self._refusals.blocklist,
+                    partition, share, at_site, now,
+                )  # fmt: skip
+                origin = Origin.of(found, event.via)
+                if refused := find_refusal(candidate):
+                    earlier = last.earlier if last else 0
+                    self._refusals.record(
+                        share, event.site, found, origin, earlier, refused, crawl, now,
+                        at_site=at_site,
+                    )  # fmt: skip
+                else:
+                    entry = self._make_entry(partition, event, found.url, origin, last, now)
+                    accepted.append(entry)
             if accepted:
                 row = replace(host.row, applied=at_site.add_to(host.row.applied))
                 partition.queue(share, host, row, accepted, now, at_site)
@@ -78,41 +93,6 @@ class RequisiteAdmission:
         if queued:
             share.sites.count_requisites(event.site, queued, now, at_site)
         return queued
-
-    def _select(
-        self,
-        partition: Partition,
-        share: CrawlShare,
-        at_site: RecordAtSite,
-        host: Host,
-        event: UrlsAdmitted,
-        group: Sequence[Discovery],
-        ahead: int,
-        crawl: CrawlDefined | None,
-        now: float,
-    ) -> list[QueuedUrl]:
-        """Return the queue entries of those of *group* that no rule refuses; *ahead*: requisites of
-        the event that were queued before."""
-        rows = self._rows.get_many((event.crawl, host.row.host), [found.url for found in group])
-        before = {row.url: row for row in rows}
-        accepted = list[QueuedUrl]()
-        for found in group:
-            row = before.get(found.url)
-            if event.repeated and row and row.origin.via == event.via:
-                continue
-            candidate = AdmissionCandidate(
-                found, host, ahead + len(accepted), crawl, self._refusals.blocklist,
-                partition, share, at_site, now,
-            )  # fmt: skip
-            origin = Origin.of(found, event.via)
-            if refused := find_refusal(candidate):
-                earlier = row.earlier if row else 0
-                self._refusals.record(
-                    share, event.site, found, origin, earlier, refused, crawl, now, at_site=at_site
-                )
-            else:
-                accepted.append(self._make_entry(partition, event, found.url, origin, row, now))
-        return accepted
 
     def _make_entry(
         self,

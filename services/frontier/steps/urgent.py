@@ -90,19 +90,6 @@ class UrgentRequests:
         if not found:
             return []
         share.sites.enter(event.site)
-        self._queue(partition, share, host, found, now, record)
-        unseen = [_seen_discovery(one.entry) for one in found if one.plan is None]
-        return group_by_site(unseen, FETCH_VIA, event.crawl, now)
-
-    def _queue(
-        self,
-        partition: Partition,
-        share: CrawlShare,
-        host: Host,
-        found: list[UrgentUrl],
-        now: float,
-        record: OffsetAndTime | None,
-    ) -> None:
         row, admitted = host.row, [one.entry for one in found if not (one.plan or one.may_wait)]
         if admitted:
             share.tally.count_admitted([_seen_discovery(entry) for entry in admitted], now)
@@ -119,6 +106,8 @@ class UrgentRequests:
         for one in found:
             if one.plan:
                 self._revisits.mark_queued(one.plan)
+        unseen = [_seen_discovery(one.entry) for one in found if one.plan is None]
+        return group_by_site(unseen, FETCH_VIA, event.crawl, now)
 
     def _find(
         self,

@@ -135,12 +135,12 @@ def limit_of(hazard: Hazard, usage: Usage, settings: "FrontierSettings") -> floa
     return budget.limit(start, usage, settings) if start else None
 
 
-def find_exceeded(hazard: Hazard, usage: Usage, settings: "FrontierSettings") -> str:
-    """Return the reason why the budget of *hazard* refuses one more URL; "" if it does not."""
+def find_exceeded(hazard: Hazard, usage: Usage, settings: "FrontierSettings") -> str | None:
+    """Return the reason why the budget of *hazard* refuses one more URL; None if it does not."""
     budget = BUDGETS[hazard]
     start, used = getattr(settings, budget.setting), budget.used(usage)
     # No limit is below the budget that a site starts with, and most sites never reach that.
     if not start or used < start:
-        return ""
+        return None
     limit = budget.limit(start, usage, settings)
-    return f"the site's budget of {limit:,.0f} {budget.unit} is used up" if used >= limit else ""
+    return f"the site's budget of {limit:,.0f} {budget.unit} is used up" if used >= limit else None
