@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import get_type_hints
 
 import gossamer
+from gossamer.erasures import subject_of
 from gossamer.procedures.tables import TABLES
 from gossamer.procedures.tables import tables as tables_of
 from gossamer.schemas.tables import CQL, OWNERS, ROWS, cql_files, owner_of
@@ -17,6 +18,25 @@ VIEWS = ("gossamer.inspection", "gossamer.console")
 """Their rows are of no table."""
 FAUSTS = {SeenRow}
 """In a fleet this is not a table of Cassandra's."""
+
+
+FOUND_OTHERWISE = {
+    "digests": "by the rows of documents",
+    "near": "by the rows of documents",
+    "payloads": "by the rows of captures",
+    "queues": "by the row of the host, which names the buckets",
+    "parked": "by the row of the site, which names the buckets; the command reads the others",
+    "directory": "the command reads the whole table",
+    "due": "the command reads the whole table",
+    "sites": "by the site",
+    "site_worth": "by the site",
+    "parked_parts": "by the site",
+    "shared_captures": "by the host, for all crawls",
+    "tallies": "by the partition",
+    "partition_tallies": "by the partition",
+    "hazard_examples": "by the partition",
+}
+"""Table → how an erasure finds its rows, if the name of a URL or a host does not lead to them."""
 
 
 def test_files_match_the_rows() -> None:
@@ -69,3 +89,8 @@ def test_each_row_says_what_it_is_about() -> None:
     """A row that says nothing would be left by an erasure."""
     for row in ROWS:
         assert {*row.about} <= {*row.__struct_fields__}, row.table
+
+
+def test_erasures_find_the_rows_of_each_table_about_something() -> None:
+    others = {row.table for row in ROWS if row.about and subject_of(row) is None}
+    assert others == FOUND_OTHERWISE.keys()

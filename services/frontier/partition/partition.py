@@ -250,7 +250,7 @@ class Partition:
                 directory = self.share(crawl).directory
                 if own.queued and not directory.holds(row.host, own.listed):
                     number = directory.enlist(row.site, row.host, own.number)
-                    listed = listed.with_crawl(crawl, replace(own, listed=number))
+                    listed = listed.change_crawl(crawl, listed=number)
         if listed is not row:
             self.update(host, listed)
         return host
@@ -264,7 +264,7 @@ class Partition:
                     directory = self.share(crawl).directory
                     directory.delist(row.host, own.listed)
                     number = directory.enlist(row.site, row.host, own.number)
-                    row = row.with_crawl(crawl, replace(own, listed=number))
+                    row = row.change_crawl(crawl, listed=number)
             elif own.listed is not None:
                 row = self._delist(row, crawl)
         return row
@@ -274,7 +274,7 @@ class Partition:
         for crawl in crawls:
             if (own := row.of(crawl)).listed is not None:
                 self.share(crawl).directory.delist(row.host, own.listed)
-                row = row.with_crawl(crawl, replace(own, listed=None))
+                row = row.change_crawl(crawl, listed=None)
         return row
 
     def find_all(self, keys: Iterable[tuple[str, str]]) -> list[Host]:
@@ -443,7 +443,7 @@ class Partition:
 
         Waits that are not for politeness end: those for verdicts, and for a forwarded URL.
         """
-        row = row.with_crawl(share.crawl, replace(row.of(share.crawl), waits_until=0.0))
+        row = row.change_crawl(share.crawl, waits_until=0.0)
         if row.condition is Condition.DELAYED:
             polite_at = max(now, row.politeness.delay_until or now)
             row = replace(row, ready_at=min(row.ready_at, polite_at))
@@ -462,9 +462,15 @@ class Partition:
             share.tally.daily.count_delay(row.ready_at - now)
             self._enlist(host, row, Trigger.QUEUED_EARLY, at_site)
 
-    def delay(self, host: Host, row: HostRow) -> None:
-        """Update a host that was checked in and has more work: its courtesy delay begins."""
-        self.update(host, self._list(row), Trigger.RELEASED)
+    def release(self, host: Host, row: HostRow, backs_off: bool = False) -> None:
+        """Update a host that was checked in: it has no work, or backs off, or else its courtesy
+        delay begins."""
+        if not row.queued:
+            self.unload(host, row, Trigger.EMPTIED)
+        elif backs_off:
+            self.back_off(host, row)
+        else:
+            self.update(host, self._list(row), Trigger.RELEASED)
 
     def back_off(self, host: Host, row: HostRow, trigger: Trigger = Trigger.FAILED) -> None:
         """Unload a host that backs off until `row.ready_at`."""
@@ -679,7 +685,7 @@ class Partition:
         """End the wait of *host* or of *crawl* at it; return whether either waited."""
         row, own = host.row, host.row.of(crawl)
         if own.waits_until > now:
-            row = row.with_crawl(crawl, replace(own, waits_until=0.0))
+            row = row.change_crawl(crawl, waits_until=0.0)
         elif row.condition is not Condition.DELAYED:
             return False
         # The host may wait, too: since then, no other crawl can be served there.
@@ -859,7 +865,7 @@ class Partition:
         for crawl, own in row.crawls.items():
             if own.queued:
                 listed = self.share(crawl).directory.relist(row.site, row.host, own.number)
-                row = row.with_crawl(crawl, replace(own, listed=listed))
+                row = row.change_crawl(crawl, listed=listed)
         self.update(host, row)
         self._leave_bench(host)
 

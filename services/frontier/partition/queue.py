@@ -142,7 +142,7 @@ class HostQueues:
 
     def _replace(self, host: HostRow, **changes: Any) -> HostRow:
         """Return *host* with *changes* of what the crawl has at it."""
-        return host.with_crawl(self.crawl, replace(self.of(host), **changes))
+        return host.change_crawl(self.crawl, **changes)
 
     def append(self, host: HostRow, urls: Sequence[QueuedUrl]) -> HostRow:
         """Append *urls*, all to be visited again or all new, in their order.

@@ -310,7 +310,7 @@ class Admission:
         following = next_of_walk(event.urls, event.via) if strategy.is_walk else None
         if any(found.depth == 0 for found in accepted):
             share.sites.record_seed(event.site)
-            row = row.with_crawl(share.crawl, replace(row.of(share.crawl), is_seeded=True))
+            row = row.change_crawl(share.crawl, is_seeded=True)
         urls = list[QueuedUrl]()
         for found in accepted:
             origin = Origin.of(found, event.via)
@@ -320,8 +320,7 @@ class Admission:
             urls.append(_make_queued_url(found, origin, event, linking, number))
         if self._revisits.allocation(event.crawl).limited:
             # The host is one of the crawl's hosts before its first URL is queued.
-            own = row.of(share.crawl)
-            partition.update(host, row.with_crawl(share.crawl, own), at_site=at_site)
+            partition.update(host, row.change_crawl(share.crawl), at_site=at_site)
             for url in urls:
                 self._revisits.plan_first_visit(share, row, url, now)
         else:

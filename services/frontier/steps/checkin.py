@@ -47,7 +47,7 @@ from gossamer.services.frontier.steps.robots import (
     needs_probe,
     reason_for_backoff,
 )
-from gossamer.services.frontier.tables.conditions import Condition, Trigger
+from gossamer.services.frontier.tables.conditions import Condition
 from gossamer.services.frontier.tables.hosts import HostRow, HostTotals, Lease, LostVisits
 from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.settings import FrontierSettings
@@ -199,11 +199,8 @@ class CheckIn:
             row = replace(row, backoff_reason=event.reason or None, backoff_cause=Outcome.BUSY)
         if not event.last and row.condition is Condition.CHECKED_OUT:
             partition.update(host, row)
-        elif row.queued:
-            row = ended.share.queues.end_order(row)
-            (partition.back_off if wait else partition.delay)(host, row)
         else:
-            partition.unload(host, row, Trigger.EMPTIED)
+            partition.release(host, ended.share.queues.end_order(row), backs_off=wait > 0)
 
     def _apply_lost(self, ended: EndedVisit) -> None:
         """Apply an outcome whose order the store lacks. The host keeps its condition, unless it is
@@ -213,10 +210,7 @@ class CheckIn:
         if host.row.condition is Condition.CHECKED_OUT:
             earlier = partition.share(host.row.lease.crawl or event.crawl)
             row = earlier.queues.end_order(host.row)
-            if row.queued:
-                partition.delay(host, row)
-            else:
-                partition.unload(host, row, Trigger.EMPTIED)
+            partition.release(host, row)
         ended.is_lost = True
         lease = Lease(
             order=event.order,
@@ -290,12 +284,7 @@ class CheckIn:
         may_probe = row.has_copies and not share.is_removed
         if not row.queued and may_probe and needs_probe(row, self._settings.probe_after):
             row = share.queues.append(row, [make_entry_for_probe(row, event.crawl)])
-        if not row.queued:
-            partition.unload(host, row, Trigger.EMPTIED)
-        elif backoff_until is not None:
-            partition.back_off(host, row)
-        else:
-            partition.delay(host, row)
+        partition.release(host, row, backs_off=backoff_until is not None)
 
     def _choose_next_queue(self, share: CrawlShare, row: HostRow, event: VisitEnded) -> HostRow:
         """Return the row with the queue of the next order, chosen if new URLs and revisits wait.
@@ -308,7 +297,7 @@ class CheckIn:
         discovery = allocation.discovery_share(share, event.site) if new else 0.0
         share.sites.update_discovery_share(event.site, discovery)
         if not (new and own.again.queued):
-            return row.with_crawl(event.crawl, replace(own, owed=0.0)) if own.owed else row
+            return row.change_crawl(event.crawl, owed=0.0) if own.owed else row
         made = row.lease.done if event.visit.purpose.is_queued else 0
         return row.with_crawl(event.crawl, choose_next_queue(own, made, discovery))
 

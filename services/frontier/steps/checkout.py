@@ -527,9 +527,8 @@ class CheckOut:
 def _let_wait(before: HostRow, row: HostRow, crawl: str) -> HostRow:
     """Return *row*, which was delayed because of the next URL of *crawl*, with a wait of that crawl
     instead of the delay; *before*: the row without the delay."""
-    own = replace(row.of(crawl), waits_until=row.ready_at)
-    row = replace(row, ready_at=before.ready_at, backoff_reason=before.backoff_reason)
-    return row.with_crawl(crawl, own)
+    row = row.change_crawl(crawl, waits_until=row.ready_at)
+    return replace(row, ready_at=before.ready_at, backoff_reason=before.backoff_reason)
 
 
 def _charge(
@@ -546,7 +545,7 @@ def _charge(
     shares.charge(order.crawl, order.requests, weight)
     used = {crawl: replace(own, used=shares.used(crawl)) for crawl, own in row.crawls.items()}
     row = replace(row, crawls=used)
-    return row.with_crawl(order.crawl, replace(row.of(order.crawl), waits_until=0.0))
+    return row.change_crawl(order.crawl, waits_until=0.0)
 
 
 def _with_lease(

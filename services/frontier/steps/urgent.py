@@ -97,9 +97,8 @@ class UrgentRequests:
             totals = replace(row.totals, admitted=row.totals.admitted + len(admitted))
             row = replace(row, totals=totals)
         if record:
-            own = row.of(share.crawl)
-            own = replace(own, requests=own.requests.through(record))
-            row = row.with_crawl(share.crawl, own)
+            requests = row.of(share.crawl).requests.through(record)
+            row = row.change_crawl(share.crawl, requests=requests)
         if waiting := sum(one.may_wait for one in found):
             row = share.queues.add_surplus(row, waiting)
         partition.queue_urgently(share, host, row, [one.entry for one in found], now)

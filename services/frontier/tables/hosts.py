@@ -1,7 +1,7 @@
 """The rows of hosts, with the columns of each subject, of robots.txt, and of directories."""
 
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -388,6 +388,10 @@ class HostRow(Row, frozen=True):
     def with_crawl(self, crawl: str, own: HostCrawl) -> "HostRow":
         """Return the row with *own* as what *crawl* has at the host."""
         return replace(self, crawls={**self.crawls, crawl: own})
+
+    def change_crawl(self, crawl: str, **changes: Any) -> "HostRow":
+        """Return the row with *changes* of what *crawl* has at the host."""
+        return self.with_crawl(crawl, replace(self.of(crawl), **changes))
 
     def without_crawl(self, crawl: str) -> "HostRow":
         """Return the row without what *crawl* has at the host."""
