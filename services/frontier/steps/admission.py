@@ -45,6 +45,7 @@ from gossamer.services.frontier.tables.hosts import HostRow, OffsetAndTime, Susp
 from gossamer.services.frontier.tables.ordering import BREADTH, next_of_walk, request_number
 from gossamer.services.frontier.tables.plans import DueRow, PlanRow
 from gossamer.services.frontier.tables.sites import UnreadablePages
+from gossamer.services.frontier.tables.totals import pick
 from gossamer.services.frontier.tables.urls import Origin, QueuedUrl, UrlRow
 from gossamer.services.frontier.worth.budgets import BUDGETS
 from gossamer.store import Store
@@ -456,20 +457,15 @@ def make_planned_url(
     """Return the queue entry of the URL of *plan*, conditional if the host's validators are
     trusted *now*."""
     trust = partition.sites.validators(site, plan.host, now)
-    return QueuedUrl(
-        crawl=plan.crawl,
+    return pick(
+        QueuedUrl,
+        plan,
         bucket="",
         bucket_index=0,
-        url=plan.url,
         number=number,
         # Once in UNCONDITIONAL_INTERVAL visits, the visit is unconditional.
         conditional=is_conditional(plan.validators, trust, plan.earlier % UNCONDITIONAL_INTERVAL),
         validators=NO_VALIDATORS if trust.distrust_reason else plan.validators,
-        statistics=plan.statistics,
-        basis=plan.basis,
-        origin=plan.origin,
-        attempt=plan.attempt,
-        earlier=plan.earlier,
     )
 
 

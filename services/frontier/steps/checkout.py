@@ -144,25 +144,7 @@ class CheckOut:
         slow_start, key = share.slow_start, host.row.host
         slow_start.end_late(now)
         freed = *slow_start.end(_robots_url(key)), *slow_start.end_wait(key)
-        order = self._order(partition, share, host, limit, crawl, now, open_crawls)
-        partition.wake(share, freed, now)
-        return order
-
-    def _order(
-        self,
-        partition: Partition,
-        share: CrawlShare,
-        host: Host,
-        limit: int,
-        crawl: CrawlDefined,
-        now: float,
-        open_crawls: Collection[str],
-    ) -> HostCheckedOut | None:
         self._replicas.end_if_expired(partition, host, now)
-        if found := next(closed_host_gates(self._gate_inputs(partition, host, now)), None):
-            self._postpone(partition, host, *found)
-            return None
-        rules = self._politeness_rules(partition, host, now)
         walk = QueueWalk(
             partition=partition,
             share=share,
@@ -178,6 +160,18 @@ class CheckOut:
             now=now,
             row=host.row,
         )
+        order = self._order(walk, limit, open_crawls)
+        partition.wake(share, freed, now)
+        return order
+
+    def _order(
+        self, walk: QueueWalk, limit: int, open_crawls: Collection[str]
+    ) -> HostCheckedOut | None:
+        partition, host, crawl, now = walk.partition, walk.host, walk.crawl, walk.now
+        if found := next(closed_host_gates(self._gate_inputs(partition, host, now)), None):
+            self._postpone(partition, host, *found)
+            return None
+        rules = self._politeness_rules(partition, host, now)
         queued = list[QueuedUrl]()
         size = self._batch_size(walk, rules.delay, limit)
         is_probe = rules.robots and needs_probe(walk.row, self._settings.probe_after)
@@ -201,11 +195,11 @@ class CheckOut:
             return None
         usage_urls = self._due_usage_urls(row, rules, crawl, now)[:size] if queued else []
         event = self._make_order(walk, queued, usage_urls, rules)
-        await_verdicts(share, event, queued)
+        await_verdicts(walk.share, event, queued)
         counts = self._balance.answers_since_expiry(row)
         row = _charge(row, event, crawl.weight, open_crawls)
         partition.update(host, _with_lease(row, event, rules.delay, counts), Trigger.ORDERED)
-        count("gossamer_orders_total", crawl=share.crawl)
+        count("gossamer_orders_total", crawl=crawl.crawl)
         if host.row.lease.sent_to is not None:
             count("gossamer_orders_moved_total")
         return event
