@@ -2,8 +2,12 @@
 
 import importlib
 import pkgutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import get_type_hints
+
+import pytest
 
 import gossamer
 from gossamer.erasures import subject_of
@@ -94,3 +98,18 @@ def test_each_row_says_what_it_is_about() -> None:
 def test_erasures_find_the_rows_of_each_table_about_something() -> None:
     others = {row.table for row in ROWS if row.about and subject_of(row) is None}
     assert others == FOUND_OTHERWISE.keys()
+
+
+@pytest.mark.parametrize("service", ["frontier", "dedup"])
+def test_process_of_a_service_knows_all_tables_that_it_erases(service: str) -> None:
+    package = f"gossamer.services.{service}"
+    code = (
+        f"import {package}.service; from gossamer.erasures import tables_of;"
+        f"print(*(row.table for row in tables_of('{package}')))"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert {*printed.split()} == {
+        row.table for row in ROWS if row.__module__.startswith(f"{package}.")
+    }
