@@ -4,7 +4,13 @@ import pytest
 from msgspec.structs import replace
 
 from gossamer.errors import BadSettings
-from gossamer.events import BlocklistChanged, HostOverridden, Outcome
+from gossamer.events import (
+    BlocklistChanged,
+    Discovery,
+    HostOverridden,
+    Outcome,
+    UrlsAdmitted,
+)
 from gossamer.inspection.answers import robots as robots_module
 from gossamer.inspection.answers.host_details import explain_host, read_queue, read_timeline
 from gossamer.inspection.answers.robots import read_robots
@@ -13,7 +19,7 @@ from gossamer.log.codec import encode
 from gossamer.services.frontier.tables.conditions import Condition
 from gossamer.services.frontier.tables.hosts import RobotsRow
 from gossamer.web.robots import RobotsRules, parse_robots
-from gossamer.web.url import HostKey
+from gossamer.web.url import HostKey, site_of
 from tests.frontier.simulation import Simulation
 from tests.inspection.simulated import opened
 from tests.support.transcripts import Transcript
@@ -99,6 +105,17 @@ def test_pages_of_the_queue_are_the_whole_queue_in_order() -> None:
     assert sim.pages()[0] == found[0]
     with pytest.raises(BadSettings, match="cursor"):
         read_queue(crawl, HOST, "nonsense")
+
+
+@pytest.mark.parametrize(
+    ("via", "page"), [("seed@seeds/0/3", ""), (f"1.2.0@{HOST}/page", f"{HOST}/page")]
+)
+def test_queued_url_names_the_page_that_it_was_found_on(via: str, page: str) -> None:
+    sim, url = Simulation(), URLS[0]
+    event = UrlsAdmitted(at=sim.now, site=site_of(url), via=via, urls=(Discovery(url),))
+    sim.handle(event)
+    [item] = read_queue(opened(sim), HOST).items
+    assert item.found_on == page
 
 
 def test_timeline_has_the_visits_newest_first() -> None:

@@ -1,14 +1,15 @@
 """The path from a seed to a URL: each page, redirect or sitemap that led to the next."""
 
+from collections.abc import Iterator
 from enum import StrEnum
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from gossamer import clock
 from gossamer.events import Purpose
 from gossamer.inspection.basics.figures import plural
 from gossamer.inspection.basics.labels import outcome_label
+from gossamer.inspection.basics.views import view_of
 from gossamer.inspection.crawls.crawl import NotFound, OpenCrawl
 from gossamer.inspection.crawls.url_forms import crawl_form
 from gossamer.inspection.urls.url_rows import read_facts
@@ -18,8 +19,6 @@ from gossamer.web.url import host_key
 
 MAX_STEPS = 200
 """Steps that are followed. Depths and redirects are limited, so real paths are much shorter."""
-SEED = "seed@"
-"""The beginning of the `via` of a seed, before its position on the topic `seeds`."""
 
 
 class StepKind(StrEnum):
@@ -72,17 +71,7 @@ def read_path(crawl: OpenCrawl, text: str) -> UrlPath:
     entry = facts.visit or (facts.queued and facts.queued.url) or facts.requisite
     if entry is None:
         raise NotFound(f"{url} was neither queued nor visited: gossamer why {url} explains")
-    row = facts.visit or facts.requisite
-    steps, seen = [_step(url, entry.origin, row)], {url}
-    while (via := page_of(entry.origin.via)) and not entry.origin.via.startswith(SEED):
-        parent = _read(crawl, via)
-        if parent is None or via in seen or len(steps) >= MAX_STEPS:
-            steps.append(_unknown(via))
-            break
-        steps[-1] = _set_kind(steps[-1], entry.origin, parent)
-        steps.append(_step(via, parent.origin, parent))
-        seen.add(via)
-        entry = parent
+    steps = [*_steps_back(crawl, url, entry.origin, facts.visit or facts.requisite)]
     steps.reverse()
     is_complete = steps[0].kind is StepKind.SEED
     return UrlPath(
@@ -95,34 +84,37 @@ def _read(crawl: OpenCrawl, url: str) -> UrlRow | RequisiteRow | None:
     return store.table(UrlRow).get(key, url) or store.table(RequisiteRow).get(key, url)
 
 
-def _step(url: str, origin: Origin, row: UrlRow | RequisiteRow | None) -> PathStep:
-    """Return the step to *url*, as if it were a seed or found on an unknown page."""
-    is_seed = not page_of(origin.via) or origin.via.startswith(SEED)
-    return PathStep(
-        url=url,
-        kind=StepKind.SEED if is_seed else StepKind.UNKNOWN,
-        depth=origin.depth,
-        party=origin.party,
-        at=row.at if row else None,
-        text=outcome_label(row.outcome, row.status) if row else "",
-    )
+def _steps_back(
+    crawl: OpenCrawl, url: str, origin: Origin, row: UrlRow | RequisiteRow | None
+) -> Iterator[PathStep]:
+    """Yield the steps from *url*, which has this *origin*, back to its seed. *row*: its last
+    outcome."""
+    seen = {url}
+    while True:
+        via = page_of(origin.via)
+        is_followed = via and via not in seen and len(seen) < MAX_STEPS
+        parent = _read(crawl, via) if is_followed else None
+        kind = _kind_of(origin, parent) if via else StepKind.SEED
+        text = outcome_label(row.outcome, row.status) if row else ""
+        yield view_of(PathStep, origin, url=url, kind=kind, at=row.at if row else None, text=text)
+        if parent is None:
+            break
+        seen.add(via)
+        url, origin, row = via, parent.origin, parent
+    if via:
+        yield PathStep(url=via, kind=StepKind.UNKNOWN, depth=0, party="", at=None, text="")
 
 
-def _set_kind(step: PathStep, origin: Origin, parent: UrlRow | RequisiteRow) -> PathStep:
-    """Return *step* with the way in which *parent* led to its URL, which has this *origin*."""
+def _kind_of(origin: Origin, parent: UrlRow | RequisiteRow | None) -> StepKind:
+    """Return how *parent* led to a URL with this *origin*."""
+    if parent is None:
+        return StepKind.UNKNOWN
     if origin.purpose is Purpose.REQUISITE:
-        kind = StepKind.REQUISITE
-    elif origin.hops:
-        kind = StepKind.REDIRECT
-    elif parent.origin.purpose.is_sitemap or origin.purpose.is_sitemap:
-        kind = StepKind.SITEMAP
-    else:
-        kind = StepKind.LINK
-    return replace(step, kind=kind)
-
-
-def _unknown(url: str) -> PathStep:
-    return PathStep(url=url, kind=StepKind.UNKNOWN, depth=0, party="", at=None, text="")
+        return StepKind.REQUISITE
+    if origin.hops:
+        return StepKind.REDIRECT
+    is_listed = parent.origin.purpose.is_sitemap or origin.purpose.is_sitemap
+    return StepKind.SITEMAP if is_listed else StepKind.LINK
 
 
 def _answer(steps: list[PathStep], is_complete: bool) -> str:

@@ -8,6 +8,7 @@ crawl has more URLs than memory.
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 from msgspec import Struct
 
@@ -70,7 +71,18 @@ def _iterate_all(crawl: OpenCrawl) -> Iterator[KnownUrl]:
     for row in visits.everything():
         if row.crawl == crawl.id and row.origin.purpose is Purpose.PAGE:
             verdict = verdicts.get((row.crawl, row.host), row.url)
-            yield _describe_row(row, verdict.verdict if verdict else "")
+            is_visit = row.outcome in OUTCOMES
+            yield _describe(
+                crawl,
+                row.url,
+                "queued" if row.queued else "visited" if is_visit else "refused",
+                row.origin,
+                outcome=row.outcome,
+                status=row.status or None,
+                visited_at=row.at,
+                reason=row.reason,
+                verdict=verdict.verdict if verdict else "",
+            )
     with closing(sqlite3.connect("")) as database:
         database.execute("CREATE TABLE found (url TEXT PRIMARY KEY) WITHOUT ROWID")
 
@@ -91,37 +103,15 @@ def _iterate_all(crawl: OpenCrawl) -> Iterator[KnownUrl]:
                     yield _describe(crawl, one.url, "parked", Origin.of(one, parked.via))
 
 
-def _describe_row(row: UrlRow, verdict: str) -> KnownUrl:
-    is_visit = row.outcome in OUTCOMES
-    state = "queued" if row.queued else "visited" if is_visit else "refused"
-    return KnownUrl(
-        url=row.url,
-        crawl=row.crawl,
-        state=state,
-        outcome=row.outcome,
-        status=row.status or None,
-        visited_at=row.at,
-        reason=row.reason,
-        depth=row.origin.depth,
-        priority=row.origin.priority,
-        source=page_of(row.origin.via) if _is_visit(row.origin.via) else "",
-        party=row.origin.party,
-        verdict=verdict,
-    )
-
-
-def _describe(crawl: OpenCrawl, url: str, state: str, origin: Origin) -> KnownUrl:
+def _describe(crawl: OpenCrawl, url: str, state: str, origin: Origin, **of_row: Any) -> KnownUrl:
+    """Return the data of a URL. *of_row*: further fields of a visited or refused one."""
     return KnownUrl(
         url=url,
         crawl=crawl.id,
         state=state,
         depth=origin.depth,
         priority=origin.priority,
-        source=page_of(origin.via) if _is_visit(origin.via) else "",
+        source=page_of(origin.via),
         party=origin.party,
+        **of_row,
     )
-
-
-def _is_visit(via: str) -> bool:
-    """Return whether *via* is the id of a visit, and not the position of a seed."""
-    return not via.startswith("seed@")

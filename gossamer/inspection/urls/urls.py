@@ -48,6 +48,8 @@ EXPLAINED = (Gone.USAGE, Gone.NOINDEX, Gone.IRRELEVANT)
 """Reasons for which a document is not published that its verdict explains."""
 FETCHED = (Outcome.PAGE, Outcome.NOT_MODIFIED)
 NOT_REQUESTED = (Outcome.ROBOTS_EXCLUDED, Outcome.USAGE_EXCLUDED)
+SEED = "seed@"
+"""The beginning of the `via` of a seed, before its position on the topic `seeds`."""
 
 
 class UrlState(StrEnum):
@@ -377,8 +379,8 @@ def _requisite(row: RequisiteRow) -> RequisiteFact:
 
 
 def page_of(via: str) -> str:
-    """Return the URL of the page whose visit is *via*, or ""."""
-    return via.partition("@")[2]
+    """Return the URL of the page whose visit is *via*; "" if that is the position of a seed."""
+    return "" if via.startswith(SEED) else via.partition("@")[2]
 
 
 def _verdict(row: VerdictRow, document: DocumentRow | None) -> VerdictRow:
