@@ -1,6 +1,6 @@
-"""The routes of the API, in one module for each subject."""
+"""The routes of the API, in one module for each subject: each decorated function is a route."""
 
-from typing import Any
+from litestar.handlers import HTTPRouteHandler
 
 from gossamer.console.api.routes import (
     controls,
@@ -14,14 +14,10 @@ from gossamer.console.api.routes import (
     urls,
 )
 
-ROUTES: tuple[Any, ...] = (
-    *session.ROUTES,
-    *crawls.ROUTES,
-    *urls.ROUTES,
-    *hosts.ROUTES,
-    *controls.ROUTES,
-    *requests.ROUTES,
-    *live.ROUTES,
-    *notifications.ROUTES,
-    *pages.ROUTES,
+MODULES = (session, crawls, urls, hosts, controls, requests, live, notifications, pages)
+ROUTES = tuple(
+    found
+    for module in MODULES
+    for found in vars(module).values()
+    if isinstance(found, HTTPRouteHandler)
 )

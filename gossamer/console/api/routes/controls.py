@@ -190,17 +190,3 @@ def settings_in(data: SiteSettings | HostSettings) -> dict[str, Any]:
     if not given:
         raise BadSettings("name a setting")
     return given
-
-
-ROUTES = (
-    get_blocklist,
-    get_match,
-    get_speed,
-    get_overrides,
-    block,
-    unblock,
-    set_speed,
-    set_site,
-    set_host,
-    reset_host,
-)

@@ -214,21 +214,3 @@ async def get_audit(
         actor=actor, action=action or "", subject=subject, crawl=reader.crawl or "", since=since
     )
     return await reader.scan(lambda crawl: read_changes(crawl, chosen, cursor, limit))
-
-
-ROUTES = (
-    get_crawls,
-    get_status,
-    get_overview,
-    get_failures,
-    get_freshness,
-    get_lags,
-    get_report,
-    get_report_file,
-    get_audit,
-    get_definition,
-    apply,
-    pause,
-    resume,
-    remove,
-)

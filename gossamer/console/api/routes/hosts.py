@@ -151,15 +151,3 @@ async def get_urls(
     may be partial and have few items: `next` continues the search."""
     chosen = parse_outcome(outcome) if outcome else None
     return await reader.read(lambda crawl: read_outcomes(crawl, host, chosen, cursor, limit))
-
-
-ROUTES = (
-    get_host,
-    get_timeline,
-    get_robots,
-    get_queue,
-    get_urls,
-    get_hosts,
-    get_sites,
-    get_parts,
-)

@@ -62,6 +62,3 @@ async def _prepend(
             yield first
         async for message in stream:
             yield message
-
-
-ROUTES = (get_live,)

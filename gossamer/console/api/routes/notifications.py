@@ -48,6 +48,3 @@ async def test_channel(
     error = await send_test(notifier.channels.get(name), notice, source)
     now = clock.now()
     return await reader.read(lambda crawl: record_test(crawl.log, notice, name, error, now))
-
-
-ROUTES = (get_notifications, test_channel)

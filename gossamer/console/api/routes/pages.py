@@ -59,6 +59,3 @@ def _file(request: Request[Any, Any, Any], name: str) -> Response[bytes]:
     if request.headers.get("if-none-match") == tag:
         return Response(b"", status_code=304, headers=headers)
     return Response(content, media_type=TYPES[found["extension"]], headers=headers)
-
-
-ROUTES = (get_index, get_file)

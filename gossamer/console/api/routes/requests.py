@@ -230,17 +230,3 @@ def _check_urls(urls: tuple[str, ...]) -> tuple[str, ...]:
     if not urls:
         raise BadSettings("name a URL")
     return urls
-
-
-ROUTES = (
-    add_seeds,
-    fetch,
-    retry,
-    refetch,
-    release,
-    get_letters,
-    replay,
-    discard,
-    get_erasures,
-    forget,
-)

@@ -78,6 +78,3 @@ async def end_session(request: Request[Any, Any, Any], state: State) -> None:
 async def get_health() -> str:
     """Return ok while the process answers."""
     return "ok"
-
-
-ROUTES = (get_session, begin_session, end_session, get_health)

@@ -150,6 +150,3 @@ def parse_time(cursor: str) -> float:
         return float(cursor)
     except ValueError as error:
         raise BadSettings(f"{cursor[:80]!r} is not a cursor") from error
-
-
-ROUTES = (get_url, get_path, get_history, get_capture, get_archived, get_body, get_diff, get_usage)
