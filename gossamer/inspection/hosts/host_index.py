@@ -91,10 +91,8 @@ class IndexSummary(Struct, frozen=True, kw_only=True):
     """Seconds that the scan took. The next one should not begin before 20 times as long."""
 
 
-_COLUMNS = (
-    "host, site, condition, cause, queued, visits, pages, received, delay, ready_at, seconds_left"
-)
-_SUMS = "site, hosts, queued, visits, pages, received, backing_off, refused_urls"
+_COLUMNS = ", ".join((*HostSort, "site", "condition", "cause"))
+_SUMS = ", ".join(SiteSort)
 _STAGED = f"""
 CREATE TEMP TABLE staged ({_COLUMNS}, crawls);
 CREATE TEMP TABLE staged_sites (site, refused_urls, crawls);
@@ -194,20 +192,9 @@ def write_index(
 
 
 def _values(host: Host, crawls: Iterable[str]) -> tuple[Any, ...]:
-    return (
-        host.host,
-        host.site,
-        str(host.condition),
-        host.backoff_cause if host.condition is Condition.BACKING_OFF else None,
-        host.queued,
-        host.visits,
-        host.pages,
-        host.received,
-        host.delay,
-        host.ready_at,
-        host.seconds_left,
-        json.dumps([*crawls]),
-    )
+    cause = host.backoff_cause if host.condition is Condition.BACKING_OFF else None
+    sorted_by = (getattr(host, name) for name in HostSort)
+    return (*sorted_by, host.site, str(host.condition), cause, json.dumps([*crawls]))
 
 
 def _site_values(row: SiteRow) -> tuple[Any, ...]:
@@ -292,9 +279,9 @@ class HostIndex:
         """Return *limit* sites in the order of *query*, as `find_hosts` returns hosts."""
         db, chosen = self._open(), _List("sites", "site", query.sort.value, query.is_ascending)
         searched = _conditions(db, chosen, query.search, query.crawl, {})
-        page, names = _find(db, chosen, _SUMS, searched, after, limit), _SUMS.split(", ")
+        page = _find(db, chosen, _SUMS, searched, after, limit)
         return page.with_items(
-            SiteSums(**dict(zip(names, row, strict=False))) for row in page.items
+            SiteSums(**dict(zip(SiteSort, row, strict=False))) for row in page.items
         )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from heapq import nlargest, nsmallest
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -23,6 +23,7 @@ from gossamer.services.frontier.partition.politeness import format_delay, overri
 from gossamer.services.frontier.tables.conditions import Condition
 from gossamer.services.frontier.tables.hosts import HostRow, RobotsRow, SigningState
 from gossamer.services.frontier.tables.sites import ParkedPartsRow, SiteRow
+from gossamer.services.frontier.tables.totals import OWN, merge
 from gossamer.services.frontier.totals.tally import PartitionTallyRow, TallyRow
 from gossamer.speed import Speeds
 from gossamer.store import Store
@@ -154,10 +155,10 @@ class SiteQuery(Struct, frozen=True, kw_only=True):
 ALL_HOSTS, ALL_SITES = HostQuery(), SiteQuery()
 
 
-class SiteSums(Struct, frozen=True, kw_only=True):
+class SiteSums(Struct, frozen=True):
     """A site with the sums of its hosts."""
 
-    site: Site
+    site: Annotated[Site, OWN]
     hosts: int = 0
     """Admitted hosts of the site."""
     queued: int = 0
@@ -377,7 +378,7 @@ def read_sites(
         for one, its_crawls in found:
             if query.search.strip().lower() not in one.site:
                 continue
-            sums[one.site] = _add(sums[one.site], one) if one.site in sums else one
+            sums[one.site] = merge(sums[one.site], one) if one.site in sums else one
             if query.crawl is None or query.crawl in its_crawls:
                 visited.add(one.site)
         chosen = (one for one in sums.values() if one.site in visited)
@@ -387,9 +388,7 @@ def read_sites(
 
 def read_site(crawl: OpenCrawl, site: Site) -> SiteSummary:
     """Return one site, which may have no host."""
-    sums = SiteSums(site=site)
-    for row in iterate_hosts(crawl, site):
-        sums = _add(sums, sums_of_host(row))
+    sums = merge(SiteSums(site=site), *map(sums_of_host, iterate_hosts(crawl, site)))
     return read_some_sites(crawl, [sums])[0]
 
 
@@ -434,11 +433,6 @@ def sums_of_site(row: SiteRow) -> SiteSums:
 def _sum_refused(row: SiteRow) -> Counter[str]:
     """Return rule → URLs of the site that it refused, of all crawls."""
     return sum((Counter(own.refused) for own in row.crawls.values()), Counter[str]())
-
-
-def _add(one: SiteSums, other: SiteSums) -> SiteSums:
-    names = [name for name in SiteSums.__struct_fields__ if name != "site"]
-    return replace(one, **{name: getattr(one, name) + getattr(other, name) for name in names})
 
 
 def read_some_sites(crawl: OpenCrawl, sums: Sequence[SiteSums]) -> list[SiteSummary]:
