@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist
 from gossamer.bounds import exclusion_of, external_links
@@ -75,17 +76,10 @@ def _exclusion(
     if not found:
         return "external_links", "a link to another site: external_links is none"
     url = found[0]
-    exclusion = exclusion_of(crawl, NO_BLOCKLIST, link_discovery(_with_url(link, url), page.visit))
-    if exclusion:
+    discovery = link_discovery(replace(link, url=url), page.visit)
+    if exclusion := exclusion_of(crawl, NO_BLOCKLIST, discovery):
         return str(exclusion.rule), exclusion.reason
     rules = robots.get(host_key(url))
     if rules and not rules.allows(url):
         return "robots_excluded", rules.explain(url)
     return "", ""
-
-
-def _with_url(link: Link, url: str) -> Link:
-    return Link(
-        url, link.text, redirect=link.redirect, kind=link.kind, position=link.position,
-        refused_by=link.refused_by, priority=link.priority,
-    )  # fmt: skip

@@ -77,13 +77,8 @@ def read_archived_page(crawl: OpenCrawl, text: str, at: float = FOREVER) -> Arch
     """
     version = read_version(crawl, text, at)
     kind, html, is_whole = _document(crawl, version)
-    return ArchivedPage(
-        url=version.row.url,
-        position=version.row,
-        content_type=kind,
-        html=html,
-        is_whole=is_whole,
-    )
+    row = version.row
+    return ArchivedPage(url=row.url, position=row, content_type=kind, html=html, is_whole=is_whole)
 
 
 def _document(crawl: OpenCrawl, version: Version) -> tuple[str, str, bool]:

@@ -13,6 +13,7 @@ from gossamer.inspection.archive.captures import FOREVER, NotArchived
 from gossamer.inspection.archive.page_texts import read_compared_texts
 from gossamer.inspection.archive.versions import MAX_BODY_BYTES, Version, find_versions, read_row
 from gossamer.inspection.basics.figures import instant, percent
+from gossamer.inspection.basics.views import view_of
 from gossamer.inspection.crawls.crawl import OpenCrawl
 from gossamer.services.archive.rows import CaptureRow
 from gossamer.services.parser.charset import decode_text
@@ -71,16 +72,8 @@ def compare_versions(
     versions = [Version(row, read_row(crawl, row)) for row in (old, new)]
     before, after = _markups(versions) if form == "html" else read_compared_texts(crawl, versions)
     found = compare_texts(before, after, MARKUP if form == "html" else WORDS)
-    return Comparison(
-        url=url,
-        form=form,
-        old=old,
-        new=new,
-        change=found.change,
-        answer=_answer(form, found.change, before, after, versions),
-        is_complete=found.is_complete,
-        pieces=found.pieces,
-    )
+    answer = _answer(form, found.change, before, after, versions)
+    return view_of(Comparison, found, url=url, form=form, old=old, new=new, answer=answer)
 
 
 def _markups(versions: Sequence[Version]) -> list[str]:

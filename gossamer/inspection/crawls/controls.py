@@ -21,6 +21,7 @@ from gossamer.events import (
 )
 from gossamer.expiries import expiries_of
 from gossamer.inspection.basics.paging import Page
+from gossamer.inspection.basics.views import view_of
 from gossamer.log import Log
 from gossamer.log.codec import key_of
 from gossamer.speed import Speeds
@@ -90,14 +91,8 @@ def read_blocklist(
 
 
 def _make_rule(rule: str, event: BlocklistChanged, expiry: ChangeExpires | None) -> BlockedRule:
-    return BlockedRule(
-        rule=rule,
-        text=describe_rule(rule),
-        at=event.at,
-        expires_at=expiry.expires_at if expiry else None,
-        actor=event.actor,
-        reason=event.reason,
-    )
+    expires_at = expiry.expires_at if expiry else None
+    return view_of(BlockedRule, event, rule=rule, text=describe_rule(rule), expires_at=expires_at)
 
 
 def match_blocklist(log: Log, text: str) -> BlocklistMatch:
@@ -112,12 +107,7 @@ def read_speeds(log: Log, now: float) -> SpeedView:
     event = speed_of(log)
     speeds = Speeds(event)
     until = speeds.changes_at(now)
-    return SpeedView(
-        speeds=event.speeds,
-        active=speeds.at(now),
-        until=None if until == inf else until,
-        at=event.at,
-    )
+    return view_of(SpeedView, event, active=speeds.at(now), until=None if until == inf else until)
 
 
 def read_overrides(log: Log) -> Overrides:

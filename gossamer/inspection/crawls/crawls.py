@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from gossamer.events import CrawlDefined
+from gossamer.inspection.basics.views import view_of
 from gossamer.inspection.crawls.crawl import OpenCrawl
 from gossamer.services.frontier.tables.partitions import partition_keys
+from gossamer.services.frontier.tables.totals import merge
 from gossamer.services.frontier.totals.tally import TallyRow
 
 ACTIVE, PAUSED, REMOVED = "active", "paused", "removed"
@@ -52,16 +54,14 @@ def _summaries(opened: OpenCrawl, crawls: dict[str, CrawlDefined]) -> Iterator[C
     table = opened.store().table(TallyRow)
     partitions = partition_keys(opened.log.partitions)
     for name, crawl in crawls.items():
-        totals = table.get_all([((name, partition), "") for partition in partitions])
-        yield CrawlSummary(
+        rows = table.get_all([((name, partition), "") for partition in partitions])
+        yield view_of(
+            CrawlSummary,
+            crawl,
+            merge(TallyRow(name, ""), *rows),
             crawl=name,
             state=state_of(crawl),
-            scope=crawl.scope,
-            weight=crawl.weight,
             share=crawl.weight / weights if name in active else 0.0,
-            pages=sum(row.pages for row in totals),
-            admitted=sum(row.admitted for row in totals),
-            queued=sum(row.queued for row in totals),
             max_pages=crawl.page_limit,
             defined_at=crawl.at,
         )

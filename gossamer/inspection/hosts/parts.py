@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from gossamer.crawl import canonical_of_typed
 from gossamer.inspection.basics.figures import plural
+from gossamer.inspection.basics.views import view_of
 from gossamer.inspection.crawls.crawl import OpenCrawl
 from gossamer.services.frontier.partition.parts import OF_COPIES
 from gossamer.services.frontier.tables.hosts import HostRow
@@ -126,14 +127,12 @@ def read_parts(crawl: OpenCrawl, site: Site) -> SiteParts:
     worth = unpack_worth(row.counters if row else b"")
     parts = dict(parked.parts) if parked else {}
     count = sum(part.urls for part in parts.values())
-    return SiteParts(
+    return view_of(
+        SiteParts,
+        worth.totals,
         site=site,
         answer=_answer(worth.totals.visits, worth.totals.new, count),
-        visits=worth.totals.visits,
-        new=worth.totals.new,
-        linking_sites=worth.totals.linking_sites,
         parked=count,
-        admitted=worth.totals.admitted,
         # Postponed first visits wait for the budget of visits, in no queue, and may be of any site.
         unvisited=min(max(0, worth.totals.admitted - worth.totals.visits), queued + postponed),
         new_urls_lately=_new_urls_lately(worth),

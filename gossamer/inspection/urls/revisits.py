@@ -4,6 +4,7 @@ from math import sqrt
 
 from msgspec import Struct
 
+from gossamer.inspection.basics.views import view_of
 from gossamer.services.dedup.rows import DocumentRow
 from gossamer.services.frontier.revisit import States, belief, credible_interval, likelihood_ratio
 from gossamer.services.frontier.revisit.beliefs import is_regular
@@ -94,9 +95,9 @@ def revisit_facts(
     page = states.page
     published = document if document and document.first_seen else None
     is_known = bool(page.fresh) and page.visits > 1
-    return RevisitFacts(
-        visits=page.visits,
-        changes=page.changes,
+    return view_of(
+        RevisitFacts,
+        page,
         changed_at=page.changed_at if page.changes else None,
         first_seen=published.first_seen if published else None,
         last_changed=published.last_changed if published else None,
@@ -111,9 +112,7 @@ def revisit_facts(
         },
         validators=() if trust.distrust_reason else _validator_names(plan.validators),
         distrust=trust.distrust_reason,
-        weight=page.weight,
         linking_sites=round(estimate_sites(page.in_links)),
-        requests=page.requests,
         price=_price(states, plan.policy),
     )
 
