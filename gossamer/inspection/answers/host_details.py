@@ -14,7 +14,6 @@ from gossamer.errors import BadSettings
 from gossamer.events import HostOverridden, Purpose, SiteOverridden
 from gossamer.inspection.answers.robots import RobotsSummary, summarize_robots
 from gossamer.inspection.basics.figures import moment, plural
-from gossamer.inspection.basics.labels import plain_reason
 from gossamer.inspection.basics.paging import Page
 from gossamer.inspection.basics.views import view_of
 from gossamer.inspection.crawls.crawl import NotFound, OpenCrawl
@@ -26,7 +25,7 @@ from gossamer.inspection.urls.url_rows import (
     find_closed_gates,
     read_gate_inputs,
 )
-from gossamer.inspection.urls.urls import ClosedGate, is_estimable, page_of
+from gossamer.inspection.urls.urls import ClosedGate, describe_gates, is_estimable, page_of
 from gossamer.inspection.urls.visits import LastOutcome, last_outcome
 from gossamer.services.frontier.partition.queue import HostQueues, is_revisit, is_surplus
 from gossamer.services.frontier.tables.hosts import HostRow, RobotsRow
@@ -115,10 +114,7 @@ def explain_host(crawl: OpenCrawl, text: str, now: float | None = None) -> HostE
         inputs = read_gate_inputs(crawl, store, row, overridden, now)
         override = effective_override(row.site, *overridden)
         host = host_of(row, robots, override, crawl.is_stopped)
-        closed = tuple(
-            ClosedGate(name, plain_reason(found.reason), found.until)
-            for name, found in find_closed_gates(inputs, crawl.is_stopped)
-        )
+        closed = describe_gates(find_closed_gates(inputs, crawl.is_stopped))
         blocked_by = blocklist_of(crawl.log).of_url(f"{key}/")
         if blocked_by or not is_estimable(closed):
             host = replace(host, seconds_left=0.0)

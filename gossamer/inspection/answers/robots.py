@@ -10,7 +10,7 @@ from gossamer.inspection.basics.views import view_of
 from gossamer.inspection.crawls.crawl import NotFound, OpenCrawl
 from gossamer.inspection.crawls.url_forms import crawl_form
 from gossamer.services.frontier.tables.hosts import RobotsRow
-from gossamer.web.robots import PATH, Rule
+from gossamer.web.robots import PATH, RobotsRules, Rule
 from gossamer.web.url import HostKey, host_key
 
 MAX_RULES = 1000
@@ -100,11 +100,16 @@ def read_robots(crawl: OpenCrawl, text: str) -> RobotsView:
         answer=rules.explain(url) if url else "",
         summary=summarize_robots(row),
         lines=_lines(rules.rules, deciding),
-        usage=tuple(f"line {line.line}: {line.name}: {line.value}" for line in rules.usage),
+        usage=usage_lines(rules),
         text=copy,
         text_at=at,
         no_text=fault,
     )
+
+
+def usage_lines(rules: RobotsRules) -> tuple[str, ...]:
+    """Return the statements about the use of pages, each as in the file, with its line."""
+    return tuple(f"line {line.line}: {line.name}: {line.value}" for line in rules.usage)
 
 
 def _lines(rules: tuple[Rule, ...], deciding: Rule | None) -> tuple[RobotsLine, ...]:

@@ -26,6 +26,7 @@ from gossamer.events.outcomes import Outcome, Purpose
 from gossamer.events.pages import Entry, Heading, Listing
 from gossamer.events.topics import TOPIC_OF
 from gossamer.inspection.answers.links import NO_BLOCKLIST, LinkFact, explain_links
+from gossamer.inspection.answers.robots import usage_lines
 from gossamer.inspection.basics.labels import LABELS, outcome_text
 from gossamer.inspection.basics.views import view_of
 from gossamer.inspection.crawls.crawl import OpenCrawl
@@ -301,7 +302,7 @@ def _robots_facts(rules: dict[HostKey, RobotsRules], urls: Iterable[str]) -> Ite
                 found.allows(url),
                 found.explain(url),
                 found.crawl_delay,
-                tuple(f"line {one.line}: {one.name}: {one.value}" for one in found.usage),
+                usage_lines(found),
             )
 
 

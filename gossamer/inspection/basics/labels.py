@@ -144,6 +144,9 @@ HAZARD_LABELS: dict[Hazard, HazardLabel] = {
 }
 """Hazard → its label, and the part of a report that shows it."""
 # fmt: on
+FAILURE_HAZARDS = frozenset(
+    hazard for hazard, found in HAZARD_LABELS.items() if found.kind is Kind.FAILURE
+)
 
 LABELS: dict[str, str] = {
     **{str(hazard): label.label for hazard, label in HAZARD_LABELS.items()},
@@ -292,9 +295,9 @@ def failures(outcomes: Mapping[str, int], hazards: Mapping[str, int]) -> Counter
         if outcome in FAILURES:
             counts[OUTCOME_LABELS[Outcome(outcome)]] += count
     for name, count in hazards.items():
-        hazard = HAZARD_LABELS.get(Hazard(name)) if name in HAZARDS else None
-        if hazard and hazard.kind is Kind.FAILURE:
-            counts[hazard.label] = max(counts[hazard.label], count)
+        if name in FAILURE_HAZARDS:
+            label = LABELS[name]
+            counts[label] = max(counts[label], count)
     return +counts
 
 
@@ -302,9 +305,8 @@ def details(hazards: Mapping[str, int]) -> Counter[str]:
     """Return label → count of the hazards that are not failures."""
     counts = Counter[str]()
     for name, count in hazards.items():
-        hazard = HAZARD_LABELS.get(Hazard(name)) if name in HAZARDS else None
-        if hazard is None or hazard.kind is Kind.DETAIL:
-            counts[hazard.label if hazard else name] += count
+        if name not in FAILURE_HAZARDS:
+            counts[LABELS.get(name, name)] += count
     return +counts
 
 

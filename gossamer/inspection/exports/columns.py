@@ -4,7 +4,7 @@ Whatever is not known is null. In the events, an unknown text is "" and an unkno
 empty list or mapping says that there is nothing, and stays.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
@@ -51,33 +51,27 @@ def check_columns(names: Sequence[str], known: Collection[str]) -> tuple[str, ..
 
 def row_of(page: Struct) -> Row:
     """Return the values of the fields of *page*, by name; null for what is not known."""
-    row = {name: _value(getattr(page, name), *_kind(type(page), name)) for name in _names(page)}
+    shown = _shown_fields(type(page)).items()
+    row = {name: _value(getattr(page, name), is_unknown) for name, is_unknown in shown}
     if texts := row.get(EXTRACTED):
         row[EXTRACTED] = [json.decode(text) for text in texts]
     return row
 
 
-def _names(struct: Struct) -> Iterator[str]:
-    return (name for name in struct.__struct_fields__ if name not in EXCLUDED)
-
-
-@lru_cache(maxsize=1024)
-def _kind(struct: type[Struct], name: str) -> tuple[bool, bool]:
-    """Return whether an empty value of a field is a missing text, or a missing instant."""
-    kind = fields_of(struct)[name]
-    if isinstance(kind, inspect.Metadata):
-        kind = kind.type
-    return isinstance(kind, inspect.StrType), name in _instants(struct)
-
-
 @lru_cache(maxsize=64)
-def _instants(struct: type[Struct]) -> frozenset[str]:
-    return frozenset(instants_of(struct))
+def _shown_fields(struct: type[Struct]) -> dict[str, bool]:
+    """Return field → whether its empty value is a missing text, or a missing instant."""
+    instants, shown = frozenset(instants_of(struct)), dict[str, bool]()
+    for name, kind in fields_of(struct).items():
+        plain = kind.type if isinstance(kind, inspect.Metadata) else kind
+        if name not in EXCLUDED:
+            shown[name] = isinstance(plain, inspect.StrType) or name in instants
+    return shown
 
 
-def _value(value: Any, is_text: bool = False, is_instant: bool = False) -> Any:
+def _value(value: Any, is_unknown_if_empty: bool = False) -> Any:
     match value:
-        case "" | 0.0 if is_text or is_instant:
+        case "" | 0.0 if is_unknown_if_empty:
             return None
         case Raw():
             return json.decode(value)

@@ -1,6 +1,6 @@
 """The explanation of a URL: its last visit, its next one, and the rules for both, as data."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from enum import StrEnum
 
 from msgspec import Struct
@@ -33,6 +33,7 @@ from gossamer.inspection.urls.visits import Visit, visit_of
 from gossamer.policies import NEVER
 from gossamer.services.archive.rows import CaptureRow
 from gossamer.services.dedup.rows import HIDDEN_REASONS, DocumentRow
+from gossamer.services.frontier.partition.gates import Closure
 from gossamer.services.frontier.partition.parked import PARKING_RULES, ParkedRow
 from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.services.frontier.tables.ordering import URGENT_RANK
@@ -302,7 +303,7 @@ def explain(
         scope=_scope(facts),
         site=site_of(facts.url),
         site_has_wildcard=site is not None and site.wildcard,
-        erased=_erasure(facts),
+        erased=view_of(ErasureFact, facts.erased) if facts.erased else None,
         visit=_last_visit(facts, facts.visit) if facts.visit else None,
         history=tuple(map(visit_of, facts.history)),
         requisite=_requisite(facts.requisite) if facts.requisite else None,
@@ -343,11 +344,6 @@ def _scope(facts: UrlFacts) -> ScopeResult | None:
         return ScopeResult(True, f"a redirect of a seed to {row.origin.joined}")
     evaluation = parse_scope(facts.definition.scope).evaluate(facts.url, 0)
     return ScopeResult(bool(evaluation.inside), evaluation.rule)
-
-
-def _erasure(facts: UrlFacts) -> ErasureFact | None:
-    row = facts.erased
-    return view_of(ErasureFact, row) if row else None
 
 
 def _last_visit(facts: UrlFacts, row: UrlRow) -> LastVisit:
@@ -420,7 +416,7 @@ def _next_visit(facts: UrlFacts, plan: PlanRow, now: float) -> NextVisit:
 def _make_queued(facts: UrlFacts) -> Queued | None:
     if facts.ahead is None or facts.host is None:
         return None
-    closed = () if facts.is_ordered else tuple(_closed_gates(facts))
+    closed = () if facts.is_ordered else describe_gates(facts.closed_gates)
     fate = None if facts.is_ordered else _fate(facts)
     pace = host_of(facts.host, facts.robots, facts.override).pace
     seconds = facts.ahead * pace if is_estimable(closed) and not fate else 0.0
@@ -442,9 +438,9 @@ def _fate(facts: UrlFacts) -> QueueFateFact | None:
     return QueueFateFact(row.name, row.text, excluded or head.target or rank)
 
 
-def _closed_gates(facts: UrlFacts) -> Iterator[ClosedGate]:
-    for name, closed in facts.closed_gates:
-        yield ClosedGate(name, plain_reason(closed.reason), closed.until)
+def describe_gates(closed: Iterable[tuple[str, Closure]]) -> tuple[ClosedGate, ...]:
+    """Return the *closed* gates of a host, given by name, with their reasons for people."""
+    return tuple(ClosedGate(name, plain_reason(one.reason), one.until) for name, one in closed)
 
 
 def _answer(facts: UrlFacts, now: float) -> tuple[UrlState, str]:
