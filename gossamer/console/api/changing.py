@@ -85,12 +85,16 @@ class Changer:
         self._crawl, self.is_dry_run = crawl, is_dry_run
 
     async def carry_out(
-        self, change: Change, make_plan: MakePlan, set_at: SetAt | None = None
+        self,
+        change: Change,
+        make_plan: MakePlan,
+        set_at: SetAt | None = None,
+        may_be_new: bool = False,
     ) -> Committed:
         """Make the plan for the crawl at the present time; report or commit it.
 
         *set_at* returns when the setting that is changed was set. Raise LostUpdate if *change*
-        replaces an older one.
+        replaces an older one. *may_be_new*: whether the crawl need not be defined.
         """
         replaces = getattr(change, "replaces", None)
 
@@ -107,9 +111,9 @@ class Changer:
                     return Committed(id=None, effect=preview(plan))
                 return commit(crawl.log, plan, request, now)
 
-        return await self.run(change, run)
+        return await self.run(change, run, may_be_new)
 
-    async def run(self, change: Change, carry_out: CarryOut) -> Committed:
+    async def run(self, change: Change, carry_out: CarryOut, may_be_new: bool = False) -> Committed:
         """Call *carry_out* with the request and the present time, in the lane for whole tables."""
         if self._requires_reason and not (self.is_dry_run or change.reason.strip()):
             raise BadSettings("a change needs a reason here (api.require_reason): add `reason`")
@@ -124,7 +128,7 @@ class Changer:
         )
 
         # Some plans search all URLs while they are counted.
-        return await CrawlReader(self._readers, self._crawl).scan(
+        return await CrawlReader(self._readers, None if may_be_new else self._crawl).scan(
             lambda crawl: carry_out(crawl, request, clock.now(), self.is_dry_run)
         )
 
@@ -149,15 +153,6 @@ async def _provide_changer(
     return Changer(state, request, actor, crawl, dry_run)
 
 
-async def _provide_new_crawl_changer(
-    request: Request[Any, Any, Any], state: State, crawl: CrawlInPath, dry_run: DryRun = False
-) -> Changer:
-    check_id(crawl)
-    actor = actor_in(request.scope)
-    actor.check_crawl(crawl)
-    return Changer(state, request, actor, None, dry_run)
-
-
 async def _provide_shared_changer(
     request: Request[Any, Any, Any], state: State, dry_run: DryRun = False
 ) -> Changer:
@@ -168,8 +163,6 @@ FromRequest = NamedDependency[Changer]
 """Carries out the changes of the request, as the argument `changer`."""
 OF_CRAWL = {"changer": Provide(_provide_changer)}
 """The dependencies of routes that change the crawl in their paths."""
-OF_NEW_CRAWL = {"changer": Provide(_provide_new_crawl_changer)}
-"""The dependencies of the route that may define the crawl in its path."""
 OF_ALL = {"changer": Provide(_provide_shared_changer)}
 """The dependencies of routes that change what all crawls share."""
 

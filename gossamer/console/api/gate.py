@@ -81,7 +81,9 @@ class Gate:
         if handler.opt.get(SHARED):
             actor.check_shared()
         limit = self._changes if is_change else self._reads
-        _check_rate(limit.wait(actor.name, self._steady()))
+        if wait := limit.wait(actor.name, self._steady()):
+            headers = {"Retry-After": str(int(wait) + 1)}
+            raise TooManyRequestsException("too many requests", headers=headers)
         connection.scope["state"][ACTOR] = actor
 
     def _check_host(self, connection: Connection) -> None:
@@ -156,10 +158,3 @@ def actor_in(scope: Scope) -> Actor:
     """Return who sends the request."""
     actor: Actor = scope["state"][ACTOR]
     return actor
-
-
-def _check_rate(wait: float) -> None:
-    if wait:
-        raise TooManyRequestsException(
-            "too many requests", headers={"Retry-After": str(int(wait) + 1)}
-        )

@@ -29,12 +29,9 @@ class RateLimit:
 
         *now* is in seconds of a steady clock.
         """
-        left = self._tokens_left(key, now)
+        left, at = self._buckets.get(key, (self._rate.burst, now))
+        left = min(self._rate.burst, left + max(0.0, now - at) * self._rate.per_second)
         if left < 1.0:
             return (1.0 - left) / self._rate.per_second
         self._buckets[key] = (left - 1.0, now)
         return 0.0
-
-    def _tokens_left(self, key: str, now: float) -> float:
-        left, at = self._buckets.get(key, (self._rate.burst, now))
-        return min(self._rate.burst, left + max(0.0, now - at) * self._rate.per_second)

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from gossamer.changes.commit import Committed
 from gossamer.changes.crawls import plan_apply, plan_state
 from gossamer.changes.plan import Action, Plan
-from gossamer.console.api.changing import OF_NEW_CRAWL, Change, FromRequest, changing
+from gossamer.console.api.changing import Change, FromRequest, changing
 from gossamer.console.api.gate import actor_in
 from gossamer.console.api.lags import LagSampler
 from gossamer.console.api.parameters import (
@@ -169,7 +169,7 @@ async def get_definition(reader: FromCrawl) -> CrawlText:
     return await reader.read(read)
 
 
-@changing(put, CRAWL, "Apply", role="admin", of=OF_NEW_CRAWL)
+@changing(put, CRAWL, "Apply", role="admin")
 async def apply(changer: FromRequest, crawl: CrawlInPath, data: JSONBody[Definition]) -> Committed:
     """Define a crawl, or change it to what a crawl file states.
 
@@ -182,7 +182,9 @@ async def apply(changer: FromRequest, crawl: CrawlInPath, data: JSONBody[Definit
             changer.actor.check_shared()
         return plan_apply(place, file, now)
 
-    return await changer.carry_out(data, make_plan, lambda place: _defined_at(place, crawl))
+    return await changer.carry_out(
+        data, make_plan, lambda place: _defined_at(place, crawl), may_be_new=True
+    )
 
 
 def _defined_at(place: OpenCrawl, crawl: str) -> float:
