@@ -109,11 +109,6 @@ def setting_plan(
     )
 
 
-def reverse(plan: Plan, now: float) -> tuple[Event, ...]:
-    """Return the events that restore the settings that *plan* replaces."""
-    return tuple(replace(before, at=now) for before, _ in plan.settings if before)
-
-
 def units_in(item: Item) -> int:
     """Return the number of subjects of *item*: its URLs, if it lists any, or one."""
     return len(getattr(item, "urls", ())) or 1

@@ -30,12 +30,7 @@ from gossamer.inspection.basics.labels import outcome_label
 from gossamer.inspection.crawls.crawl import OpenCrawl
 from gossamer.inspection.crawls.url_forms import crawl_form
 from gossamer.inspection.hosts.hosts import read_host
-from gossamer.inspection.urls.visits import (
-    LastOutcome,
-    OutcomeFilter,
-    matching_urls,
-    read_last_outcome,
-)
+from gossamer.inspection.urls.visits import OutcomeFilter, matching_urls, read_last_outcome
 from gossamer.web.url import host_key, site_of
 
 MAX_EVENT_URLS = 400
@@ -74,11 +69,7 @@ def plan_fetch(crawl: OpenCrawl, urls: Sequence[str], now: float) -> Plan:
         action="fetch",
         subject=first_few(wanted),
         crawl=crawl.id,
-        requests=tuple(
-            _request(crawl, FetchRequested, key, group, now)
-            for key, of_host in groupby(wanted, key=host_key)
-            for group in _groups(of_host)
-        ),
+        requests=tuple(_batch_requests(crawl, FetchRequested, wanted, now)),
         effect=Effect(
             text=f"{plural(len(wanted), 'URL')} to be fetched before all others, "
             f"{describe_fetch(crawl)}.",
@@ -118,13 +109,12 @@ def plan_retry_of(crawl: OpenCrawl, chosen: OutcomeFilter, now: float) -> Plan:
 
     The whole table of URLs is read while the plan is committed or counted.
     """
+    found = matching_urls(crawl, chosen, FAILURES, inf)
     return Plan(
         action="retry",
         subject=f"outcome {chosen.text}",
         crawl=crawl.id,
-        requests=_batch_requests(
-            crawl, RetryRequested, matching_urls(crawl, chosen, FAILURES, inf), now
-        ),
+        requests=_batch_requests(crawl, RetryRequested, (last.url for last in found), now),
         effect=Effect(text=f"URLs with the last outcome {chosen.text} are retried."),
     )
 
@@ -134,11 +124,10 @@ def plan_refetch(crawl: OpenCrawl, urls: Sequence[str], now: float) -> Plan:
     invalid."""
     forms = dict.fromkeys(crawl_form(crawl, text).url for text in urls)
     found = {url: read_last_outcome(crawl, url) for url in forms}
-    visited = [last for last in found.values() if last and last.was_visited]
-    names = [last.url for last in visited]
+    visited = [url for url, last in found.items() if last and last.was_visited]
     return Plan(
         action="refetch",
-        subject=first_few(names),
+        subject=first_few(visited),
         crawl=crawl.id,
         requests=tuple(_batch_requests(crawl, _refetch_of(crawl), visited, now)),
         effect=Effect(
@@ -146,7 +135,7 @@ def plan_refetch(crawl: OpenCrawl, urls: Sequence[str], now: float) -> Plan:
             refused=tuple(
                 f"{url} was never visited: gossamer seed adds it"
                 for url in found
-                if url not in names
+                if url not in visited
             ),
             count=len(visited),
         ),
@@ -162,7 +151,7 @@ def plan_refetch_of(
     The whole table of URLs is read while the plan is committed or counted.
     """
     found = matching_urls(crawl, chosen, set(Outcome), now - older_than)
-    visited = (last for last in found if last.was_visited)
+    visited = (last.url for last in found if last.was_visited)
     by = [f"outcome {chosen.text}"] if chosen else []
     by += [f"visited until {instant(now - older_than)}"] if older_than else []
     return Plan(
@@ -234,12 +223,12 @@ Request = Callable[..., RetryRequested | RefetchRequested | FetchRequested]
 
 
 def _batch_requests(
-    crawl: OpenCrawl, kind: Request, chosen: Iterable[LastOutcome], now: float
+    crawl: OpenCrawl, kind: Request, urls: Iterable[str], now: float
 ) -> Iterator[Event]:
-    """Yield requests for *chosen*, which are grouped by host, each for MAX_EVENT_URLS at most."""
-    for key, found in groupby(chosen, key=lambda last: last.host):
-        for urls in _groups(last.url for last in found):
-            yield _request(crawl, kind, key, urls, now)
+    """Yield requests for *urls*, which are grouped by host, each for MAX_EVENT_URLS at most."""
+    for key, of_host in groupby(urls, key=host_key):
+        while group := tuple(islice(of_host, MAX_EVENT_URLS)):
+            yield _request(crawl, kind, key, group, now)
 
 
 def _refetch_of(crawl: OpenCrawl) -> Request:
@@ -247,12 +236,6 @@ def _refetch_of(crawl: OpenCrawl) -> Request:
     pages, which a 304 has not."""
     definition = crawl.definition()
     return partial(RefetchRequested, whole=bool(definition and definition.rules))
-
-
-def _groups(urls: Iterator[str]) -> Iterator[tuple[str, ...]]:
-    """Yield *urls* in groups for one event each."""
-    while group := tuple(islice(urls, MAX_EVENT_URLS)):
-        yield group
 
 
 def _request(crawl: OpenCrawl, kind: Request, key: str, urls: tuple[str, ...], now: float) -> Event:

@@ -21,7 +21,7 @@ def plan_speed(crawl: OpenCrawl, limit: Speed, now: float) -> Plan:
 
     A limit without any number removes the one for the same times.
     """
-    return plan_speeds(crawl, [*replace_limit(speed_of(crawl.log).speeds, check_limit(limit))], now)
+    return plan_speeds(crawl, replace_limit(speed_of(crawl.log).speeds, check_limit(limit)), now)
 
 
 def plan_speeds(crawl: OpenCrawl, speeds: Sequence[Speed], now: float) -> Plan:
@@ -43,17 +43,12 @@ def check_limit(limit: Speed) -> Speed:
     return Speed(" ".join(limit.when.lower().split()), limit.pages, limit.bytes)
 
 
-def replace_limit(speeds: tuple[Speed, ...], limit: Speed) -> Iterator[Speed]:
-    """Yield *speeds* with *limit* in place of the one for the same times; the speed for all other
+def replace_limit(speeds: tuple[Speed, ...], limit: Speed) -> list[Speed]:
+    """Return *speeds* with *limit* in place of the one for the same times; the speed for all other
     times comes last."""
     rest = [speed for speed in speeds if parse_when(speed.when) != parse_when(limit.when)]
     is_limit = limit.pages is not None or limit.bytes is not None
-    yield from (speed for speed in rest if speed.when)
-    if limit.when and is_limit:
-        yield limit
-    yield from (speed for speed in rest if not speed.when)
-    if not limit.when and is_limit:
-        yield limit
+    return sorted([*rest, limit] if is_limit else rest, key=lambda speed: not speed.when)
 
 
 def speed_lines(event: SpeedSet, now: float) -> Iterator[str]:
