@@ -65,9 +65,9 @@ class Crawl:
             lambda: open_crawl(None, path), path, settings, lambda: self.now, 0.02, **more
         )
 
-    def notices(self, rule: str = "") -> list[Notice]:
+    def notices(self) -> list[Notice]:
         """Return the notices on the topic, newest first."""
-        return read_notices(self.folder.open().log, rule=rule)
+        return read_notices(self.folder.open().log)
 
     def is_sent(self) -> bool:
         """Return whether there is a notice, and all deliveries have ended."""

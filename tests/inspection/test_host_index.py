@@ -243,14 +243,6 @@ def test_search_goes_on_in_the_index_of_a_newer_scan(tmp_path: Path) -> None:
     assert (rest.next, rest.as_of) == (None, 6.0)
 
 
-def test_summary_counts_conditions_and_causes(tmp_path: Path) -> None:
-    rows = [host("a.example", 1, BUSY), host("b.a.example", 1, BACKING_OFF), host("c.example")]
-    write_index(tmp_path / "hosts", rows, 5.0)
-    found = HostIndex(tmp_path / "hosts").summarize()
-    assert (found.hosts, found.sites, found.causes) == (3, 2, {"host_down": 1})
-    assert found.conditions == {BUSY: 1, BACKING_OFF: 1, IDLE: 1}
-
-
 def test_index_of_a_folder_is_filled_from_its_table(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "data")
     opened = folder.create()
@@ -281,7 +273,7 @@ def test_work_of_a_search_is_linear_in_the_number_of_hosts(tmp_path: Path) -> No
         SiteRow(Site(f"{n}.example"), crawls={DEFAULT_CRAWL: SiteCrawl()}) for n in range(size)
     ]
     write_index(path, (host(f"{n}.example", n) for n in range(size)), 1.0, sites)
-    index.summarize()
+    index.scan_seconds()
     thousands = 0
 
     def count() -> None:

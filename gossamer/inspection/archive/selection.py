@@ -41,7 +41,6 @@ class Captured:
     """The record of a capture, and what its metadata record says."""
 
     id: str
-    url: str
     date: str
     """WARC-Date."""
     target: str
@@ -159,11 +158,9 @@ def _media_type(record: RecordHead, kind: str | None, own: str | None) -> str | 
 
 
 def _make_captured(fields: dict[str, str], media_type: str | None, depth: int) -> Captured:
-    url = fields["warc-target-uri"].strip("<>")
     return Captured(
         id=fields.get("warc-record-id", ""),
-        url=url,
         date=fields.get("warc-date", ""),
         target=fields.get("warc-refers-to", ""),
-        facts=Facts(Found(url, depth), media_type),
+        facts=Facts(Found(fields["warc-target-uri"].strip("<>"), depth), media_type),
     )

@@ -42,13 +42,13 @@ class Notice(Struct, frozen=True, kw_only=True):
     sent: tuple[Sent, ...]
 
 
-def read_notices(log: Log, limit: int = 50, rule: str = "") -> list[Notice]:
-    """Return the newest notices first, at most *limit*, of all rules or of one *rule*. At most
-    `MAX_READ_RECORDS` records of each partition are read."""
+def read_notices(log: Log, limit: int = 50) -> list[Notice]:
+    """Return the newest notices first, at most *limit*. At most `MAX_READ_RECORDS` records of each
+    partition are read."""
     raised, sent = list[NoticeRaised](), dict[str, list[NoticeSent]]()
     for record in read_newest(log, NOTIFICATIONS.name, MAX_READ_RECORDS).records:
         match try_decode(record):
-            case NoticeRaised() as notice if rule in ("", notice.rule):
+            case NoticeRaised() as notice:
                 raised.append(notice)
             case NoticeSent() as one:
                 sent.setdefault(one.id, []).append(one)

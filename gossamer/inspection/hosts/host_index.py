@@ -76,21 +76,6 @@ class IndexPage(Struct, Generic[T], frozen=True, kw_only=True):
         return IndexPage(**{**asdict(self), "items": tuple(items)})
 
 
-class IndexSummary(Struct, frozen=True, kw_only=True):
-    """The numbers of all hosts in the index."""
-
-    hosts: int
-    sites: int
-    conditions: dict[str, int]
-    """Condition → hosts."""
-    causes: dict[str, int]
-    """Outcome that caused a backoff → hosts that back off."""
-    as_of: float
-    """When the scan began, in epoch seconds."""
-    took: float
-    """Seconds that the scan took. The next one should not begin before 20 times as long."""
-
-
 _COLUMNS = ", ".join((*HostSort, "site", "condition", "cause"))
 _SUMS = ", ".join(SiteSort)
 _STAGED = f"""
@@ -141,10 +126,7 @@ CREATE VIRTUAL TABLE sites_names USING fts5(
 INSERT INTO sites_names (sites_names) VALUES ('rebuild');
 DROP TABLE staged;
 DROP TABLE staged_sites;
-CREATE TABLE counts AS
-    SELECT 'condition' kind, condition name, count(*) hosts FROM hosts GROUP BY condition
-    UNION ALL SELECT 'cause', cause, count(*) FROM hosts WHERE cause IS NOT NULL GROUP BY cause;
-CREATE TABLE about (hosts, sites, as_of, took);
+CREATE TABLE about (as_of, took);
 ANALYZE;
 """
 
@@ -183,11 +165,7 @@ def write_index(
         db.executemany(_INSERT_SITE, map(_site_values, sites))
         db.execute("COMMIT")
         db.executescript(_BUILD)
-        db.execute(
-            "INSERT INTO about SELECT (SELECT count(*) FROM hosts), (SELECT count(*) FROM sites),"
-            " ?, ?",
-            (began, clock.now() - began),
-        )
+        db.execute("INSERT INTO about VALUES (?, ?)", (began, clock.now() - began))
     fresh.replace(path)
 
 
@@ -242,18 +220,10 @@ class HostIndex:
             self._db, self._file = _connect(self._path), found
         return self._db
 
-    def summarize(self) -> IndexSummary:
-        """Return the numbers of hosts. Raise Unavailable before the first scan has ended."""
-        db = self._open()
-        hosts, sites, as_of, took = db.execute("SELECT * FROM about").fetchone()
-        return IndexSummary(
-            hosts=hosts,
-            sites=sites,
-            conditions=_counts(db, "condition"),
-            causes=_counts(db, "cause"),
-            as_of=as_of,
-            took=took,
-        )
+    def scan_seconds(self) -> float:
+        """Return how long the scan took. Raise Unavailable before the first one has ended."""
+        (took,) = self._open().execute("SELECT took FROM about").fetchone()
+        return float(took)
 
     def find_hosts(
         self, query: HostQuery, after: str | None = None, limit: int = 100
@@ -399,10 +369,6 @@ def _count(db: sqlite3.Connection, table: str, where: list[str], values: list[An
     rows = f"SELECT 1 FROM {table} {_where(where)} LIMIT {MAX_COUNT + 1}"
     (count,) = db.execute(f"SELECT count(*) FROM ({rows})", values).fetchone()
     return int(count)
-
-
-def _counts(db: sqlite3.Connection, kind: str) -> dict[str, int]:
-    return dict(db.execute("SELECT name, hosts FROM counts WHERE kind = ?", (kind,)))
 
 
 def _beyond(

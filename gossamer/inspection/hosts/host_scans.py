@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 MIN_INTERVAL = 60.0
 """Seconds from the end of a scan to the next one."""
-MAX_SHARE = 20
-"""The next scan begins at least that number of times the duration of the last one after it."""
+PAUSE_RATIO = 20
+"""Seconds between two scans for each second that a scan takes."""
 
 
 class HostScans:
@@ -45,8 +45,8 @@ class HostScans:
         process = self._process
         if process and not process.is_alive():
             self._process = None
-            took = self.index.summarize().took if self._path.exists() else 0.0
-            self._next_at = self._began_at + took + max(MIN_INTERVAL, MAX_SHARE * took)
+            took = self.index.scan_seconds() if self._path.exists() else 0.0
+            self._next_at = self._began_at + took + max(MIN_INTERVAL, PAUSE_RATIO * took)
             if process.exitcode and not self._path.exists():
                 raise Unavailable("the hosts could not be read: see the log of this process")
         if self._process is None and now >= self._next_at:
