@@ -5,7 +5,6 @@ from itertools import islice
 from msgspec import Struct
 
 from gossamer.errors import GossamerError
-from gossamer.inspection.archive.captures import FOREVER
 from gossamer.inspection.basics.views import view_of
 from gossamer.inspection.crawls.crawl import NotFound, OpenCrawl
 from gossamer.inspection.crawls.url_forms import crawl_form
@@ -125,7 +124,7 @@ def _read_archived(crawl: OpenCrawl, host: HostKey) -> tuple[str, float | None, 
     from gossamer.inspection.archive.versions import decode_file, read_version
 
     try:
-        version = read_version(crawl, f"{host}{PATH}", FOREVER)
+        version = read_version(crawl, f"{host}{PATH}")
         text = decode_file(version.capture, MAX_TEXT).decode("utf-8", "replace")
     except GossamerError as error:
         return "", None, str(error)

@@ -17,7 +17,6 @@ from html import escape
 
 from msgspec import Struct
 
-from gossamer.inspection.archive.captures import FOREVER
 from gossamer.inspection.archive.page_texts import describe_version, read_display
 from gossamer.inspection.archive.versions import Version, decode_file, read_version
 from gossamer.inspection.basics.figures import instant
@@ -68,8 +67,9 @@ class ArchivedPage(Struct, frozen=True, kw_only=True):
     """Whether nothing is missing because the document is too large."""
 
 
-def read_archived_page(crawl: OpenCrawl, text: str, at: float = FOREVER) -> ArchivedPage:
-    """Return the newest version until *at* of the URL *text*, as a document for a frame.
+def read_archived_page(crawl: OpenCrawl, text: str, at: float | None = None) -> ArchivedPage:
+    """Return the newest version of the URL *text* as a document for a frame; with *at*, the newest
+    until then.
 
     HTML is shown without its images and styles at other addresses; an image is shown as it is, and
     any other document by its text. Raise GossamerError if there is no version or it cannot be read,

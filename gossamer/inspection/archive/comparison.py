@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from gossamer.inspection.archive.captures import FOREVER, NotArchived
+from gossamer.inspection.archive.captures import NotArchived
 from gossamer.inspection.archive.page_texts import read_compared_texts
 from gossamer.inspection.archive.versions import MAX_BODY_BYTES, Version, find_versions, read_row
 from gossamer.inspection.basics.figures import instant, percent
@@ -51,8 +51,7 @@ def compare_versions(
     *since*, or the last one before the new version with another body. Only documents count, and not
     errors and redirects. Raise GossamerError if there are no two versions, or one cannot be read.
     """
-    end = FOREVER if until is None else until
-    url, rows = find_versions(crawl, text, end)
+    url, rows = find_versions(crawl, text, until)
     documents = [row for row in rows if row.status // 100 == 2 or row.status == 304]
     if not documents:
         raise NotArchived(f"{url} has no archived document, only errors or redirects")

@@ -5,7 +5,6 @@ archive. The body of a revisit record is that of the earlier capture that its ro
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -35,23 +34,26 @@ class Version(Struct, frozen=True):
         return self.row.fetched_at
 
 
-def find_versions(crawl: OpenCrawl, text: str, until: float) -> tuple[str, Iterator[CaptureRow]]:
-    """Return the URL *text* in the form of *crawl*, and its captures until then, newest first.
+def find_versions(
+    crawl: OpenCrawl, text: str, until: float | None
+) -> tuple[str, Iterator[CaptureRow]]:
+    """Return the URL *text* in the form of *crawl*, and its captures until then, or all, newest
+    first.
 
     Raise NotArchived if there is none, and BadSettings for an invalid URL.
     """
-    url = crawl_form(crawl, text).url
-    if next(iterate_captures(crawl.store(), crawl.id, url, until), None) is None:
+    url, end = crawl_form(crawl, text).url, FOREVER if until is None else until
+    if next(iterate_captures(crawl.store(), crawl.id, url, end), None) is None:
         *_, first = (None, *iterate_captures(crawl.store(), crawl.id, url))
-        when = f" until {instant(until)}" if until < FOREVER else ""
+        when = f" until {instant(end)}" if end < FOREVER else ""
         later = f": its first capture is of {instant(first.fetched_at)}" if first else ""
         remedy = "" if first else f": gossamer why {url} explains"
         raise NotArchived(f"{url} was not archived{when}{later}{remedy}")
-    return url, iterate_captures(crawl.store(), crawl.id, url, until)
+    return url, iterate_captures(crawl.store(), crawl.id, url, end)
 
 
-def read_version(crawl: OpenCrawl, text: str, at: float = FOREVER) -> Version:
-    """Return the newest capture until *at* of the URL *text*.
+def read_version(crawl: OpenCrawl, text: str, at: float | None = None) -> Version:
+    """Return the newest capture of the URL *text*; with *at*, the newest until then.
 
     Raise GossamerError if there is none or it cannot be read, and BadSettings for an invalid URL.
     """
@@ -95,17 +97,9 @@ def _locate(crawl: OpenCrawl, row: CaptureRow) -> str:
     return volume.uri(name)
 
 
-class Body(NamedTuple):
-    """The body of a version, without its content codings."""
-
-    url: str
-    at: float
-    """When the request was made, in epoch seconds."""
-    data: bytes
-
-
-def read_body(crawl: OpenCrawl, text: str, at: float = FOREVER) -> Body:
-    """Return the body of the newest capture until *at* of the URL *text*.
+def read_body(crawl: OpenCrawl, text: str, at: float | None = None) -> tuple[str, bytes]:
+    """Return the URL *text* in the form of *crawl*, and the body of its newest capture without
+    content codings; with *at*, of the newest until then.
 
     Raise NotFound if the capture has no body, BadSettings if it has more than MAX_BODY_BYTES, and
     the errors of `read_version`.
@@ -119,7 +113,7 @@ def read_body(crawl: OpenCrawl, text: str, at: float = FOREVER) -> Body:
             f"{version.row.url}: the body has more than {size(MAX_BODY_BYTES)}; gossamer show "
             "prints it"
         )
-    return Body(version.row.url, version.at, data)
+    return version.row.url, data
 
 
 def decode_file(capture: Capture, limit: int) -> bytes:

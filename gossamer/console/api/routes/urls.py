@@ -17,7 +17,6 @@ from gossamer.console.api.parameters import CRAWL, Cursor, FromCrawl, Limit, OfT
 from gossamer.errors import BadSettings
 from gossamer.inspection.answers.paths import UrlPath, read_path
 from gossamer.inspection.archive.archived_html import FRAME_HEADERS, read_archived_page
-from gossamer.inspection.archive.captures import FOREVER
 from gossamer.inspection.archive.comparison import Comparison, compare_versions
 from gossamer.inspection.archive.page_texts import PageVersion, describe_version
 from gossamer.inspection.archive.usage import UsageAt, read_usage
@@ -67,11 +66,7 @@ async def get_history(
 async def get_capture(reader: FromCrawl, url: Url, at: OfTime = None) -> PageVersion:
     """One archived version of a page, with its headers and its main text: the newest, or the newest
     until a time."""
-
-    def read(crawl: OpenCrawl) -> PageVersion:
-        return describe_version(crawl, read_version(crawl, url, FOREVER if at is None else at))
-
-    return await reader.read(read)
+    return await reader.read(lambda crawl: describe_version(crawl, read_version(crawl, url, at)))
 
 
 @reading(f"{CRAWL}/diff", "The difference of two versions")
@@ -93,9 +88,7 @@ async def get_path(reader: FromCrawl, url: Url) -> UrlPath:
 async def get_archived(reader: FromCrawl, url: Url, at: OfTime = None) -> Response[str]:
     """A version of a page as a document without scripts, links and addresses, under a policy that
     forbids every request. It is shown in a sandboxed frame."""
-    found = await reader.scan(
-        lambda crawl: read_archived_page(crawl, url, FOREVER if at is None else at)
-    )
+    found = await reader.scan(lambda crawl: read_archived_page(crawl, url, at))
     return Response(found.html, media_type=MediaType.HTML, headers=FRAME_HEADERS)
 
 
@@ -111,8 +104,8 @@ async def get_body(
     type that no browser opens, whatever the server stated: `capture` has the archived headers."""
 
     def read(crawl: OpenCrawl) -> tuple[str, int, IO[bytes]]:
-        found = read_body(crawl, url, FOREVER if at is None else at)
-        return found.url, len(found.data), spool(found.data)
+        stored, data = read_body(crawl, url, at)
+        return stored, len(data), spool(data)
 
     downloads: Downloads = state.downloads
     with ExitStack() as counted:
