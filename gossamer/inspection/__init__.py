@@ -8,9 +8,8 @@ it; import-linter checks this:
 2. `urls/` (`urls.explain_url`, `visits.read_history`) and `progress/` (`status.read_status`,
    `report.read_report`).
 3. `archive/`: captures and their texts (`versions.read_version`, `comparison.compare_versions`),
-and
-   `hosts/` (`hosts.read_hosts`, `hosts.read_sites`; `host_index` has a million hosts for search and
-   sorting).
+   and `hosts/` (`hosts.read_hosts`, `hosts.read_sites`; `host_index` has a million hosts for search
+   and sorting).
 4. `crawls/`: the crawls, what operators changed, and dead letters.
 5. `basics/`: `labels.py` and `figures.py` contain the words and the number formats for people.
 

@@ -4,7 +4,7 @@ The totals and a few example URLs are in the rows of each partition, in a folder
 examples are read again as URLs, so that one that was repaired since then is not shown.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from itertools import islice, zip_longest
 from typing import NamedTuple
@@ -28,8 +28,8 @@ from gossamer.inspection.basics.views import view_of
 from gossamer.inspection.crawls.crawl import OpenCrawl
 from gossamer.inspection.hosts.hosts import Host
 from gossamer.inspection.progress.progress import Progress, read_totals
-from gossamer.inspection.progress.status import MAX_READ_URLS, STATUS_TABLES, without_released
-from gossamer.inspection.progress.workload import read_waiting
+from gossamer.inspection.progress.status import STATUS_TABLES, find_failed_urls, without_released
+from gossamer.inspection.progress.workload import Waiting, read_waiting
 from gossamer.inspection.urls.visits import LastOutcome, OutcomeFilter, last_outcome
 from gossamer.services.frontier.tables.conditions import Condition
 from gossamer.services.frontier.tables.partitions import partition_keys
@@ -178,12 +178,19 @@ def read_failure_groups(crawl: OpenCrawl) -> tuple[FailureGroup, ...]:
     with crawl.view(*STATUS_TABLES, HazardExamplesRow) as store:
         progress = read_totals(crawl.log, store, crawl.id)
         counted = failures(progress.outcomes, without_released(progress))
-        known, hosts = _candidates(crawl, store), _read_backing_off(crawl, store, progress)
+        backing_off, partitions = progress.conditions[Condition.BACKING_OFF], crawl.log.partitions
+        waiting = read_waiting(store, backing_off, 0, partitions) if backing_off else Waiting()
+        known = _candidates(crawl, store)
         # In a fleet the search would read from all nodes.
-        searched = {} if crawl.fleet else _search(crawl, store, counted.keys())
+        labels = () if crawl.fleet else counted.keys()
+        searched = find_failed_urls(store, crawl.id, labels, MAX_EXAMPLES)
         examples = {
             label: _examples(
-                crawl, store, label, (*known.get(label, ()), *searched.get(label, ())), hosts
+                crawl,
+                store,
+                label,
+                (*known.get(label, ()), *searched.get(label, ())),
+                waiting.hosts,
             )
             for label in counted
         }
@@ -236,14 +243,6 @@ def _remedy_of_refusal(hazards: Iterable[Hazard], settings: tuple[str, ...]) -> 
     return Remedy(Action.CHANGE_SETTING, f"It depends on {names}.")
 
 
-def _read_backing_off(crawl: OpenCrawl, store: Store, progress: Progress) -> tuple[Host, ...]:
-    """Return the first few hosts that back off."""
-    backing_off = progress.conditions[Condition.BACKING_OFF]
-    if not backing_off:
-        return ()
-    return read_waiting(store, backing_off, partitions=crawl.log.partitions).hosts
-
-
 def _candidates(crawl: OpenCrawl, store: Store) -> Mapping[str, list[str]]:
     """Return label → URLs that had the failure, those of different partitions first."""
     keys = partition_keys(crawl.log.partitions)
@@ -290,18 +289,6 @@ def _example_of(url: str, row: UrlRow | None) -> FailureExample:
         return FailureExample(url=url, host=host_key(url), at=None, status=0, text="")
     text = outcome_text(row.outcome, row.status, row.reason)
     return view_of(FailureExample, row, text=text)
-
-
-def _search(crawl: OpenCrawl, store: Store, labels: Collection[str]) -> Mapping[str, list[str]]:
-    """Return label → URLs with this last outcome, from the first rows of the table of URLs."""
-    found: dict[str, list[str]] = {label: [] for label in labels}
-    for row in islice(store.table(UrlRow).everything(), MAX_READ_URLS):
-        if is_expected_failure(row.outcome, row.origin.purpose):
-            continue
-        of_label = found.get(LABELS.get(row.outcome, ""))
-        if of_label is not None and len(of_label) < MAX_EXAMPLES and row.crawl == crawl.id:
-            of_label.append(row.url)
-    return found
 
 
 def read_outcomes(

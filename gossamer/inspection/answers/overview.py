@@ -10,7 +10,6 @@ from gossamer.events import CrawlDefined, Outcome
 from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import FAILURES
 from gossamer.inspection.answers.limits import Limit, LimitKind, find_limit, seconds_left
-from gossamer.inspection.basics.archives import ArchiveBuffer
 from gossamer.inspection.basics.figures import about, duration, number, plural, size
 from gossamer.inspection.basics.labels import outcome_label
 from gossamer.inspection.basics.lag_times import GroupLag, LagTimes
@@ -285,7 +284,11 @@ def _problems(
     if letters := progress.dead_letters:
         text = f"{plural(letters, 'dead letter')}: records that no service could process."
         yield Problem(ProblemKind.DEAD_LETTERS, text)
-    yield from (_buffer_problem(buffer) for buffer in status.buffers if buffer.fault)
+    for one in status.buffers:
+        if one.fault:
+            files = f"{plural(one.files, 'file')}, {size(one.bytes)}, wait"
+            text = f"Archive {one.writer}: {one.fault}; {files}."
+            yield Problem(ProblemKind.ARCHIVE, text, one.writer)
     for lag in lags:
         # Nothing is consumed in a folder where no crawl runs.
         if status.is_running is not False and lag.seconds is not None and lag.seconds >= MAX_LAG:
@@ -304,10 +307,3 @@ def _problems(
             label = outcome_label(outcome)
             text = f"{100 * count / visits:.0f} % of the visits ended with: {label}."
             yield Problem(ProblemKind.FAILURES, text, label)
-
-
-def _buffer_problem(buffer: ArchiveBuffer) -> Problem:
-    files = f"{plural(buffer.files, 'file')}, {size(buffer.bytes)}, wait"
-    return Problem(
-        ProblemKind.ARCHIVE, f"Archive {buffer.writer}: {buffer.fault}; {files}.", buffer.writer
-    )

@@ -77,8 +77,8 @@ redirect."""
 OF_HOST = frozenset(
     {Outcome.DNS_FAILURE, Outcome.DNS_UNANSWERED, Outcome.HOST_DOWN, Outcome.TLS_FAILURE}
 )
-"""Outcomes that all URLs of a host share. After others, the host backs off from URLs that it has
-not been asked for."""
+"""Outcomes that hold for all URLs of a host. After other outcomes the host backs off, and nothing
+is known about its unvisited URLs."""
 PERMANENT_REDIRECTS = frozenset({301, 308})
 
 

@@ -198,7 +198,7 @@ def read_tried(
     url = last.visit.url if last else given
     explanation = _explain(crawl, url)
     response = fetched.get(last.visit.id) if last else None
-    parsed = _parsed_page(crawl, last, explanation)
+    parsed = _find_parsed_page(crawl, last, explanation)
     joined = seed_part(definition, url)
     page = replace(parsed, visit=replace(parsed.visit, joined=joined))
     rules = dict(_robots_rules(crawl, {host_key(given), *(one.host for one in ended)}))
@@ -221,7 +221,7 @@ def read_tried(
         links=tuple(explain_links(page, definition, rules, url_limit)),
         hazards={name: LABELS.get(name, name) for name in page.hazards},
         verdicts=_verdicts(explanation, page, exclusion.reason if exclusion else "", is_probed),
-        body=_decoded_body(response) if response else b"",
+        body=_decode_body(response) if response else b"",
     )
 
 
@@ -233,7 +233,7 @@ def _events(crawl: OpenCrawl, kind: type[E]) -> Iterator[E]:
             yield event
 
 
-def _parsed_page(
+def _find_parsed_page(
     crawl: OpenCrawl, last: VisitEnded | None, explanation: UrlExplanation
 ) -> PageParsed:
     """Return the contents of the page of the *last* visit; without contents if there is none."""
@@ -335,6 +335,6 @@ def _verdicts(
     )
 
 
-def _decoded_body(response: PageFetched) -> bytes:
+def _decode_body(response: PageFetched) -> bytes:
     codings = joined_values(response.headers, "content-encoding")
     return decode_codings(response.body, codings, MAX_BODY_BYTES).data

@@ -1,8 +1,8 @@
 """Reads many archived pages, several at a time, as the parser reads them.
 
-So a document has Markdown, also if it was parsed without it: what the parser writes about the
-capture of the same visit. A document without a capture, or of a type without Markdown, such as a
-PDF, has the lines of its text as paragraphs.
+A document that was parsed without Markdown gets it from the capture of its visit, which is parsed
+again. A document without a capture, or of a type without Markdown, such as a PDF, has the lines of
+its text as paragraphs.
 """
 
 import asyncio

@@ -146,7 +146,7 @@ class UsageReader:
         robots = self._find(f"{host}/robots.txt")
         if robots:
             rules, body = self._read_robots(robots)
-            files.append(_archived("robots.txt", robots, body, _robots_fault(robots)))
+            files.append(_describe_file("robots.txt", robots, body, _robots_fault(robots)))
             cited += _cite(rules.usage_of(url), robots.row.url, robots.row)
         usage = [*self._usage_files(host, rules, files)]
         captured = {file.url: found for file, found in usage}
@@ -156,7 +156,7 @@ class UsageReader:
             if found := captured.get(file.url, robots) if file.fault else captured[file.url]:
                 cited += _cite(statements_about([file], url), found.row.url, found.row)
         if page := self._newest(url):
-            files.append(_archived("page", page, b"", page.fault))
+            files.append(_describe_file("page", page, b"", page.fault))
             cited += _cite(self._page_statements(page), url, page.row)
         visits = self._visits(url)
         reason = unarchived_reason(visits, [page.row] if page else [])
@@ -218,7 +218,7 @@ class UsageReader:
                 read = ReadFile((), f"the server answered {found.row.status}")
             elif not read.fault:
                 read = read_usage_file(body[:LIMIT], url, host, found.is_cut or len(body) > LIMIT)
-            files.append(_archived("usage file", found, body[:LIMIT], read.fault))
+            files.append(_describe_file("usage file", found, body[:LIMIT], read.fault))
             yield UsageFile(url, read.statements, read.fault, found.row.fetched_at), found
 
     def _read_robots(self, found: _Found) -> tuple[RobotsRules, bytes]:
@@ -299,7 +299,7 @@ def _cite(statements: Iterable[Statement], url: str, row: CaptureRow) -> Iterato
     return (CitedStatement(one, url, row.fetched_at) for one in statements)
 
 
-def _archived(kind: str, found: _Found, body: bytes, fault: str) -> ArchivedFile:
+def _describe_file(kind: str, found: _Found, body: bytes, fault: str) -> ArchivedFile:
     text = body.decode("utf-8", "replace")
     return view_of(
         ArchivedFile, found.row, kind=kind, fault=fault, text=text, headers=found.headers

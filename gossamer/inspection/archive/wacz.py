@@ -147,7 +147,7 @@ class Wacz:
             for record in reader:
                 if line := index_line(record, file.basename):
                     self.captures += 1
-                    self.undecoded.update(_undecoded_codings(record.block))
+                    self.undecoded.update(_find_undecoded_codings(record.block))
                     if is_replayed(str(line)):
                         at = timestamp_of(record.date, TIMESTAMP_DIGITS)
                         lines += _lines_of(line._replace(timestamp=at), record.url)
@@ -292,7 +292,7 @@ def _lines_of(line: Line, url: str) -> list[str]:
     return sorted(found)
 
 
-def _undecoded_codings(block: bytes) -> list[str]:
+def _find_undecoded_codings(block: bytes) -> list[str]:
     """Return the Content-Encoding of a response if we decode it, and ReplayWeb.page does not."""
     values = _content_encoding.findall(block, 0, max(0, block.find(b"\r\n\r\n")))
     value = ", ".join(each.decode("latin-1").strip() for each in values)

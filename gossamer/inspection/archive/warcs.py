@@ -54,7 +54,8 @@ class WarcFiles:
         rows: Iterable[SegmentRow] = (),
         crawl: str = DEFAULT_CRAWL,
     ) -> None:
-        """The files of *crawl*. *rows*: of the writers, read before the names of files are."""
+        """The files of *crawl*. *rows*: the rows of the writers, read before the files are listed
+        here: a file that is completed in between would be missed."""
         self._folder = folder if folder is not None and folder.is_dir() else None
         self._volumes, self._crawl = volumes, crawl
         self.absent = list[str]()
@@ -143,5 +144,4 @@ def split_lines(chunks: Iterable[bytes]) -> Iterator[str]:
 def list_warcs(crawl: "OpenCrawl") -> WarcFiles:
     """Return the WARC files of *crawl* as they are now."""
     rows = [*crawl.store().table(SegmentRow).everything()]
-    urls = crawl.settings.archive.volumes if crawl.settings else ()
-    return WarcFiles(crawl.warc, [Volume(url) for url in urls], rows, crawl.id)
+    return WarcFiles(crawl.warc, [Volume(url) for url in crawl.volumes], rows, crawl.id)

@@ -318,29 +318,19 @@ def conditions_text(
     *are_idle_done*: whether idle hosts are done, because the crawl has no revisits; *is_stopped*:
     whether no crawl runs in the folder.
     """
-
-    def words(condition: Condition, count: int) -> str:
-        if is_stopped and condition in STOPPED_WORDS:
-            return STOPPED_WORDS[condition]
-        match condition:
-            case Condition.CHECKED_OUT:
-                return "being fetched"
-            case Condition.DELAYED:
-                return "in its delay" if count == 1 else "in their delay"
-            case Condition.IDLE:
-                return "done" if are_idle_done else "idle"
-        return condition.value
-
-    order = (
-        Condition.CHECKED_OUT,
-        Condition.DELAYED,
-        Condition.READY,
-        Condition.BACKING_OFF,
-        Condition.IDLE,
-    )
+    is_one = conditions.get(Condition.DELAYED) == 1
+    words = {
+        Condition.CHECKED_OUT: "being fetched",
+        Condition.DELAYED: "in its delay" if is_one else "in their delay",
+        Condition.READY: Condition.READY.value,
+        Condition.BACKING_OFF: Condition.BACKING_OFF.value,
+        Condition.IDLE: "done" if are_idle_done else "idle",
+    }
+    if is_stopped:
+        words |= STOPPED_WORDS
     parts = [
-        f"{count:,} {words(condition, count)}"
-        for condition in order
+        f"{count:,} {word}"
+        for condition, word in words.items()
         if (count := conditions.get(condition, 0)) > 0
     ]
     return ", ".join(parts) or "none"

@@ -17,13 +17,13 @@ def view_of(view: type[V], *sources: object, **rest: object) -> V:
     have, and for a name of *rest* that is not a field.
     """
     kinds = tuple(map(type, sources))
-    for name, number in _copied_fields(view, kinds, tuple(rest)):
+    for name, number in _find_copied_fields(view, kinds, tuple(rest)):
         rest[name] = getattr(sources[number], name)
     return view(**rest)
 
 
 @cache
-def _copied_fields(
+def _find_copied_fields(
     view: type[Struct], kinds: tuple[type, ...], given: tuple[str, ...]
 ) -> tuple[tuple[str, int], ...]:
     """Return each field of *view* that is not *given*, with the number of the source that has it.

@@ -76,11 +76,7 @@ def _newest_first(
         change = try_decode(record)
         if isinstance(change, ChangeRecorded) and chosen.accepts(change):
             partitions[record.partition].append((record, change))
-    return merge(*map(reversed, partitions.values()), key=_id_of, reverse=True)
-
-
-def _id_of(found: tuple[Record, ChangeRecorded]) -> str:
-    return found[1].id
+    return merge(*map(reversed, partitions.values()), key=lambda one: one[1].id, reverse=True)
 
 
 def search_changes(crawl: OpenCrawl, chosen: ChangeFilter, limit: int) -> Page[ChangeRecorded]:

@@ -6,6 +6,7 @@ group: a folder keeps it in its data file, a fleet in Kafka.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from hashlib import blake2b
 
 from gossamer.errors import BadSettings
@@ -37,8 +38,8 @@ def _poll(crawl: OpenCrawl, follow: bool) -> Iterator[Record]:
 
 
 def _newest(poll: Callable[[], Iterator[Record]], with_gone: bool) -> Iterator[Record]:
-    """Yield the newest of the records of each URL, which *poll* yields; of documents that are gone
-    only *with_gone*.
+    """Yield the newest record of each URL among those that *poll* yields. *with_gone*: whether
+    tombstones are yielded.
 
     Brokers compact a topic late. So the topic is read twice: first for the offset of the newest
     record of each URL, which fits into memory, unlike the pages.
@@ -96,15 +97,12 @@ class Cursor:
         # A fleet is read twice. Records that are appended meanwhile are left for the next time:
         # the second reading yields one record of each URL of the first one.
         is_first, ends = not self._ends, dict(self._starts)
-        tail = self._crawl.log.tail([self._topic], self._starts)
-        try:
+        with closing(self._crawl.log.tail([self._topic], self._starts)) as tail:
             while records := tail.poll(0):
                 for record in records:
                     ends[record.partition] = record.offset + 1
                     if crawl_of(record) == self._crawl.id:
                         yield record
-        finally:
-            tail.close()
         if is_first:
             self._ends = ends
 

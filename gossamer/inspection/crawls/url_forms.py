@@ -128,12 +128,8 @@ def _host_steps(store: Store, url: str, enabled: tuple[str, ...]) -> Iterator[tu
         for rule, _ in rewrite_by_rules(url, enabled):
             if row.holds(rule) and (after := row.rewrite(url, rule)) != url:
                 url = after
-                proofs = "assumed" if rule == ASSUMED_RULE else _proofs(len(row.proofs[rule]))
-                yield f"{rule} ({proofs})", url
-
-
-def _proofs(count: int) -> str:
-    return f"proven by {plural(count, 'text')}"
+                proven = f"proven by {plural(len(row.proofs.get(rule, ())), 'text')}"
+                yield f"{rule} ({'assumed' if rule == ASSUMED_RULE else proven})", url
 
 
 def _original_host(store: Store, url: str) -> Iterator[tuple[str, str]]:

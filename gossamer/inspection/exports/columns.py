@@ -51,7 +51,7 @@ def check_columns(names: Sequence[str], known: Collection[str]) -> tuple[str, ..
 
 def row_of(page: Struct) -> Row:
     """Return the values of the fields of *page*, by name; null for what is not known."""
-    shown = _shown_fields(type(page)).items()
+    shown = _find_shown_fields(type(page)).items()
     row = {name: _value(getattr(page, name), is_unknown) for name, is_unknown in shown}
     if texts := row.get(EXTRACTED):
         row[EXTRACTED] = [json.decode(text) for text in texts]
@@ -59,7 +59,7 @@ def row_of(page: Struct) -> Row:
 
 
 @lru_cache(maxsize=64)
-def _shown_fields(struct: type[Struct]) -> dict[str, bool]:
+def _find_shown_fields(struct: type[Struct]) -> dict[str, bool]:
     """Return field → whether its empty value is a missing text, or a missing instant."""
     instants, shown = frozenset(instants_of(struct)), dict[str, bool]()
     for name, kind in fields_of(struct).items():

@@ -59,21 +59,17 @@ def _of(names: tuple[str, ...], known: type[Verdict] | type[Outcome]) -> frozens
 
 
 Rules = dict[str, Callable[..., Holds[ExportFacts]]]
-DOCUMENT_RULES: Rules = {
-    **{name: rule for name, rule in RULES.items() if name != "classifier"},
-    "outcome": _outcome,
-    "verdict": _verdict,
-}
+
+
+def _without(rules: Rules, *names: str) -> Rules:
+    return {name: rule for name, rule in rules.items() if name not in names}
+
+
+DOCUMENT_RULES = _without({**RULES, "outcome": _outcome, "verdict": _verdict}, "classifier")
 """The rules that documents can be tested by."""
-URL_RULES = {
-    name: rule for name, rule in DOCUMENT_RULES.items() if name not in ("type", "language")
-}
+URL_RULES = _without(DOCUMENT_RULES, "type", "language")
 """The rules that URLs without a document can be tested by."""
-VERSION_RULES = {
-    name: rule
-    for name, rule in DOCUMENT_RULES.items()
-    if name not in ("depth", "outcome", "verdict")
-}
+VERSION_RULES = _without(DOCUMENT_RULES, "depth", "outcome", "verdict")
 """The rules that archived versions can be tested by."""
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from heapq import nlargest, nsmallest
 from itertools import chain
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -32,8 +32,6 @@ from gossamer.web.url import HostKey, Site, host_name, site_of, site_of_host
 NO_RUN = "no crawl runs in this folder"
 EQUAL = 1e-6
 """Delays are equal if they differ by at most this many seconds."""
-
-T = TypeVar("T")
 
 SIGNING_TEXTS = {
     SigningState.TRIED: "asks for signatures; signed requests are tried",
@@ -283,11 +281,12 @@ def read_hosts(crawl: OpenCrawl, query: HostQuery = ALL_HOSTS, limit: int = 100)
         rows = iterate_hosts(crawl, query.site) if query.site else everything()
         chosen = (row for row in rows if is_chosen(row, query))
         show = host_reader(crawl, store)
-        value: Callable[[HostRow], Any] = lambda row: (  # noqa: E731
-            getattr(show(row), query.sort.value),
-            row.host,
-        )
-        return _hosts_of(crawl, store, _first(limit, chosen, value, query.is_ascending))
+
+        def value(row: HostRow) -> tuple[Any, str]:
+            return getattr(show(row), query.sort), row.host
+
+        first = (nsmallest if query.is_ascending else nlargest)(limit, chosen, key=value)
+        return _hosts_of(crawl, store, first)
 
 
 def is_chosen(row: HostRow, query: HostQuery) -> bool:
@@ -300,12 +299,6 @@ def is_chosen(row: HostRow, query: HostQuery) -> bool:
         and query.site in (None, row.site)
         and (query.crawl is None or query.crawl in row.crawls)
     )
-
-
-def _first(
-    limit: int, items: Iterable[T], value: Callable[[T], Any], is_ascending: bool
-) -> list[T]:
-    return (nsmallest if is_ascending else nlargest)(limit, items, key=value)
 
 
 def read_some_hosts(crawl: OpenCrawl, keys: Sequence[tuple[Site, HostKey]]) -> list[Host]:
@@ -382,8 +375,12 @@ def read_sites(
             if query.crawl is None or query.crawl in its_crawls:
                 visited.add(one.site)
         chosen = (one for one in sums.values() if one.site in visited)
-        value: Callable[[SiteSums], Any] = lambda one: (getattr(one, query.sort.value), one.site)  # noqa: E731
-        return read_some_sites(crawl, _first(limit, chosen, value, query.is_ascending))
+
+        def value(one: SiteSums) -> tuple[Any, str]:
+            return getattr(one, query.sort), one.site
+
+        first = (nsmallest if query.is_ascending else nlargest)(limit, chosen, key=value)
+        return read_some_sites(crawl, first)
 
 
 def read_site(crawl: OpenCrawl, site: Site) -> SiteSummary:
@@ -413,7 +410,7 @@ def iterate_sites(crawl: OpenCrawl) -> Iterator[SiteRow]:
 
 
 def sums_of_host(row: HostRow) -> SiteSums:
-    """Return the part of a site's sums that the host of *row* is."""
+    """Return what the host of *row* adds to the sums of its site."""
     return view_of(
         SiteSums,
         row.totals,
@@ -426,7 +423,7 @@ def sums_of_host(row: HostRow) -> SiteSums:
 
 
 def sums_of_site(row: SiteRow) -> SiteSums:
-    """Return the part of a site's sums that is in its own row."""
+    """Return what the *row* of a site itself adds to its sums: the refused URLs."""
     return SiteSums(site=row.site, refused_urls=_sum_refused(row).total())
 
 

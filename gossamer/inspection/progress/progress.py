@@ -58,7 +58,10 @@ class CrawlTotals:
 
 @dataclass
 class Progress:
-    """Totals of one or several crawls since their start, and the lag of the services."""
+    """Totals of one or several crawls since their start, and the lag of the services.
+
+    The counts are those of `TallyRow` and `PartitionTallyRow`, by the same names.
+    """
 
     admitted: int = 0
     queued: int = 0
@@ -69,19 +72,15 @@ class Progress:
     verdicts: Counter[str] = field(default_factory=Counter)
     hazards: Counter[str] = field(default_factory=Counter)
     parked: Counter[str] = field(default_factory=Counter)
-    """Rule → URLs that are parked now because of it: in a part of a site, or over a budget."""
     conditions: Counter[str] = field(default_factory=Counter)
     slowest: dict[str, float] = field(default_factory=dict)
     largest: dict[str, float] = field(default_factory=dict)
     latest: tuple[tuple[str, str], ...] = ()
     failed_urls: dict[str, str] = field(default_factory=dict)
-    """Outcome → a URL that finished with this failure, after its retries."""
     next_due_at: float | None = None
     due_count: int = 0
     hours: dict[str, tuple[int, int, int]] = field(default_factory=dict)
-    """Hours since 1970 → new, changed and unchanged pages; at least the last 24 hours."""
     harvest: tuple[HarvestPoint, ...] = ()
-    """The harvest curve of all partitions."""
     revisiting: RevisitTotals = field(default_factory=RevisitTotals)
     lags: dict[str, dict[str, int]] = field(default_factory=dict)
     """Group → topic → records that the group has not consumed."""
@@ -157,19 +156,21 @@ def read_totals(log: Log, store: Store, *crawls: str) -> Progress:
         totals[crawl] = CrawlTotals(total.admitted, total.pages, total.queued, revisiting)
     shared = store.table(PartitionTallyRow).get_all([(partition, "") for partition in partitions])
     counts = merge(TallyRow("", ""), *tallies), merge(PartitionTallyRow(""), *shared)
-    progress = Progress(**_named_counts(*counts), crawls=totals)
-    progress.revisiting = merge(RevisitTotals(), *revisits)
-    progress.lags = {
-        group: {topic: log.lag(group, topic) for topic in topics}
-        for group, topics in CONSUMED_TOPICS.items()
-    }
-    # No group consumes dead letters. A broker may refuse to report the offsets of an unknown group,
-    # so the query names the frontier's group.
-    progress.dead_letters = log.lag("frontier", DEAD_LETTERS.name)
-    return progress
+    return Progress(
+        **_pick_counts(*counts),
+        crawls=totals,
+        revisiting=merge(RevisitTotals(), *revisits),
+        lags={
+            group: {topic: log.lag(group, topic) for topic in topics}
+            for group, topics in CONSUMED_TOPICS.items()
+        },
+        # No group consumes dead letters. A broker may refuse to report the offsets of an unknown
+        # group, so the query names the frontier's group.
+        dead_letters=log.lag("frontier", DEAD_LETTERS.name),
+    )
 
 
-def _named_counts(*rows: Struct) -> dict[str, Any]:
+def _pick_counts(*rows: Struct) -> dict[str, Any]:
     """Return the counts in *rows* that a `Progress` has, by their names there."""
     known = {one.name: one.default_factory for one in fields(Progress)}
     found = {name: value for row in rows for name, value in asdict(row).items() if name in known}

@@ -369,15 +369,11 @@ def _downloads(counts: Mapping[str, Downloads]) -> tuple[DownloadReport, ...]:
 
 
 def _stages(seconds: Mapping[str, float]) -> tuple[StageReport, ...]:
-    total = sum(seconds.get(stage, 0.0) for stage in STAGE_LABELS)
+    found = {stage: seconds.get(stage, 0.0) for stage in STAGE_LABELS}
+    total = sum(found.values())
     return tuple(
-        StageReport(
-            stage=stage,
-            label=label,
-            seconds=seconds.get(stage, 0.0),
-            share=_share(seconds.get(stage, 0.0), total),
-        )
-        for stage, label in STAGE_LABELS.items()
+        StageReport(stage=stage, label=STAGE_LABELS[stage], seconds=took, share=_share(took, total))
+        for stage, took in found.items()
     )
 
 

@@ -1,7 +1,7 @@
 """The status of a crawl as data: definition, totals, failures with examples, and waiting hosts."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -28,7 +28,7 @@ from gossamer.services.frontier.tables.conditions import Condition
 from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.services.frontier.tables.partitions import PartitionRow
 from gossamer.services.frontier.tables.plans import DueRow, PartitionPlansRow, PlanRow
-from gossamer.services.frontier.tables.sites import ParkedPart, ParkedPartsRow
+from gossamer.services.frontier.tables.sites import ParkedPartsRow
 from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.services.frontier.totals.tally import PartitionTallyRow, TallyRow
 from gossamer.services.frontier.worth.budgets import BUDGETS
@@ -178,27 +178,21 @@ class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class CrawlStatus:
-    """The status of a crawl."""
+    """The status of a crawl. A field without a text means what it means in `CrawlReport`."""
 
     crawl: str
-    """The name of the folder or of the fleet."""
     fleet: bool
     is_running: bool | None
-    """Whether a crawl runs in the folder; None for a fleet."""
     definition: CrawlDefined | None
     progress: Progress
     waiting: Waiting
     """Empty in a fleet, where the calendar may be long, and each of its entries costs a read."""
     failures: tuple[Failure, ...] = ()
-    """The most frequent failure first."""
     blocklist_rules: int = 0
     overridden_sites: int = 0
-    """Sites with settings of `gossamer site`."""
     overridden_hosts: int = 0
-    """Hosts with settings of `gossamer site --host`."""
     speed: SpeedSet = field(default_factory=lambda: SpeedSet(at=0.0))
     buffers: tuple[ArchiveBuffer, ...] = ()
-    """Archives with WARC files that wait to be uploaded to a volume."""
     are_all_paused: bool = False
     """Whether an operator has paused all crawls together."""
     parked: dict[Site, int] = field(default_factory=dict)
@@ -292,24 +286,19 @@ def read_parked(store: Store, *crawls: str) -> dict[Site, int]:
     """Return how many URLs of each site *crawls* have parked: of parts with hardly any new text, or
     over a budget. The rows of at most `MAX_READ_URLS` sites are read."""
     parked = Counter[Site]()
-    for site, part in _parked_parts(store, crawls):
-        parked[site] += part.urls
+    for row in islice(store.table(ParkedPartsRow).everything(), MAX_READ_URLS):
+        if row.crawl in crawls:
+            parked[row.site] += sum(part.urls for part in row.parts.values())
     return {site: urls for site, urls in parked.items() if urls}
 
 
 def read_replicas(store: Store, progress: Progress) -> dict[str, str]:
-    """Return each host whose URLs are visited at another host, which it mirrors, and that host. The
-    rows of at most `MAX_READ_URLS` hosts are read, and none if no mirror was proven."""
+    """Return each mirror, with the host where its URLs are visited. The rows of at most
+    `MAX_READ_URLS` hosts are read, and none if no mirror was proven."""
     if not (progress.refused[Hazard.DUPHOST] or progress.hazards[Hazard.DUPHOST]):
         return {}
     rows = islice(store.table(HostRow).everything(), MAX_READ_URLS)
     return {row.host: row.original for row in rows if row.original is not None}
-
-
-def _parked_parts(store: Store, crawls: Collection[str]) -> Iterator[tuple[Site, ParkedPart]]:
-    for row in islice(store.table(ParkedPartsRow).everything(), MAX_READ_URLS):
-        if row.crawl in crawls:
-            yield from ((row.site, part) for part in row.parts.values())
 
 
 def without_released(progress: Progress) -> Counter[str]:
@@ -336,24 +325,35 @@ def read_failures(
 
 
 def _find_examples(
-    missing: set[str], store: Store | None, crawl_id: str, progress: Progress, waiting: Waiting
+    labels: set[str], store: Store | None, crawl_id: str, progress: Progress, waiting: Waiting
 ) -> dict[str, str]:
     examples = dict[str, str]()
     hosts = [(host.host, host.backoff_cause or "") for host in waiting.hosts]
     finished = [(url, outcome) for outcome, url in progress.failed_urls.items()]
     for url, outcome in (*hosts, *progress.latest, *finished):
         label = LABELS.get(outcome, "")
-        if label in missing:
+        if label in labels:
             examples[label] = url
-    missing = missing - examples.keys()
-    if not missing or store is None:
-        return examples
-    for row in islice(store.table(UrlRow).everything(), MAX_READ_URLS):
-        label = LABELS.get(row.outcome, "")
-        is_expected = is_expected_failure(row.outcome, row.origin.purpose)
-        if row.crawl == crawl_id and label in missing and not is_expected:
-            examples[label] = row.url
-            missing.discard(label)
-            if not missing:
-                break
+    if store is not None:
+        found = find_failed_urls(store, crawl_id, labels - examples.keys(), 1)
+        examples |= {label: urls[0] for label, urls in found.items() if urls}
     return examples
+
+
+def find_failed_urls(
+    store: Store, crawl_id: str, labels: Collection[str], most: int
+) -> dict[str, list[str]]:
+    """Return label → at most *most* URLs with this last outcome. The first `MAX_READ_URLS` rows of
+    the table of URLs are searched, until all *labels* have so many."""
+    found: dict[str, list[str]] = {label: [] for label in labels}
+    missing = len(found) * most
+    for row in islice(store.table(UrlRow).everything(), MAX_READ_URLS if missing else 0):
+        of_label = found.get(LABELS.get(row.outcome, ""))
+        is_expected = is_expected_failure(row.outcome, row.origin.purpose)
+        if row.crawl != crawl_id or of_label is None or len(of_label) == most or is_expected:
+            continue
+        of_label.append(row.url)
+        missing -= 1
+        if not missing:
+            break
+    return found

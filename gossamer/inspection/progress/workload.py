@@ -99,7 +99,7 @@ def read_workload(opened: Viewed, now: float, crawls: Collection[str] | None = N
     At most `MAX_READ_ENTRIES` hosts are read, many of them concurrently.
     """
     with opened.view(PartitionRow, ListedHost, HostRow, RobotsRow) as store:
-        listed, blocklist = _listed_hosts(opened.log, store, crawls), blocklist_of(opened.log)
+        listed, blocklist = _list_hosts(opened.log, store, crawls), blocklist_of(opened.log)
         # The URLs of a blocked host are skipped without a visit.
         visited = (row for row in listed if not blocklist.of_url(f"{row.host}/"))
         rows = [*islice(visited, MAX_READ_HOSTS)]
@@ -121,7 +121,7 @@ def next_visit_at(opened: Viewed, crawls: Collection[str], now: float) -> float 
     ends = list[float]()
     rows = (PartitionRow, ListedHost, HostRow, DueRow, PlanRow, ParkedPartsRow)
     with opened.view(*rows) as store:
-        for host in _listed_hosts(opened.log, store, crawls, limit=None):
+        for host in _list_hosts(opened.log, store, crawls, limit=None):
             if (end := _long_delay_until(host, now)) is None:
                 return now
             ends.append(end)
@@ -144,7 +144,7 @@ def _long_delay_until(host: HostRow, now: float) -> float | None:
 def read_delayed(opened: Viewed, crawls: Collection[str], now: float, waiting: Waiting) -> Waiting:
     """Return *waiting* with the hosts of *crawls* that are in a long courtesy delay *now*."""
     with opened.view(PartitionRow, ListedHost, HostRow, RobotsRow) as store:
-        listed = _listed_hosts(opened.log, store, crawls)
+        listed = _list_hosts(opened.log, store, crawls)
         ends = {row.host: (row, end) for row in listed if (end := _long_delay_until(row, now))}
         if not ends:
             return waiting
@@ -170,7 +170,7 @@ def _is_wait_of(crawls: Collection[str], due: DueRow, store: Store) -> bool:
     if due.host == NO_HOST:
         rows = store.table(ParkedPartsRow).get_all([((crawl, due.site), "") for crawl in crawls])
         return any(part.releasing for row in rows for part in row.parts.values())
-    match _waiting_row(due, store):
+    match _find_waiting_row(due, store):
         case PlanRow(crawl=crawl):
             return crawl in crawls
         case HostRow() as host:
@@ -178,7 +178,7 @@ def _is_wait_of(crawls: Collection[str], due: DueRow, store: Store) -> bool:
     return False
 
 
-def _listed_hosts(
+def _list_hosts(
     log: Log,
     store: Store,
     crawls: Collection[str] | None = None,
@@ -235,7 +235,7 @@ def read_waiting(
     max_hosts = min(MAX_LISTED_ENTRIES, backing_off)
     max_urls = min(MAX_LISTED_ENTRIES, max(0, due_count - backing_off))
     first_at = None
-    rows = (_waiting_row(due, store) for due in _calendar(store, partitions))
+    rows = (_find_waiting_row(due, store) for due in _calendar(store, partitions))
     for read, entry in enumerate(row for row in rows if row):
         at = entry.ready_at if isinstance(entry, HostRow) else entry.waits_until
         first_at = at if first_at is None else first_at
@@ -257,7 +257,7 @@ def _calendar(store: Store, number: int) -> Iterator[DueRow]:
     return iter(RangedLog(store.table(DueRow), HOSTS, merge_ranges(ranges)))
 
 
-def _waiting_row(due: DueRow, store: Store) -> HostRow | PlanRow | None:
+def _find_waiting_row(due: DueRow, store: Store) -> HostRow | PlanRow | None:
     """Return the row that waits for the time of *due*; None if the entry is stale.
 
     Entries stay until their bucket is dropped. An entry holds if its row has the same time.

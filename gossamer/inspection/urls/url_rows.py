@@ -37,7 +37,7 @@ from gossamer.services.frontier.revisit import States, unpack_crawl, unpack_page
 from gossamer.services.frontier.tables.conditions import Condition
 from gossamer.services.frontier.tables.hosts import HostRow, RobotsRow
 from gossamer.services.frontier.tables.ordering import rank_of_number
-from gossamer.services.frontier.tables.partitions import partition_key
+from gossamer.services.frontier.tables.partitions import partition_key, partition_keys
 from gossamer.services.frontier.tables.plans import PartitionPlansRow, PlanRow
 from gossamer.services.frontier.tables.sites import ParkedPartsRow, SiteRow, SiteWorthRow
 from gossamer.services.frontier.tables.urls import (
@@ -62,8 +62,10 @@ if TYPE_CHECKING:
 MAX_VISITS = 10
 """Visits, and captures, that are read."""
 MAX_ERASURES = 1_000_000
+LINK_RULES = (Hazard.TRAP_DEPTH, Hazard.NOT_FOLLOWED)
+"""Rules that park links of pages, before their URLs are admitted."""
 MAX_PARKED_ROWS = 10_000
-"""Parked pages with links that are too deep, which are searched for a URL."""
+"""Pages with links that a rule has parked, which are searched for a URL."""
 STOPPED_GATE = "run"
 """The gate that is closed while no crawl runs in the folder."""
 BRIEF_GATES = frozenset({"lease", "delay", "name", "site", "name delay", "takeover"})
@@ -144,12 +146,9 @@ class UrlFacts:
     """The last erasure that included the URL."""
     is_seen: bool = False
     """Whether the crawl has seen the URL."""
-    too_deep: ParkedRow | None = None
-    """The link to the URL that is parked because it is too many links from a seed; None without one
-    in the rows that are read, and in a fleet, whose rows are on all nodes."""
-    not_followed: ParkedRow | None = None
-    """The link to the URL that is parked because the crawl's rules refuse it; None as for
-    `too_deep`."""
+    parked: dict[Hazard, ParkedRow] = field(default_factory=dict)
+    """Rule of `LINK_RULES` → a link to the URL that it has parked, in the rows that are read. Empty
+    in a fleet, whose rows are on all nodes."""
 
     @property
     def host_key(self) -> str:
@@ -222,15 +221,14 @@ class UrlFacts:
         """Whether a fetcher has an order for it now."""
         if self.host is None or self.queued is None or self.is_stopped:
             return False
-        id_of_crawl = self.queued.url.crawl
-        own = self.host.of(id_of_crawl)
-        ordered = None if own.is_again_next else own.new.ordered
-        is_ordered_queue = (
-            self.is_in_revisit_queue == own.is_again_next and self.queued.rank == ordered
+        lease, own = self.host.lease, self.host.of(self.queued.url.crawl)
+        return (
+            self.host.condition is Condition.CHECKED_OUT
+            and lease.crawl == self.queued.url.crawl
+            and self.is_in_revisit_queue == own.is_again_next
+            and self.queued.rank == (None if own.is_again_next else own.new.ordered)
+            and self.queued.position < lease.outstanding
         )
-        is_ordered_queue = is_ordered_queue and self.host.lease.crawl == id_of_crawl
-        is_in_order = is_ordered_queue and self.queued.position < self.host.lease.outstanding
-        return self.host.condition is Condition.CHECKED_OUT and is_in_order
 
 
 def read_facts(crawl: OpenCrawl, url: str, now: float) -> UrlFacts:
@@ -287,20 +285,17 @@ def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
         queued=queued,
         fate=_find_fate(crawl, store, row, queued.url, now) if row and queued else None,
         is_seen=is_known,
-        too_deep=None
-        if is_known or crawl.fleet
-        else find_parked(store, crawl.id, url, Hazard.TRAP_DEPTH, MAX_PARKED_ROWS),
-        not_followed=None
-        if is_known or crawl.fleet
-        else find_parked(store, crawl.id, url, Hazard.NOT_FOLLOWED, MAX_PARKED_ROWS),
+        parked={
+            rule: link
+            for rule in (() if is_known or crawl.fleet else LINK_RULES)
+            if (link := find_parked(store, crawl.id, url, rule, MAX_PARKED_ROWS))
+        },
     )
 
 
 def _has_requisites(crawl: OpenCrawl, store: Store) -> bool:
-    partitions = crawl.log.partitions
-    keys = [(crawl.id, partition_key(number, partitions)) for number in range(partitions)]
-    rows = store.table(TallyRow).get_all([(key, "") for key in keys])
-    return any(row and row.outcomes.get(Purpose.REQUISITE) for row in rows)
+    keys = [((crawl.id, key), "") for key in partition_keys(crawl.log.partitions)]
+    return any(row.outcomes.get(Purpose.REQUISITE) for row in store.table(TallyRow).get_all(keys))
 
 
 def _find_fate(

@@ -25,7 +25,7 @@ from gossamer.inspection.basics.figures import about, moment, number, plural
 from gossamer.inspection.basics.labels import LABELS, outcome_text, plain_reason
 from gossamer.inspection.basics.views import view_of
 from gossamer.inspection.crawls.crawl import OpenCrawl
-from gossamer.inspection.crawls.url_forms import crawl_form, other_seen_form
+from gossamer.inspection.crawls.url_forms import CrawlForm, crawl_form, other_seen_form
 from gossamer.inspection.hosts.hosts import Host, host_of
 from gossamer.inspection.urls.revisits import RevisitFacts, revisit_facts
 from gossamer.inspection.urls.url_rows import BRIEF_GATES, UrlFacts, read_facts
@@ -270,23 +270,17 @@ def explain_url(crawl: OpenCrawl, text: str) -> UrlExplanation:
     now, form = clock.now(), crawl_form(crawl, text)
     facts = read_facts(crawl, form.url, now)
     seen_as = other_seen_form(crawl, form.url)
-    return explain(facts, now, form.steps, form.exclusion, seen_as)
+    return explain(facts, now, form, seen_as)
 
 
 def explain(
-    facts: UrlFacts,
-    now: float,
-    steps: tuple[str, ...] = (),
-    exclusion: str = "",
-    seen_as: str = "",
+    facts: UrlFacts, now: float, form: CrawlForm | None = None, seen_as: str = ""
 ) -> UrlExplanation:
-    """Return the explanation of a URL from the rows about it.
-
-    *exclusion* is the URL step that excludes it from the crawl.
-    """
+    """Return the explanation of a URL from the rows about it. *form*: how the URL became the one
+    of the rows; None if it was given as such."""
     state, answer = _answer(facts, now)
-    if exclusion:
-        state, answer = UrlState.REFUSED, f"Not fetched: excluded by the URL step {exclusion}."
+    if form and form.exclusion:
+        state, answer = UrlState.REFUSED, f"Not fetched: excluded by the URL step {form.exclusion}."
     definition, site, plan, robots = facts.definition, facts.site, facts.plan, facts.robots
     is_removed = definition is not None and definition.removed
     is_replanned = definition is not None and plan is not None and definition.revisit != plan.policy
@@ -296,7 +290,7 @@ def explain(
         at=now,
         state=state,
         answer=answer,
-        steps=steps,
+        steps=form.steps if form else (),
         seen_as=seen_as,
         max_depth=definition.max_depth if definition else None,
         blocked_by=_find_rule(facts),
@@ -409,7 +403,7 @@ def _document(row: DocumentRow) -> DocumentFact:
 
 def _next_visit(facts: UrlFacts, plan: PlanRow, now: float) -> NextVisit:
     is_due = plan.at is not None and plan.at <= now and facts.ahead is None
-    budget = _awaited_budget(facts) if is_due else 0.0
+    budget = _find_awaited_budget(facts) if is_due else 0.0
     return view_of(NextVisit, plan, reason=plain_reason(plan.reason), budget=budget)
 
 
@@ -476,9 +470,9 @@ def _answer(facts: UrlFacts, now: float) -> tuple[UrlState, str]:
         return UrlState.REFUSED, f"{certainty}: {rules}."
     if facts.is_seen:
         return UrlState.SEEN, "Seen, not admitted yet."
-    if row := facts.too_deep:
+    if row := facts.parked.get(Hazard.TRAP_DEPTH):
         return UrlState.PARKED, _too_deep_answer(row, facts.definition.max_depth)
-    if row := facts.not_followed:
+    if row := facts.parked.get(Hazard.NOT_FOLLOWED):
         [found] = row.urls
         answer = f"Not fetched: refused by follow in {found.refused_by}{_finder(row)}."
         return UrlState.PARKED, answer
@@ -652,12 +646,12 @@ def _next_answer(facts: UrlFacts, plan: PlanRow | None, now: float) -> str:
         return f"Next visit planned for {at}: {reason}. Nothing is visited now: {facts.why_idle}."
     if plan.at > now:
         return f"Next visit {at}: {reason}."
-    budget = _awaited_budget(facts)
+    budget = _find_awaited_budget(facts)
     waits = f", waiting for the budget of {number(budget)} visits a day" if budget else ""
     return f"Next visit due since {at}{waits}: {reason}."
 
 
-def _awaited_budget(facts: UrlFacts) -> float:
+def _find_awaited_budget(facts: UrlFacts) -> float:
     """Return the budget of visits a day that a due visit waits for; 0 without one."""
     is_limited = facts.definition is not None and not facts.why_idle
     return facts.definition.budget if facts.definition and is_limited else 0.0
