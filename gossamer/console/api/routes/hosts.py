@@ -74,7 +74,7 @@ async def get_hosts(
     first unless `sort` is given. The order comes from an index, which may be a minute old."""
     hosts: Hosts = state.hosts
     query = HostQuery(
-        search=search.strip().lower(),
+        search=search,
         condition=condition,
         cause=parse_outcome(cause).outcome if cause else None,
         site=Site(site) if site else None,
