@@ -13,7 +13,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from gossamer.library.answers import Status
-from gossamer.library.options import canonical_seeds, checked_settings, variables_of, words_of
+from gossamer.library.options import (
+    canonical_seeds,
+    checked_settings,
+    given_arguments,
+    variables_of,
+    words_of,
+)
 from gossamer.library.pages import Page
 from gossamer.library.place import Place
 from gossamer.library.process import CrawlError, RunningCrawl, translate_errors
@@ -82,39 +88,7 @@ class Crawl(Place):
 
         Raise TypeError or ValueError that names a wrong argument.
         """
-        # Iterables are read once.
-        lists = {"purposes": purposes, "allow_network": allow_network}
-        lists = {
-            name: value if value is None or isinstance(value, str) else [*value]
-            for name, value in lists.items()
-        }
-        arguments = {
-            "crawl": crawl,
-            "contact": contact,
-            "scope": scope,
-            "depth": depth,
-            "max_pages": max_pages,
-            "max_time": max_time,
-            "delay": delay,
-            "rules": rules,
-            "rules_strict": rules_strict,
-            "profile": profile,
-            "revisit": revisit,
-            "budget": budget,
-            "discovery_share": discovery_share,
-            "external_links": external_links,
-            "relevant": relevant,
-            "follow_irrelevant": follow_irrelevant,
-            "strategy": strategy,
-            **lists,
-            "usage_disallowed": usage_disallowed,
-            "usage_unknown": usage_unknown,
-            "no_text": no_text,
-            "nameserver": nameserver,
-            "metrics_port": metrics_port,
-            "console": console,
-            "config": config,
-        }
+        arguments = given_arguments(locals())
         words = words_of(arguments)
         checked_settings(arguments, settings or {})
         self.folder = Path(folder)

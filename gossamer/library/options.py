@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gossamer.library.process import translate_errors
 
@@ -77,52 +77,46 @@ def _console(name: str, value: Any) -> list[str]:
 _natural = _whole(lambda number: number >= 0, "0 or more")
 _positive = _whole(lambda number: number >= 1, "1 or more")
 _port = _whole(lambda number: number in PORTS, "a port from 1 to 65535")
-OPTIONS: dict[str, Convert] = {
-    "crawl": _text,
-    "contact": _text,
-    "max_pages": _positive,
-    "max_time": _duration,
-    "delay": _number,
-    "allow_network": _each,
-    "scope": _text,
-    "depth": _natural,
-    "revisit": _text,
-    "budget": _number,
-    "discovery_share": _number,
-    "external_links": _text,
-    "relevant": _text,
-    "follow_irrelevant": _choice,
-    "strategy": _text,
-    "purposes": _list,
-    "usage_disallowed": _text,
-    "usage_unknown": _text,
-    "nameserver": _text,
-    "no_text": _flag,
-    "metrics_port": _port,
-    "console": _console,
-    "config": _path,
-    "rules": _path,
-    "rules_strict": _flag,
-    "profile": lambda name, value: _text("for", value),
+
+
+class Argument(NamedTuple):
+    """How an argument of `Crawl` is checked and written."""
+
+    write: Convert
+    setting: str = ""
+    """The setting whose rules the value must follow; "" for none."""
+
+
+OPTIONS = {
+    "crawl": Argument(_text),
+    "contact": Argument(_text, "fetcher.contact"),
+    "max_pages": Argument(_positive),
+    "max_time": Argument(_duration),
+    "delay": Argument(_number, "frontier.delay"),
+    "allow_network": Argument(_each, "fetcher.allow_networks"),
+    "scope": Argument(_text),
+    "depth": Argument(_natural, "crawl.max_depth"),
+    "revisit": Argument(_text, "crawl.revisit"),
+    "budget": Argument(_number, "crawl.budget"),
+    "discovery_share": Argument(_number, "crawl.discovery_share"),
+    "external_links": Argument(_text, "crawl.external_links"),
+    "relevant": Argument(_text, "crawl.relevant"),
+    "follow_irrelevant": Argument(_choice, "crawl.follow_irrelevant"),
+    "strategy": Argument(_text, "crawl.strategy"),
+    "purposes": Argument(_list, "crawl.purposes"),
+    "usage_disallowed": Argument(_text, "crawl.usage_disallowed"),
+    "usage_unknown": Argument(_text, "crawl.usage_unknown"),
+    "nameserver": Argument(_text, "fetcher.nameserver"),
+    "no_text": Argument(_flag),
+    "metrics_port": Argument(_port),
+    "console": Argument(_console),
+    "config": Argument(_path),
+    "rules": Argument(_path),
+    "rules_strict": Argument(_flag),
+    "profile": Argument(lambda name, value: _text("for", value)),
 }
-"""Argument → how it is checked and written. Its option has the same name, except that `for` is a
+"""All arguments that are options. An option has the name of its argument, except that `for` is a
 word of Python."""
-SETTINGS = {
-    "contact": "fetcher.contact",
-    "delay": "frontier.delay",
-    "allow_network": "fetcher.allow_networks",
-    "nameserver": "fetcher.nameserver",
-    "depth": "crawl.max_depth",
-    **{
-        name: f"crawl.{name}"
-        for name in (
-            *("revisit", "budget", "discovery_share", "external_links", "relevant"),
-            *("follow_irrelevant", "strategy", "purposes", "usage_disallowed", "usage_unknown"),
-        )
-    },
-}
-"""Argument → the setting whose rules its value must follow."""
-SCOPES = ("host", "site", "any")
 
 
 def _of(name: str, value: Any, kinds: type | tuple[type, ...], text: str) -> Any:
@@ -140,13 +134,27 @@ def _strings(name: str, value: Any) -> list[str]:
     return [_of(name, one, str, "a list of strings") for one in value]
 
 
+def given_arguments(variables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that are not None in the *variables* of a function.
+
+    Lists are read, because some iterables can be read only once.
+    """
+    given = {name: variables[name] for name in OPTIONS if variables[name] is not None}
+    lists = {name: _strings(name, given[name]) for name in given if _is_list(name)}
+    return given | lists
+
+
+def _is_list(name: str) -> bool:
+    return OPTIONS[name].write in (_each, _list)
+
+
 def words_of(arguments: Mapping[str, Any]) -> list[str]:
     """Return the words for the *arguments* that are not None.
 
     Raise TypeError or ValueError that names a wrong one.
     """
     given = {name: value for name, value in arguments.items() if value is not None}
-    return [word for name, value in given.items() for word in OPTIONS[name](name, value)]
+    return [word for name, value in given.items() for word in OPTIONS[name].write(name, value)]
 
 
 def canonical_seeds(seeds: str | Iterable[str]) -> tuple[str, ...]:
@@ -183,16 +191,15 @@ def _group_by_section(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def checked_settings(arguments: Mapping[str, Any], settings: Mapping[str, Any]) -> "Settings":
     """Return the settings that a command with *arguments* and *settings* has, with the environment
     and the file of `config`. Raise ValueError if a value is invalid."""
+    from gossamer.crawl import SCOPES
     from gossamer.settings import load_settings
     from gossamer.web.scope import parse_scope
 
     merged = _group_by_section(settings)
-    for name, setting in SETTINGS.items():
-        if (value := arguments.get(name)) is not None:
-            section, _, field = setting.partition(".")
-            is_list = name in ("purposes", "allow_network")
-            stated = tuple(_strings(name, value)) if is_list else value
-            merged.setdefault(section, {})[field] = stated
+    for name, value in arguments.items():
+        section, _, field = OPTIONS[name].setting.partition(".")
+        if section:
+            merged.setdefault(section, {})[field] = tuple(value) if _is_list(name) else value
     config = arguments.get("config")
     with translate_errors():
         if (scope := arguments.get("scope")) and scope not in SCOPES:

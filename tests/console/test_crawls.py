@@ -219,7 +219,7 @@ def test_crawls_are_limited_in_number(gossamer: Gossamer, file: Path) -> None:
 
 def test_option_of_one_crawl_needs_its_id(gossamer: Gossamer, file: Path) -> None:
     gossamer("crawls apply", str(file))
-    for option in (["--depth", "2"], ["--max-pages", "9"], ["--scope", "any"]):
+    for option in (["--depth", "0"], ["--max-pages", "9"], ["--scope", "any"]):
         gossamer("crawl", "--contact", "a@a.example", *option, status=2)
 
 

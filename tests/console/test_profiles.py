@@ -68,6 +68,16 @@ def test_profile_is_below_file_environment_and_options(
     }
 
 
+def test_options_with_fixed_values_are_sources(explain: Explain) -> None:
+    found = sources(explain("--rules-strict", "--no-text", "--json-logs"))
+    assert found == {
+        "rules_strict = true": "option --rules-strict",
+        'text = "off"': "option --no-text",
+        'level = "info"': "option --json-logs",
+        "json_lines = true": "option --json-logs",
+    }
+
+
 def test_folder_remembers_its_profile_and_keeps_what_its_crawl_was_changed_to(
     seeded: Folder, explain: Explain
 ) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace as replace_request
 from msgspec.structs import replace
 
 from gossamer import clock
-from gossamer.console.cli.options import overrides_of, request_of
+from gossamer.console.cli.crawl_options import VISIT_OPTIONS, overrides_of, request_of
 from gossamer.crawl import SCOPES, define
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined
 from gossamer.services.fetcher.access import request_headers
@@ -20,7 +20,7 @@ def settings_for(options: argparse.Namespace, **sections: Nested) -> tuple[Setti
 
     Raise BadSettings without a contact.
     """
-    overrides = overrides_of(options)
+    overrides = overrides_of(options, VISIT_OPTIONS)
     settings = load_settings(options.config, overrides)
     request_headers(settings.fetcher)
     configure_logs(as_json=False, level="error")

@@ -2,7 +2,8 @@
 
 import argparse
 
-from gossamer.console.cli.options import DEFINITION_OPTIONS, VISIT_OPTIONS, add_config, seconds
+from gossamer.console.cli.crawl_options import VISIT_OPTIONS
+from gossamer.console.cli.options import add_config, seconds
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -23,8 +24,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="stop after this time: 90s, 15m, 2h. The rest is not checked",
     )
     add_config(command)
-    for name, settings in (*VISIT_OPTIONS, *DEFINITION_OPTIONS):
-        command.add_argument(name, **settings)
+    for option in VISIT_OPTIONS:
+        option.add_to(command)
 
 
 def run(options: argparse.Namespace) -> int:

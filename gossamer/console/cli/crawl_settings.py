@@ -1,26 +1,13 @@
-"""The settings of `gossamer crawl`: options, profile, and the source of each setting."""
+"""The settings of `gossamer crawl`: its profile, and the source of each setting."""
 
 import argparse
-from typing import Any
 
-from gossamer.console.cli.options import DEFINITION_OPTIONS, INTO_SETTINGS, overrides_of
+from gossamer.console.cli.crawl_options import CRAWL_OPTIONS, overrides_of
 from gossamer.inspection.basics.folder import Folder
 from gossamer.settings import NO_PROFILE, OVERRIDES, sources_of
 
 PROFILE = "profile "
 """The beginning of the source of a setting that is the profile's."""
-
-
-def overrides_of_run(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
-    """Return the settings that the options of the command override, by section."""
-    overrides = overrides_of(options)
-    if options.rules_strict:
-        overrides["standalone"] = {"rules_strict": True}
-    if options.no_text:
-        overrides.setdefault("parser", {})["text"] = "off"
-    if options.json_logs:
-        overrides["logs"] = {"json_lines": True, "level": "info"}
-    return overrides
 
 
 def profile_of(options: argparse.Namespace, folder: Folder) -> str:
@@ -32,14 +19,10 @@ def profile_of(options: argparse.Namespace, folder: Folder) -> str:
 
 def sources_of_run(options: argparse.Namespace, profile: str) -> dict[tuple[str, str], str]:
     """Return section and field of each setting that is not a default, with its source, in words."""
-    names = {("parser", "text"): "--no-text"}
-    names |= {("logs", name): "--json-logs" for name in ("json_lines", "level")}
-    names |= {into: f"--{name.replace('_', '-')}" for name, into in INTO_SETTINGS.items()}
-    for option, how in DEFINITION_OPTIONS:
-        names["crawl", how.get("dest", option[2:].replace("-", "_"))] = option
-    found = sources_of(options.config, overrides_of_run(options), profile)
+    names = {setting: option.name for option in CRAWL_OPTIONS for setting in option.sets}
+    found = sources_of(options.config, overrides_of(options, CRAWL_OPTIONS), profile)
     return {
-        at: f"{OVERRIDES} {names[at]}" if source == OVERRIDES else source
+        at: f"{OVERRIDES} {names['.'.join(at)]}" if source == OVERRIDES else source
         for at, source in found.items()
     }
 

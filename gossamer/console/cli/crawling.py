@@ -13,14 +13,17 @@ from gossamer import clock
 from gossamer.changes.plan import ChangeRequest
 from gossamer.console.api.process import listening, serve_beside
 from gossamer.console.cli.changing import user_name
-from gossamer.console.cli.crawl_settings import fields_of_profile, overrides_of_run, profile_of
-from gossamer.console.cli.options import (
+from gossamer.console.cli.crawl_options import (
+    CRAWL_OPTIONS,
     DEFINITION_OPTIONS,
+    MAX_PAGES,
     check_rules,
     given_settings,
+    overrides_of,
     request_of,
-    seeds_of,
 )
+from gossamer.console.cli.crawl_settings import fields_of_profile, profile_of
+from gossamer.console.cli.options import seeds_of
 from gossamer.console.cli.progress import Ended, reason_of_end, report, summary
 from gossamer.console.cli.view import Lines, LiveView, NoView
 from gossamer.console.output import print_lines, say
@@ -60,7 +63,7 @@ def run_command(options: argparse.Namespace) -> int:
     """Crawl, and print a report; return the exit status."""
     folder = Folder(options.data)
     profile = profile_of(options, folder)
-    settings = load_settings(options.config, overrides_of_run(options), profile)
+    settings = load_settings(options.config, overrides_of(options, CRAWL_OPTIONS), profile)
     request_headers(settings.fetcher)  # Raises BadSettings without a contact.
     configure_logs(settings.logs.json_lines, settings.logs.level)
     if options.until_stdin_closes and options.seeds_file == "-":
@@ -217,11 +220,11 @@ def _request(
     crawls = definitions_of(opened.log) if opened else {}
     filed = {name for name in crawls if opened and seeds_applied(opened.log, name)}
     if not (seeds or options.crawl) and (len(crawls) > 1 or filed):
-        for option, how in (*DEFINITION_OPTIONS, ("--max-pages", {})):
-            if getattr(options, how.get("dest", option[2:].replace("-", "_"))):
+        for option in (*DEFINITION_OPTIONS, MAX_PAGES):
+            if option.is_given(options):
                 raise BadSettings(
-                    f"{option} is an option of one crawl: add --crawl ID, or write it into the "
-                    "file of the crawl"
+                    f"{option.name} is an option of one crawl: add --crawl ID, or write it into "
+                    "the file of the crawl"
                 )
         return None
     name = options.crawl or choose_crawl(crawls, None, str(options.data))

@@ -12,10 +12,10 @@ from pathlib import Path
 from gossamer import clock
 from gossamer.changes.crawls import plan_apply, plan_state
 from gossamer.console.cli.changing import add_change, carry_out, is_confirmed
+from gossamer.console.cli.crawl_options import check_rules
 from gossamer.console.cli.options import (
     add_place,
     add_strict_seeds,
-    check_rules,
     open_from,
     report_invalid_seeds,
     settings_of,

@@ -8,12 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel, SecretStr
 
-from gossamer.console.cli.crawl_settings import (
-    fields_of_profile,
-    overrides_of_run,
-    profile_of,
-    sources_of_run,
-)
+from gossamer.console.cli.crawl_options import CRAWL_OPTIONS, overrides_of
+from gossamer.console.cli.crawl_settings import fields_of_profile, profile_of, sources_of_run
 from gossamer.console.output import BOLD, DIM, output_for
 from gossamer.crawl import CRAWL_SETTINGS, choose_crawl, definitions_of
 from gossamer.events import CrawlDefined
@@ -30,7 +26,7 @@ def explain_settings(options: argparse.Namespace) -> int:
     """Print all settings of the crawl in TOML, with the source of each as a comment."""
     folder = Folder(options.data)
     profile = profile_of(options, folder)
-    settings = load_settings(options.config, overrides_of_run(options), profile)
+    settings = load_settings(options.config, overrides_of(options, CRAWL_OPTIONS), profile)
     sources, kept = sources_of_run(options, profile), _read_kept_parts(options, folder, profile)
     output = output_for(sys.stdout)
     if profile:

@@ -2,6 +2,7 @@
 
 import argparse
 
+from gossamer.console.cli.crawl_options import ALLOW_NETWORK, CONTACT
 from gossamer.console.cli.options import add_config, add_data
 from gossamer.extras import require_extra
 
@@ -16,15 +17,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="add a tool that fetches URLs within the scope of the crawl",
     )
-    command.add_argument(
-        "--contact", help="with --allow-crawl: your e-mail address or Web page, sent with requests"
-    )
-    command.add_argument(
-        "--allow-network",
-        action="append",
-        metavar="CIDR",
-        help="with --allow-crawl: visit hosts in this private network, such as 127.0.0.0/8",
-    )
+    for option in (CONTACT, ALLOW_NETWORK):
+        option.add_to(command, "with --allow-crawl: ")
 
 
 def run(options: argparse.Namespace) -> int:

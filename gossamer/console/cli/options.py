@@ -3,21 +3,17 @@
 import argparse
 import os
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from gossamer.console.output import print_error
 from gossamer.crawl import (
-    CHANGEABLE_SETTINGS,
-    CRAWL_SETTINGS,
-    SCOPES,
-    CrawlRequest,
     decode_list,
     read_seed_list,
     read_seeds,
@@ -26,12 +22,11 @@ from gossamer.errors import BadSettings
 from gossamer.inspection.basics.figures import plural
 from gossamer.inspection.basics.folder import Folder
 from gossamer.inspection.crawls.crawl import DEFAULT_FOLDER, OpenCrawl, open_crawl
-from gossamer.policies import POLICIES, STRATEGIES, duration_of
+from gossamer.policies import duration_of
 from gossamer.telemetry import configure_logs
-from gossamer.web.usage import ACTIONS, CATEGORIES
 
 if TYPE_CHECKING:
-    from gossamer.settings import CrawlSettings, Nested, Settings
+    from gossamer.settings import Nested, Settings
 
 SETTINGS_PREFIX = "GOSSAMER_"
 """The prefix of environment variables that are settings."""
@@ -49,168 +44,10 @@ def non_negative(text: str) -> int:
     return int(text)
 
 
-VISIT_OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("--contact", {"help": "your e-mail address or Web page, sent with each request"}),
-    (
-        "--delay",
-        {
-            "type": float,
-            "metavar": "SECONDS",
-            "help": "at least SECONDS between two visits to a host (default: 1)",
-        },
-    ),
-    (
-        "--allow-network",
-        {
-            "action": "append",
-            "metavar": "CIDR",
-            "help": "visit hosts in this private network, such as 127.0.0.0/8",
-        },
-    ),
-    ("--nameserver", {"metavar": "ADDRESS:PORT", "help": "the DNS server to use"}),
-)
-"""Options of the commands that make requests themselves."""
-INTO_SETTINGS = {
-    "contact": ("fetcher", "contact"),
-    "delay": ("frontier", "delay"),
-    "allow_network": ("fetcher", "allow_networks"),
-    "nameserver": ("fetcher", "nameserver"),
-}
-"""Option of VISIT_OPTIONS → section and name of the setting that it overrides."""
-DEFINITION_OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
-    (
-        "--scope",
-        {
-            "default": "",
-            "help": "URLs to visit: host or site (of the seeds), any, or an expression",
-        },
-    ),
-    (
-        "--depth",
-        {
-            "dest": "max_depth",
-            "type": non_negative,
-            "metavar": "N",
-            "help": "follow at most N links from a seed",
-        },
-    ),
-    (
-        "--revisit",
-        {"metavar": "POLICY", "help": f"when pages are visited again: {', '.join(POLICIES)}"},
-    ),
-    ("--budget", {"type": float, "metavar": "N", "help": "make at most N revisits a day"}),
-    (
-        "--discovery-share",
-        {"type": float, "metavar": "X", "help": "share of the budget for new URLs, 0 to 1"},
-    ),
-    (
-        "--external-links",
-        {
-            "choices": ("deep", "home", "combined", "none"),
-            "help": "links to other sites: follow the link (deep), the home page, both, or none",
-        },
-    ),
-    (
-        "--relevant",
-        {"metavar": "EXPR", "help": "keep only pages such as language('pt') and type('text/html')"},
-    ),
-    (
-        "--follow-irrelevant",
-        {
-            "action": argparse.BooleanOptionalAction,
-            "help": "follow links on pages that are not relevant",
-        },
-    ),
-    (
-        "--rules",
-        {
-            "metavar": "FILE",
-            "help": "functions of your own in a Python file: keep, extract, follow, priority",
-        },
-    ),
-    (
-        "--strategy",
-        {
-            "metavar": "NAME",
-            "help": f"order of new URLs: {', '.join(STRATEGIES)} "
-            "(default: best if the scope is any, else breadth)",
-        },
-    ),
-    (
-        "--purposes",
-        {
-            "type": names,
-            "metavar": "LIST",
-            "help": f"uses of the pages, such as search,ai-input: of {', '.join(CATEGORIES)}",
-        },
-    ),
-    (
-        "--usage-disallowed",
-        {"choices": ACTIONS, "help": "if the site disallows one of the purposes"},
-    ),
-    (
-        "--usage-unknown",
-        {"choices": ACTIONS, "help": "if the site states nothing about one of the purposes"},
-    ),
-)
-"""Options of `crawl` and `seed` that define the crawl. But for the scope, the value of an option is
-that of a setting, by its name in `CRAWL_SETTINGS`."""
 LISTED_SEEDS = 20
 """Invalid lines of a list of seeds that a command names."""
 LISTED_ITEMS = 50
 """Items that a command lists by default."""
-
-
-def overrides_of(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
-    """Return the settings that VISIT_OPTIONS and DEFINITION_OPTIONS override, by section."""
-    overrides: dict[str, dict[str, Any]] = {"crawl": given_settings(options)}
-    for option, (section, field) in INTO_SETTINGS.items():
-        if (value := getattr(options, option)) is not None:
-            overrides.setdefault(section, {})[field] = value
-    if options.scope not in ("", *SCOPES):
-        overrides["crawl"]["scope"] = options.scope
-    return overrides
-
-
-def given_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the settings of the crawl that *options* give, by name, without the scope."""
-    named = {name: getattr(options, name) for name in CHANGEABLE_SETTINGS}
-    return {name: value for name, value in named.items() if value is not None}
-
-
-def request_of(
-    options: argparse.Namespace,
-    settings: "CrawlSettings",
-    given: Collection[str],
-    seeds: tuple[str, ...],
-    crawl: str,
-    max_pages: int | None = None,
-) -> CrawlRequest:
-    """Return what a command asks of *crawl*: its *seeds*, and the *settings* that are *given*."""
-    return CrawlRequest(
-        seeds=seeds,
-        scope=options.scope or (settings.scope if "scope" in given else ""),
-        settings={name: getattr(settings, name) for name in CRAWL_SETTINGS if name in given},
-        max_pages=max_pages,
-        crawl=crawl,
-    )
-
-
-def check_rules(settings: "Settings", names: Collection[str], is_strict: bool = False) -> None:
-    """Try each of the rules *names* on a sample page, and print the errors that they raise.
-
-    Raise BadSettings if they cannot be used; if *is_strict*, also for such an error.
-    """
-    from gossamer.services.parser import wiring
-
-    for name in filter(None, dict.fromkeys(names)):
-        raised = wiring.check_rules(settings, name)
-        if raised and is_strict:
-            raise BadSettings("\n".join(raised))
-        for text in raised:
-            print_error(
-                "gossamer", f"{text}. The crawl goes on: a page on which it fails does without it"
-            )
 
 
 def add_data(command: argparse.ArgumentParser) -> None:

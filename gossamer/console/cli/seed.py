@@ -9,14 +9,17 @@ from gossamer import clock
 from gossamer.bounds import NO_PARTY
 from gossamer.changes.seeds import plan_seeds
 from gossamer.console.cli.changing import add_change, carry_out
-from gossamer.console.cli.options import (
+from gossamer.console.cli.crawl_options import (
     DEFINITION_OPTIONS,
-    add_crawl,
-    add_strict_seeds,
+    SEEDS_HELP,
     check_rules,
     given_settings,
-    open_from,
     request_of,
+)
+from gossamer.console.cli.options import (
+    add_crawl,
+    add_strict_seeds,
+    open_from,
     seeds_of,
     settings_of,
 )
@@ -42,12 +45,7 @@ REVISIT_FIELDS = ("revisit", "budget", "discovery_share")
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     command.add_argument("seeds", nargs="*", metavar="URL", help="a URL to start from")
-    command.add_argument(
-        "--file",
-        metavar="FILE",
-        help="read seeds from FILE: a URL a line, JSON or CSV with url, a sitemap, a WACZ file, or "
-        "the folder of a crawl; - is standard input",
-    )
+    command.add_argument("--file", metavar="FILE", help=SEEDS_HELP)
     add_strict_seeds(command)
     command.add_argument(
         "--priority", type=int, default=0, metavar="N", help="-100 (first) to 100 (last)"
@@ -58,8 +56,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="the party of these seeds; scope, depth and external links then hold for the party",
     )
-    for name, settings in DEFINITION_OPTIONS:
-        command.add_argument(name, **{**settings, "help": f"from now on: {settings['help']}"})
+    for option in DEFINITION_OPTIONS:
+        option.add_to(command, "from now on: ")
     add_change(command)
     add_crawl(command)
 

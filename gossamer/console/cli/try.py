@@ -2,12 +2,8 @@
 
 import argparse
 
-from gossamer.console.cli.options import (
-    DEFINITION_OPTIONS,
-    VISIT_OPTIONS,
-    add_config,
-    seconds,
-)
+from gossamer.console.cli.crawl_options import VISIT_OPTIONS
+from gossamer.console.cli.options import add_config, seconds
 
 MAX_TIME = 120.0
 
@@ -34,8 +30,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help=f"stop after this time (default: {MAX_TIME:.0f}s)",
     )
     add_config(command)
-    for name, settings in (*VISIT_OPTIONS, *DEFINITION_OPTIONS):
-        command.add_argument(name, **settings)
+    for option in VISIT_OPTIONS:
+        option.add_to(command)
 
 
 def run(options: argparse.Namespace) -> int:
