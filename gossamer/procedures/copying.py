@@ -20,13 +20,16 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from gossamer.events import UrlsSeen
+from gossamer.events import FleetBegun, UrlsSeen
 from gossamer.events.topics import CONTROL, TOPICS
 from gossamer.log import Log, Message, Record, partition_of
 from gossamer.log.codec import encode
+from gossamer.runtime.identity import IdentityRow, identity_rows
 from gossamer.services.dedup.replicated import changes_of, read_valid_changes
 from gossamer.services.dedup.seen import SeenRow
+from gossamer.services.dedup.service import Dedup
 from gossamer.store import Row, Store, keys_of
+from gossamer.store.claims import Claimant
 
 T = TypeVar("T")
 BATCH_SIZE = 1000
@@ -49,6 +52,20 @@ class Side:
     """Whether the URL-seen set is a table of the store, and not on the topic `urls.seen`."""
     partitions: int
     """The number of partitions among which the crawl's sites are divided."""
+
+
+def claim_partitions(store: Store, partitions: int, now: float) -> int:
+    """Claim all partitions for the frontier and for dedup, so that no former owner can write;
+    return the epoch of dedup."""
+    Claimant(store).claim(range(partitions), now)
+    return Claimant(store, Dedup.name).claim(range(partitions), now)
+
+
+def write_identity(store: Store, event: FleetBegun) -> None:
+    """Write the identity of *event* to *store*."""
+    for row in identity_rows(event):
+        store.table(IdentityRow).put(row)
+    store.flush()
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ move drops the rows of the first one.
 
 import shlex
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace as replaced
 
 from msgspec.structs import replace
@@ -29,14 +29,8 @@ from gossamer.inspection.basics.figures import plural
 from gossamer.inspection.basics.folder import Folder, Opened
 from gossamer.log import Log, Message, Record
 from gossamer.log.codec import copy_message, decode, encode
-from gossamer.procedures.copying import Copy, Side
-from gossamer.procedures.preconditions import (
-    FLEET_REMEDY,
-    FOLDER_REMEDY,
-    check_drained,
-    check_engine,
-    check_stopped,
-)
+from gossamer.procedures.copying import Copy, Side, claim_partitions, write_identity
+from gossamer.procedures.preconditions import check_drained, check_engine, check_stopped
 from gossamer.procedures.tables import TABLES
 from gossamer.runtime.backends import check_fleet, open_fleet
 from gossamer.runtime.checkpoints import CheckpointRow
@@ -50,14 +44,13 @@ from gossamer.runtime.identity import (
 )
 from gossamer.services.archive.rows import STANDALONE_WRITER, SegmentRow, UnpublishedRow
 from gossamer.services.archive.segments import repair
-from gossamer.services.dedup.service import Dedup
 from gossamer.services.frontier.procedures.resizing import crawls_in, drop_partitions, resize
 from gossamer.services.frontier.tables.hosts import AppliedRecords, HostRow
 from gossamer.services.frontier.tables.sites import SiteRow
 from gossamer.services.frontier.totals.tally import TallyRow
 from gossamer.settings import Settings
 from gossamer.store import Row
-from gossamer.store.claims import Claimant, ClaimRow, WindowRow
+from gossamer.store.claims import ClaimRow, WindowRow
 
 MOVED_MARK = "@"
 """Separates the key of a moved dead letter from its time."""
@@ -74,12 +67,11 @@ def move_to_fleet(settings: Settings, folder: Folder) -> Iterator[str]:
 
     Raise GossamerError as `move` does, and if services run.
     """
-    _check_settings(settings)
+    check_fleet(settings)
+    check_engine(settings, "moved")
     opened = folder.open()
     folder.lock()
-    check_stopped(settings.kafka)
-    with open_fleet(settings, "move") as (log, store):
-        fleet = Side(_name(settings), log, store, is_folder=False, partitions=log.partitions)
+    with _open_stopped_fleet(settings) as fleet:
         # Completes the segments that a killed crawl left open.
         repair(folder.warc, opened.store.table(SegmentRow).get(STANDALONE_WRITER))
         yield from move(_side(opened), fleet, clock.now())
@@ -92,28 +84,27 @@ def move_to_folder(settings: Settings, folder: Folder) -> Iterator[str]:
 
     Raise GossamerError as `move` does, and if services run.
     """
-    _check_settings(settings)
-    check_stopped(settings.kafka)
-    with open_fleet(settings, "move") as (log, store):
+    check_fleet(settings)
+    check_engine(settings, "moved")
+    with _open_stopped_fleet(settings) as fleet:
         folder.make()
         folder.lock()
-        _remove_former(folder, log)
-        fleet = Side(_name(settings), log, store, is_folder=False, partitions=log.partitions)
+        _remove_former(folder, fleet.log)
         yield from move(fleet, _side(Opened(folder)), clock.now())
     data = shlex.quote(str(folder.path))
     yield f"The crawl is in {folder.path} now. Continue with gossamer crawl --data {data}"
     yield "WARC files stay in the folders of the archive instances."
 
 
-def _check_settings(settings: Settings) -> None:
-    check_fleet(settings)
-    check_engine(settings, "moved")
-
-
-def _name(settings: Settings) -> str:
+@contextmanager
+def _open_stopped_fleet(settings: Settings) -> Iterator[Side]:
+    """Open the fleet of *settings*. Raise GossamerError if services run."""
     prefix, keyspace = settings.kafka.prefix, settings.cassandra.keyspace
     topics = f"topics {prefix}*, " if prefix else ""
-    return f"the fleet on {settings.kafka.servers} ({topics}keyspace {keyspace})"
+    name = f"the fleet on {settings.kafka.servers} ({topics}keyspace {keyspace})"
+    check_stopped(settings.kafka)
+    with open_fleet(settings, "move") as (log, store):
+        yield Side(name, log, store, is_folder=False, partitions=log.partitions)
 
 
 def _side(opened: Opened) -> Side:
@@ -145,7 +136,7 @@ def move(source: Side, target: Side, now: float) -> Iterator[str]:
         check_identity(source.log, source.store)
         if (stated := check_topics(source.log)) is None:
             raise GossamerError(f"{source.name} has no crawl: nothing to move")
-        check_drained(source.log, FOLDER_REMEDY if source.is_folder else FLEET_REMEDY)
+        check_drained(source.log, source.is_folder)
         _check_published(source)
         event = replace(stated, at=now, partitions=target.partitions)
         yield from _copy(source, target, event, now)
@@ -182,9 +173,7 @@ def _copy(source: Side, target: Side, event: FleetBegun, now: float) -> Iterator
     )
     _prepare_target(copy, event.id)
     _state(target, replace(event, moving_from=source.name))
-    for identity in identity_rows(event):
-        target.store.table(IdentityRow).put(identity)
-    target.store.flush()
+    write_identity(target.store, event)
     for table, count in copy.copy_rows():
         yield f"table {table}: {plural(count, 'row')}"
     before, after = source.partitions, target.partitions
@@ -241,9 +230,7 @@ def _claim_partitions(source: Side, target: Side, now: float) -> int:
     """
     for claim in source.store.table(ClaimRow).everything():
         target.store.write([claim], claim.epoch)
-    numbers = range(target.partitions)
-    Claimant(target.store).claim(numbers, now)
-    return Claimant(target.store, Dedup.name).claim(numbers, now)
+    return claim_partitions(target.store, target.partitions, now)
 
 
 def _settings_of_crawls(source: Log) -> Iterator[Event]:

@@ -40,8 +40,10 @@ def check_stopped(settings: KafkaSettings) -> None:
         )
 
 
-def check_drained(log: Log, remedy: str) -> None:
-    """Raise GossamerError with *remedy* if records are not consumed yet: they would be lost."""
+def check_drained(log: Log, is_folder: bool) -> None:
+    """Raise GossamerError, with the remedy for a folder or a fleet, if records are not consumed
+    yet: they would be lost."""
+    remedy = FOLDER_REMEDY if is_folder else FLEET_REMEDY
     for topic in TOPICS.values():
         if not topic.consumers:
             continue

@@ -19,9 +19,8 @@ from gossamer.inspection.basics.figures import plural
 from gossamer.log import KEY_GROUPS
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
-from gossamer.procedures.copying import Copy, Side
+from gossamer.procedures.copying import Copy, Side, claim_partitions
 from gossamer.procedures.preconditions import (
-    FLEET_REMEDY,
     STATEFUL_SERVICES,
     check_drained,
     check_engine,
@@ -30,10 +29,8 @@ from gossamer.procedures.preconditions import (
 from gossamer.runtime.backends import open_store
 from gossamer.runtime.checkpoints import forget_checkpoints
 from gossamer.runtime.identity import STORE, IdentityRow, set_partitions
-from gossamer.services.dedup.service import Dedup
 from gossamer.services.frontier.procedures.resizing import crawls_in, drop_partitions, resize
 from gossamer.settings import Settings
-from gossamer.store.claims import Claimant
 
 
 def resize_fleet(settings: Settings, partitions: int) -> Iterator[str]:
@@ -61,15 +58,14 @@ def resize_fleet(settings: Settings, partitions: int) -> Iterator[str]:
         check_stopped(settings.kafka)
         if not has_begun:
             with closing(KafkaLog(settings.kafka)) as log:
-                check_drained(log, FLEET_REMEDY)
-        now, claimed = clock.now(), range(max(before, partitions))
-        Claimant(store).claim(claimed, now)
+                check_drained(log, is_folder=False)
+        now = clock.now()
+        epoch = claim_partitions(store, max(before, partitions), now)
         resize(store, crawls := crawls_in(store), before, partitions)
         store.flush()
         yield f"store: rows of {plural(before, 'partition')} divided among {partitions}"
         yield from topics.resize(partitions)
         with closing(KafkaLog(settings.kafka)) as log:
-            epoch = Claimant(store, Dedup.name).claim(claimed, now)
             former = Side("the fleet", log, store, is_folder=False, partitions=before)
             copy = Copy(former, replace(former, partitions=partitions))
             count = sum(1 for _ in copy.copy_seen(epoch, now))

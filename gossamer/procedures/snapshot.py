@@ -233,26 +233,18 @@ def _files_of_fleet(archives: Path, segments: list[SegmentRow]) -> dict[str, int
 
 def _complete_files(warc: Path, row: SegmentRow | None) -> dict[str, int]:
     """Return complete file in *warc* → its size in bytes, as of *row*, without newer files."""
-    sizes = {}
-    for file, (size, serial) in _files(warc).items():
-        if row is None or (serial <= row.serial and file not in row.open):
-            sizes[file] = size
+    sizes: dict[str, int] = {}
+    for path in sorted(warc.iterdir()) if warc.exists() else ():
+        match = FILE_NAME.fullmatch(path.name)
+        if match is None or match["mark"]:
+            continue
+        if row is None or (int(match["serial"]) <= row.serial and path.name not in row.open):
+            sizes[path.name] = path.stat().st_size
     for file in row.full if row else ():
         # Committed, and perhaps not renamed yet.
         with suppress(FileNotFoundError):
             sizes.setdefault(file, (warc / (file + OPEN_SUFFIX)).stat().st_size)
     return sizes
-
-
-def _files(warc: Path) -> dict[str, tuple[int, int]]:
-    """Return the size and the serial number of each file with its final name."""
-    paths = sorted(warc.iterdir()) if warc.exists() else []
-    matches = [(path, FILE_NAME.fullmatch(path.name)) for path in paths]
-    return {
-        path.name: (path.stat().st_size, int(match["serial"]))
-        for path, match in matches
-        if match and not match["mark"]
-    }
 
 
 def missing_files(files: Mapping[str, int], folder: Path) -> list[str]:
@@ -269,13 +261,13 @@ def read_snapshot(source: Path) -> Snapshot:
     """Return the snapshot in *source*; raise GossamerError if it cannot be used."""
     path, text = source / DESCRIPTION, _description_in(source)
     try:
-        if msgspec.json.decode(text, type=_Kind).keyspace:
+        # These fields are checked first: a newer version may have others.
+        found = msgspec.json.decode(text, type=_Kind)
+        if found.keyspace:
             raise GossamerError(
                 f"{source} is a snapshot of a fleet: name the fleet with --config, without --data"
             )
-        # The format is checked first: a newer version may have other fields.
-        found = msgspec.json.decode(text, type=_Format)
-        if found.format != FORMAT:
+        if found.format not in (None, FORMAT):
             raise GossamerError(
                 f"{source} is a snapshot of Gossamer {found.version}, with database format "
                 f"{found.format}; this version reads format {FORMAT}: restore it with that version"
@@ -286,13 +278,11 @@ def read_snapshot(source: Path) -> Snapshot:
 
 
 class _Kind(msgspec.Struct):
+    version: str
+    format: int | None = None
+    """The format of a folder's database; None in a snapshot of a fleet."""
     keyspace: str | None = None
     """The keyspace of a fleet; None in a snapshot of a folder."""
-
-
-class _Format(msgspec.Struct):
-    format: int
-    version: str
 
 
 def read_fleet_snapshot(source: Path) -> FleetSnapshot:

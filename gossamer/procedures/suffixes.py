@@ -22,24 +22,16 @@ from gossamer.inspection.basics.folder import Folder
 from gossamer.log import Log
 from gossamer.log.codec import encode
 from gossamer.log.control import newest_events
-from gossamer.procedures.copying import Side, write_seen
-from gossamer.procedures.preconditions import (
-    FLEET_REMEDY,
-    FOLDER_REMEDY,
-    check_drained,
-    check_engine,
-    check_stopped,
-)
+from gossamer.procedures.copying import Side, claim_partitions, write_identity, write_seen
+from gossamer.procedures.preconditions import check_drained, check_engine, check_stopped
 from gossamer.runtime.backends import open_fleet
-from gossamer.runtime.identity import LIST, IdentityRow, identity_rows, stated_identity
+from gossamer.runtime.identity import LIST, stated_identity
 from gossamer.services.dedup.rows import HostNameRow
 from gossamer.services.dedup.seen import hash_finder
-from gossamer.services.dedup.service import Dedup
 from gossamer.services.frontier.procedures.regrouping import Regrouping
 from gossamer.services.frontier.procedures.resizing import crawls_in
 from gossamer.settings import Settings
 from gossamer.store import Store
-from gossamer.store.claims import Claimant
 from gossamer.web.suffixes import packaged_list, use_list
 from gossamer.web.url import fingerprint
 
@@ -75,11 +67,12 @@ def apply_suffixes(side: Side, now: float) -> Iterator[str]:
     if stated.suffix_list == newer.version and not stated.moving_from:
         yield f"the crawl has the suffix list of {newer.version}: nothing to do"
         return
-    check_drained(log, FOLDER_REMEDY if side.is_folder else FLEET_REMEDY)
+    check_drained(log, side.is_folder)
     use_list(newer)
     changed = Regrouping(store, crawls_in(store), side.partitions)
     log.append([encode(replace(stated, at=now, moving_from=LIST + stated.suffix_list))])
-    epoch = _claim(side, now)
+    # The lock of a folder fences its former owners.
+    epoch = 0 if side.is_folder else claim_partitions(store, side.partitions, now)
     changed.copy()
     store.flush()
     urls = sum(len(seen.urls) for seen in write_seen(side, _seen(changed, now), epoch, now))
@@ -90,20 +83,10 @@ def apply_suffixes(side: Side, now: float) -> Iterator[str]:
     event = replace(
         stated, at=now, suffix_list=newer.version, suffixes=newer.packed, moving_from=""
     )
-    for identity in identity_rows(event):
-        store.table(IdentityRow).put(identity)
-    store.flush()
+    write_identity(store, event)
     log.append([encode(event)])
     yield f"sites: changed for {plural(len(changed.sites), 'host')} with {plural(urls, 'URL')}"
     yield f"The crawl has the suffix list of {newer.version} now."
-
-
-def _claim(side: Side, now: float) -> int:
-    """Fence all former owners of the partitions of a fleet; return the epoch of dedup's claims."""
-    if side.is_folder:
-        return 0
-    Claimant(side.store).claim(range(side.partitions), now)
-    return Claimant(side.store, Dedup.name).claim(range(side.partitions), now)
 
 
 def _seen(changed: Regrouping, now: float) -> Iterator[UrlsSeen]:
