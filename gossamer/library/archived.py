@@ -31,7 +31,8 @@ WAIT, PAUSE = 10.0, 0.1
 class CrawlArchive:
     """The archive of a folder or a fleet."""
 
-    def __init__(self, settings: Settings | None, folder: Path | None, crawl: str | None) -> None:
+    def __init__(self, place: Path | Settings, crawl: str | None) -> None:
+        settings, folder = (None, place) if isinstance(place, Path) else (place, None)
         self._opened = ExitStack()
         with translate_errors():
             opening = open_crawl(settings, folder, named=crawl)

@@ -26,7 +26,6 @@ from gossamer.library.process import CrawlError, RunningCrawl, translate_errors
 from gossamer.library.progress import progress_for
 
 if TYPE_CHECKING:
-    from gossamer.library.archived import CrawlArchive
     from gossamer.log import Record
     from gossamer.log.sqlite import SqliteLog, SqliteTail
 
@@ -94,7 +93,7 @@ class Crawl(Place):
         self.folder = Path(folder)
         """The folder of the crawl."""
         place = [f"--data={self.folder}", *words_of({"config": config})]
-        super().__init__(place, variables_of(settings or {}), crawl)
+        super().__init__(place, variables_of(settings or {}), crawl, self.folder)
         self._run_words = [f"--data={self.folder}", *words]
         self._seeds, self._quiet = canonical_seeds(seeds), quiet
         self._running: RunningCrawl | None = None
@@ -240,12 +239,7 @@ class Crawl(Place):
             self._log = SqliteLog(Database(file, create=False))
         return self._log
 
-    def _open_archive(self) -> "CrawlArchive":
-        from gossamer.library.archived import CrawlArchive
-
-        return CrawlArchive(None, self.folder, self._id)
-
     def _forget_folder(self) -> None:
         """Forget a folder that was removed, and its pages."""
-        self._archive.close()
+        self._close_archive()
         self._tail = self._log = self._crawl_topic = None

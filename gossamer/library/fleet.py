@@ -16,7 +16,6 @@ from gossamer.library.place import Place
 from gossamer.library.process import translate_errors
 
 if TYPE_CHECKING:
-    from gossamer.library.archived import CrawlArchive
     from gossamer.log import Record
 
 
@@ -39,7 +38,8 @@ class Fleet(Place):
     def __init__(self, settings: Mapping[str, Any], config: Path | None, crawl: str | None) -> None:
         """Use `connect` instead."""
         self._settings = checked_settings({"config": config}, settings)
-        super().__init__(words_of({"config": config}), variables_of(settings), crawl)
+        words = words_of({"config": config})
+        super().__init__(words, variables_of(settings), crawl, self._settings)
 
     def __repr__(self) -> str:
         return f"Fleet({self._settings.kafka.servers!r})"
@@ -83,14 +83,9 @@ class Fleet(Place):
             assert isinstance(document, Document)
             yield Page(document, self._archive)
 
-    def _open_archive(self) -> "CrawlArchive":
-        from gossamer.library.archived import CrawlArchive
-
-        return CrawlArchive(self._settings, None, self._id)
-
     def close(self) -> None:
         """Close the connections to the fleet's servers."""
-        self._archive.close()
+        self._close_archive()
 
     def __enter__(self) -> "Fleet":
         return self

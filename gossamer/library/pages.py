@@ -44,7 +44,8 @@ class Page:
 
     __slots__ = ("_archive", "_document")
 
-    def __init__(self, document: "Document", archive: Archive) -> None:
+    def __init__(self, document: "Document", archive: Callable[[], Archive]) -> None:
+        """*archive* opens the archive when it is first read."""
         self._document, self._archive = document, archive
 
     @property
@@ -123,11 +124,11 @@ class Page:
 
         Raise CrawlError if it was not archived, as of a page that asks not to be.
         """
-        return self._archive.read_text(self._document.url, self._document.fetched_at)
+        return self._archive().read_text(self._document.url, self._document.fetched_at)
 
     def body(self) -> bytes:
         """Return the archived body as bytes, without its content codings; see `html`."""
-        return self._archive.read_body(self._document.url, self._document.fetched_at)
+        return self._archive().read_body(self._document.url, self._document.fetched_at)
 
     def __repr__(self) -> str:
         return f"Page({self.url!r}, title={self.title!r})"
@@ -173,7 +174,7 @@ class Pages:
         self,
         read: Callable[[], Iterator[Page]],
         write_parquet: Callable[[Path], None],
-        archive: Archive,
+        archive: Callable[[], Archive],
     ) -> None:
         self._read, self._write_parquet, self._archive = read, write_parquet, archive
 
@@ -184,7 +185,7 @@ class Pages:
     def versions(self) -> Iterator[Version]:
         """Yield all archived versions of all pages, also of pages that are gone: those of a page
         together, the oldest first."""
-        return self._archive.versions()
+        return self._archive().versions()
 
     def to_pandas(self) -> "pandas.DataFrame":
         """Return the pages as a data frame, a row a page and a column a field.

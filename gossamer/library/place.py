@@ -1,30 +1,37 @@
 """What programs can ask of a folder and of a fleet: the commands that both have."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from gossamer.library import answers
 from gossamer.library.options import canonical_seeds
-from gossamer.library.pages import Page, Pages, Version
+from gossamer.library.pages import Page, Pages
 from gossamer.library.process import read_lines, run_command
 
 if TYPE_CHECKING:
     from gossamer.library.archived import CrawlArchive
+    from gossamer.settings import Settings
 
 
 class Place:
     """The crawl that all commands of an object are about."""
 
     def __init__(
-        self, words: Sequence[str], variables: Mapping[str, str], crawl: str | None
+        self,
+        words: Sequence[str],
+        variables: Mapping[str, str],
+        crawl: str | None,
+        place: "Path | Settings",
     ) -> None:
-        """*words* are the options that name the place, and *variables* settings of its commands."""
+        """*words* are the options that name the place, and *variables* settings of its commands.
+        *place* is the folder, or the settings of the fleet."""
         self._words, self._variables, self._id = tuple(words), dict(variables), crawl
         self._of_crawl = (*self._words, *([f"--crawl={crawl}"] if crawl else []))
-        self._archive = _LateArchive(self._open_archive)
+        self._place = place
+        self._opened_archive: CrawlArchive | None = None
 
     def pages(self) -> Pages:
         """Return the newest version of each page: to iterate over, or as a table."""
@@ -99,38 +106,18 @@ class Place:
     def _run(self, command: str, *words: str, empty: bool = False) -> str:
         return run_command([command, *self._of_crawl, *words], self._variables, empty)
 
-    def _open_archive(self) -> "CrawlArchive":
-        raise NotImplementedError
-
-
-class _LateArchive:
-    """An archive that is opened when it is first read."""
-
-    def __init__(self, open_archive: Callable[[], "CrawlArchive"]) -> None:
-        self._open = open_archive
-        self._opened: CrawlArchive | None = None
-
-    def read_body(self, url: str, at: float) -> bytes:
-        """Return the body of the response to the request for *url* at this time."""
-        return self._archive().read_body(url, at)
-
-    def read_text(self, url: str, at: float) -> str:
-        """Return that body as text."""
-        return self._archive().read_text(url, at)
-
-    def versions(self) -> Iterator[Version]:
-        """Yield the archived documents, those of a URL together and the oldest first."""
-        return self._archive().versions()
-
-    def close(self) -> None:
-        """Close it, if it is open."""
-        if self._opened:
-            self._opened.close()
-            self._opened = None
-
     def _archive(self) -> "CrawlArchive":
-        self._opened = self._opened or self._open()
-        return self._opened
+        """Return the archive, which is opened when it is first read."""
+        from gossamer.library.archived import CrawlArchive
+
+        if self._opened_archive is None:
+            self._opened_archive = CrawlArchive(self._place, self._id)
+        return self._opened_archive
+
+    def _close_archive(self) -> None:
+        if self._opened_archive:
+            self._opened_archive.close()
+            self._opened_archive = None
 
 
 def _time(at: datetime) -> str:
