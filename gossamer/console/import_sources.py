@@ -172,12 +172,15 @@ def _find_sources(path: Path, name: str, *, is_listed: bool) -> list[Source]:
         start = _unpack(start)
     if is_archive(start):
         return [alone]
-    if not is_listed and JSON_START.match(start) and (listed := _read_list(path)):
-        return [found for one in listed for found in _find_listed(path, alone, one)]
+    if not is_listed and JSON_START.match(start):
+        with path.open("rb") as file:
+            listed = _find_archives_in(file.read(MAX_DESCRIPTION_BYTES))
+        if listed:
+            return [found for one in listed for found in _find_listed(path, alone, one)]
     if not start.startswith(ZIP_MAGIC):
         if ARCHIVE_NAME.search(path.name):
             return [alone]  # Its beginning may be damaged.
-        return [_with_problem(alone, _describe_other(start))]
+        return [replace(alone, problem=_describe_other(start))]
     return _members_of(alone)
 
 
@@ -188,29 +191,19 @@ def _is_empty(start: bytes) -> bool:
         return False
 
 
-def _read_list(path: Path) -> list[str]:
-    """Return the archives that the JSON file *path* lists; [] if it is not a list of archives."""
-    with path.open("rb") as file:
-        return _find_archives_in(file.read(MAX_DESCRIPTION_BYTES))
-
-
 def _find_listed(path: Path, description: Source, listed: str) -> list[Source]:
     """Return the files at *listed*, which the JSON file *path* lists. A path never leads out of the
     folder of the list (Data Package, "Data Location"), because others may have written it."""
-    name = f"{description.name}/{listed}"
+    found = replace(description, name=f"{description.name}/{listed}")
     if URL_SCHEME.match(listed):
-        return [_mark_missing(replace(description, name=name), ON_SERVER)]
+        return [replace(found, missing=ON_SERVER)]
     relative = PureWindowsPath(listed)
     beside = path.parent.joinpath(*relative.parts)
     if relative.anchor or ".." in relative.parts:
-        return [_with_problem(replace(description, name=name), OUTSIDE)]
+        return [replace(found, problem=OUTSIDE)]
     if not beside.is_file():
-        return [_mark_missing(replace(description, name=name), NOT_THERE)]
-    return _find_sources(beside, name, is_listed=True)
-
-
-def _mark_missing(source: Source, kind: str) -> Source:
-    return replace(source, missing=kind)
+        return [replace(found, missing=NOT_THERE)]
+    return _find_sources(beside, found.name, is_listed=True)
 
 
 def _describe_other(start: bytes) -> str:
@@ -227,7 +220,7 @@ def _members_of(source: Source, depth: int = 0) -> list[Source]:
     """Return the WARC and ARC files in the WACZ file *source*, which is in *depth* others, and
     those in WACZ files in it."""
     if depth > MAX_DEPTH:
-        return [_with_problem(source, TOO_DEEP)]
+        return [replace(source, problem=TOO_DEEP)]
     found = list[Source]()
     try:
         with source.open() as file, ZipFile(file) as packed:
@@ -239,16 +232,14 @@ def _members_of(source: Source, depth: int = 0) -> list[Source]:
                 member = Source(name, source.written_at, opener)
                 found += _members_of(member, depth + 1) if is_inner else [member]
             for path in _missing_members(packed):
-                absent = Source(f"{source.name}/{path}", source.written_at, source.open)
-                found.append(
-                    _mark_missing(absent, ON_SERVER if URL_SCHEME.match(path) else NOT_THERE)
-                )
+                kind = ON_SERVER if URL_SCHEME.match(path) else NOT_THERE
+                found.append(replace(source, name=f"{source.name}/{path}", missing=kind))
     except (OSError, ValueError, struct.error, *DAMAGED) as error:
         is_read = not isinstance(error, OSError)
         if is_read and (rescued := _find_unlisted_members(source)):
-            return [_with_problem(source, NO_LIST), *rescued]
-        return [_with_problem(source, f"it cannot be read: {error}")]
-    return found or [_with_problem(source, "it has no WARC file")]
+            return [replace(source, problem=NO_LIST), *rescued]
+        return [replace(source, problem=f"it cannot be read: {error}")]
+    return found or [replace(source, problem="it has no WARC file")]
 
 
 def _missing_members(packed: ZipFile) -> list[str]:
@@ -319,10 +310,6 @@ def _end_of(file: BinaryIO, start: int, end: int) -> int:
         if end - size > start and read_range(file, end - size, end).startswith(DESCRIPTOR_MAGIC):
             return end - size
     return end
-
-
-def _with_problem(source: Source, problem: str) -> Source:
-    return Source(source.name, source.written_at, source.open, problem)
 
 
 def _is_archive_member(packed: ZipFile, name: str) -> bool:

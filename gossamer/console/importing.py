@@ -328,21 +328,15 @@ class Importer:
             if head.kind.lower() != REVISIT:
                 self._remember(source, head, url)
             page = self._page_of(source, head, url, now)
-        except DAMAGED as error:
-            self._add_problem(f"{source.name} at byte {head.offset}: {error}")
-            return
         except BlockedPort:
             self._count(self.left_out, BLOCKED_PORT, head.url)
             return
-        except MissingBody as error:
-            if self._waiting is None:
-                self._add_problem(f"{source.name} at byte {head.offset}: {error}")
-            else:
+        except (BadCapture, BadUrl, *DAMAGED) as error:
+            if isinstance(error, MissingBody) and self._waiting is not None:
                 start = split_head(head.head)[0] + b"\r\n\r\n"
                 self._waiting.append((source, RecordHead(head.offset, head.length, start)))
-            return
-        except (BadCapture, BadUrl) as error:
-            self._add_problem(f"{source.name} at byte {head.offset}: {error}")
+            else:
+                self._add_problem(f"{source.name} at byte {head.offset}: {error}")
             return
         if page is None:
             return
@@ -374,17 +368,8 @@ class Importer:
             self.counts["erased"] += 1
             return None
         capture = read_capture_at(source, head.offset, head.length)
-        if _is_part(capture.status, capture.block):
-            self._count(self.left_out, PART_OF_DOCUMENT, head.url)
-            return None
-        if is_interim(capture.status) or capture.status == SWITCHING_PROTOCOLS:
-            self._count(self.left_out, NOT_FINAL, head.url)
-            return None
-        if not capture.body and opens_tunnel(split_head(capture.block)[0]):
-            self._count(self.left_out, ANOTHER_METHOD, head.url)
-            return None
-        if _lacks_body(capture):
-            self._count(self.left_out, NOT_RECORDED, head.url)
+        if reason := _reason_without_document(capture):
+            self._count(self.left_out, reason, head.url)
             return None
         content = hash((capture.block, capture.digest, capture.refers_to))
         stated = _possible_time(capture.fetched_at, source, now)
@@ -409,7 +394,7 @@ class Importer:
                 # Some writers digest the 304, which is empty, in place of the body before.
                 capture = replace(capture, digest="")
             place = self._place_of_earlier(capture, head, url)
-            earlier = _read_place(place)
+            earlier = read_capture_at(*place)
             # The head of a 304 without validators says nothing about the page.
             has_head = capture.has_head and capture.status != NOT_MODIFIED
             capture = replace(capture, has_head=has_head).with_body_of(earlier)
@@ -457,7 +442,7 @@ class Importer:
         before = max((at for at in versions if at <= capture.fetched_at), default=None)
         if place is None and before is not None and (is_same or not _has_empty_digest(capture)):
             place = versions[before]
-            if not (is_same or _read_place(place).has_body(capture.digest)):
+            if not (is_same or read_capture_at(*place).has_body(capture.digest)):
                 place = None
         if place is None:
             raise MissingBody(NO_BODY)
@@ -556,10 +541,6 @@ def _reason_to_leave_out(kind: str, head: RecordHead, requests: Requests) -> str
     return "" if requests.is_get(head) else ANOTHER_METHOD
 
 
-def _read_place(place: Place) -> Capture:
-    return read_capture_at(*place)
-
-
 def _place_at(versions: dict[float, Place], at: float | None) -> Place | None:
     if at is None:
         return None
@@ -592,11 +573,19 @@ def _possible_time(at: float, source: Source, now: float) -> float:
     return max(WEB_BEGAN_AT, at if at <= now else min(source.written_at, now))
 
 
-def _lacks_body(capture: Capture) -> bool:
-    """Return whether the record has the head of a document, and no byte of its body, such as the
-    answer to a HEAD. Browsers do not give the bodies of redirects to writers."""
+def _reason_without_document(capture: Capture) -> str:
+    """Return why the response is not a whole document; "" if it may be."""
+    if _is_part(capture.status, capture.block):
+        return PART_OF_DOCUMENT
+    if is_interim(capture.status) or capture.status == SWITCHING_PROTOCOLS:
+        return NOT_FINAL
+    if not capture.body and opens_tunnel(split_head(capture.block)[0]):
+        return ANOTHER_METHOD
+    # The head of a document without a body, such as the answer to a HEAD. Browsers do not give the
+    # bodies of redirects to writers.
     has_body = bool(capture.body) or capture.refers_to is not None
-    return capture.status == OK and not has_body and stated_length(capture.headers) > 0
+    is_cut = capture.status == OK and not has_body and stated_length(capture.headers) > 0
+    return NOT_RECORDED if is_cut else ""
 
 
 def _is_part(status: int, block: bytes) -> bool:

@@ -25,7 +25,12 @@ th, td { text-align: left; vertical-align: top; padding: .25rem .6rem .25rem 0;
 @media print { body { margin: 0; max-width: none; } tr { break-inside: avoid; } }
 """
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+COLUMN_SCOPE = ' scope="col"'
 Row = Sequence[str]
+
+
+class Html(str):
+    """Markup, which is not escaped again."""
 
 
 def escape(text: str) -> str:
@@ -76,23 +81,19 @@ def _sections(report: Report) -> Iterator[str]:
 
 
 def _hazards(met: Sequence[HazardReport]) -> str:
-    rows = "".join(
-        f"<tr><td>{escape(one.label)}{_examples(one)}</td>"
-        + "".join(
-            f'<td class="n">{escape(text)}</td>'
-            for text in (
-                f"{one.sites:,}",
-                share_text(one.site_share),
-                f"{one.urls + one.parked_links:,}",
-                share_text(one.url_share),
-                f"{one.refused:,}",
-            )
+    rows = [
+        (
+            Html(f"{escape(one.label)}{_examples(one)}"),
+            f"{one.sites:,}",
+            share_text(one.site_share),
+            f"{one.urls + one.parked_links:,}",
+            share_text(one.url_share),
+            f"{one.refused:,}",
         )
-        + "</tr>"
         for one in met
-    )
-    head = _head(("limit or hazard", "sites", "share", "URLs", "share", "refused"), 5)
-    return f"<table><caption>Limits, traps and hazards</caption>{head}<tbody>{rows}</tbody></table>"
+    ]
+    names = ("limit or hazard", "sites", "share", "URLs", "share", "refused")
+    return _table("Limits, traps and hazards", names, rows, 5)
 
 
 def _examples(hazard: HazardReport) -> str:
@@ -122,34 +123,28 @@ def _days(report: Report) -> str:
         for one in report.days[:MAX_DAYS]
     ]
     table = _table("Days", ("day", "requests", "pages", "new texts", "copies", "received"), rows, 5)
-    if rest := len(report.days) - MAX_DAYS:
-        table += _paragraph(f"{plural(rest, 'earlier day')} not shown.") if rest > 0 else ""
+    if (rest := len(report.days) - MAX_DAYS) > 0:
+        table += _paragraph(f"{plural(rest, 'earlier day')} not shown.")
     return table
 
 
 def _table(caption: str, names: Row, rows: Sequence[Row], numeric: int) -> str:
     """Return a table whose last *numeric* columns have numbers."""
     first = len(names) - numeric
-    body = "".join(
-        "<tr>"
-        + "".join(f"<td{_numeric(i >= first)}>{escape(cell)}</td>" for i, cell in enumerate(row))
-        + "</tr>"
-        for row in rows
-    )
-    head = _head(names, numeric) if any(names) else ""
+    classes = ["" if at < first else ' class="n"' for at in range(len(names))]
+
+    def row(cells: Row, name: str, attributes: str = "") -> str:
+        columns = zip(cells, classes, strict=True)
+        shown = (f"<{name}{attributes}{kind}>{_cell(cell)}</{name}>" for cell, kind in columns)
+        return f"<tr>{''.join(shown)}</tr>"
+
+    head = f"<thead>{row(names, 'th', COLUMN_SCOPE)}</thead>" if any(names) else ""
+    body = "".join(row(cells, "td") for cells in rows)
     return f"<table><caption>{escape(caption)}</caption>{head}<tbody>{body}</tbody></table>"
 
 
-def _head(names: Row, numeric: int) -> str:
-    first = len(names) - numeric
-    cells = "".join(
-        f'<th scope="col"{_numeric(i >= first)}>{escape(name)}</th>' for i, name in enumerate(names)
-    )
-    return f"<thead><tr>{cells}</tr></thead>"
-
-
-def _numeric(is_numeric: bool) -> str:
-    return ' class="n"' if is_numeric else ""
+def _cell(text: str) -> str:
+    return text if isinstance(text, Html) else escape(text)
 
 
 def _paragraph(text: str) -> str:

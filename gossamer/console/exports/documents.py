@@ -5,7 +5,7 @@ Rows are written as they are read; memory has a batch of pages at a time.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from msgspec import Struct
@@ -83,24 +83,16 @@ def export_documents(crawl: OpenCrawl, options: ExportOptions) -> Iterator[str]:
     records = cursor.records() if cursor else iterate_records(crawl, follow=False)
     has_gone = cursor is not None and not cursor.is_new
     documents = selection.select(records, cursor is not None, has_gone)
-    counts, unstructured = Counter[str](), 0
+    counts = Counter[str]()
     table = _table_of(options, _columns_of(options))
-    with ExitStack() as stack:
-        reader = None
-        if options.chunk_tokens or "markdown" in options.columns:
-            reader = stack.enter_context(PageReader(crawl))
-        try:
-            for batch in iterate_batches(documents):
-                for document in _with_markdown(batch, reader):
-                    counts[document.state or "all"] += 1
-                    for row in _rows_of(document, options.chunk_tokens):
-                        counts["rows"] += 1
-                        table.write(row)
-            table.close()
-        except BaseException as error:
-            table.discard(error)
-            raise
-        unstructured = reader.unstructured if reader else 0
+    needs_markdown = options.chunk_tokens or "markdown" in options.columns
+    with PageReader(crawl) if needs_markdown else nullcontext() as reader, table.complete():
+        for batch in iterate_batches(documents):
+            for document in _with_markdown(batch, reader):
+                counts[document.state or "all"] += 1
+                for row in _rows_of(document, options.chunk_tokens):
+                    counts["rows"] += 1
+                    table.write(row)
     if cursor:
         cursor.advance()
         before = "the first export" if cursor.is_new else "since the last export"
@@ -109,14 +101,9 @@ def export_documents(crawl: OpenCrawl, options: ExportOptions) -> Iterator[str]:
             f"{before} as {options.since}, written to {options.target.shown}."
         )
     else:
-        result = _describe_result(counts["all"], counts["rows"], options)
-        yield f"{result} written to {options.target.shown}."
-    yield from _sentences(selection, unstructured)
-
-
-def _describe_result(pages: int, rows: int, options: ExportOptions) -> str:
-    chunks = f"{plural(rows, 'chunk')} of " if options.chunk_tokens else ""
-    return f"{chunks}{plural(pages, 'page')}"
+        chunks = f"{plural(counts['rows'], 'chunk')} of " if options.chunk_tokens else ""
+        yield f"{chunks}{plural(counts['all'], 'page')} written to {options.target.shown}."
+    yield from _sentences(selection, reader.unstructured if reader else 0)
 
 
 def _columns_of(options: ExportOptions) -> Columns:
@@ -168,15 +155,10 @@ def export_versions(crawl: OpenCrawl, options: ExportOptions) -> Iterator[str]:
     """Write all archived versions of documents to a table. Yield the sentences of the result."""
     versions, count = Versions(crawl, parse_where(options.where, VERSION_RULES)), 0
     table = _table_of(options, _columns_of(options), "versions")
-    with PageReader(crawl) as reader:
-        try:
-            for row in versions.rows(reader):
-                count += 1
-                table.write(row)
-            table.close()
-        except BaseException as error:
-            table.discard(error)
-            raise
+    with PageReader(crawl) as reader, table.complete():
+        for row in versions.rows(reader):
+            count += 1
+            table.write(row)
     yield f"{plural(count, 'archived version')} written to {options.target.shown}."
     if versions.unreadable:
         yield f"{plural(versions.unreadable, 'version')} left out: they cannot be read."
@@ -188,14 +170,10 @@ def export_urls(crawl: OpenCrawl, options: ExportOptions) -> Iterator[str]:
     chosen = check_columns(options.columns, columns.types) or tuple(columns.types)
     counts = Counter[str]()
     table = _table_of(options, columns.only(chosen), "urls")
-    try:
+    with table.complete():
         for found in iterate_urls(crawl, parse_where(options.where, URL_RULES)):
             counts[found.state] += 1
             table.write(row_of(found))
-        table.close()
-    except BaseException as error:
-        table.discard(error)
-        raise
     states = ", ".join(f"{number:,} {state}" for state, number in sorted(counts.items()))
     shown = f" ({states})" if states else ""
     yield f"{plural(counts.total(), 'URL')} written to {options.target.shown}{shown}."
@@ -209,12 +187,9 @@ def export_markdown(crawl: OpenCrawl, options: ExportOptions) -> Iterator[str]:
     selected = selection.select(records, is_since=False, has_gone=False)
     pages = (document.page for document in selected if document.page)
     with PageReader(crawl) as reader:
-        if options.target.is_folder:
-            yield from _update_folder(pages, reader, options)
-        else:
-            yield from _write_one_file(pages, reader, options)
-        unstructured = reader.unstructured
-    yield from _sentences(selection, unstructured)
+        write = _update_folder if options.target.is_folder else _write_one_file
+        yield from write(pages, reader, options)
+    yield from _sentences(selection, reader.unstructured)
 
 
 def _update_folder(

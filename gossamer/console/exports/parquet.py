@@ -1,8 +1,7 @@
 """Rows as Parquet, in a module of its own because pyarrow is large and optional."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from itertools import islice
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -51,20 +50,17 @@ def _optional_of(kind: inspect.UnionType) -> inspect.Type | None:
     return kinds[0] if len(kinds) == 1 else None
 
 
-def schema_of(types: Mapping[str, inspect.Type], instants: Iterable[str]) -> pa.Schema:
-    """Return the schema of columns with these *types*, of which *instants* are points in time."""
-    times = dict.fromkeys(instants, pa.timestamp("us", tz="UTC"))
-    return pa.schema([(name, times.get(name) or _type(kind)) for name, kind in types.items()])
-
-
 class ParquetRows:
     """Writes rows to a Parquet file, ROW_GROUP_SIZE at a time."""
 
     def __init__(
         self, out: BinaryIO, types: Mapping[str, inspect.Type], instants: frozenset[str]
     ) -> None:
+        """*types* by the names of the columns, of which *instants* are points in time."""
         self._types, self._instants = types, instants
-        self._schema = schema_of(types, instants)
+        times = dict.fromkeys(instants, pa.timestamp("us", tz="UTC"))
+        columns = [(name, times.get(name) or _type(kind)) for name, kind in types.items()]
+        self._schema = pa.schema(columns)
         self._writer = pq.ParquetWriter(out, self._schema, compression="zstd")
         self._rows = list[Row]()
         self.buffer_size = 0
@@ -128,28 +124,24 @@ def _size(value: Any) -> int:
 
 def write_pages(records: Iterator[Record], out: BinaryIO) -> None:
     """Write the pages in *records* to *out*, one row a page, as `gossamer pages` has them."""
-    schema = schema_of({name: PAGE_FIELDS[name] for name in COLUMNS}, INSTANTS)
-    with pq.ParquetWriter(out, schema, compression="zstd") as writer:
-        while rows := [_page_row(record) for record in islice(records, ROW_GROUP_SIZE)]:
-            writer.write_table(pa.Table.from_pylist(rows, schema=schema))
-
-
-def _page_row(record: Record) -> dict[str, Any]:
-    page = decode(record)
-    assert isinstance(page, Page)
-    row: dict[str, Any] = _plain(page)
-    return {**row, **{name: _micros(row[name]) for name in INSTANTS}}
+    rows = ParquetRows(out, {name: PAGE_FIELDS[name] for name in COLUMNS}, INSTANTS)
+    for record in records:
+        page = decode(record)
+        assert isinstance(page, Page)
+        rows.write(_plain(page))
+    rows.close()
 
 
 def _plain(value: Any) -> Any:
-    """Return *value* for pyarrow, with all fields: as JSON, structs omit defaults."""
+    """Return *value* with plain values for structs, and all of their fields: in JSON, structs omit
+    defaults."""
     match value:
         case Struct():
             return {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
         case tuple():
             return [_plain(one) for one in value]
         case dict():
-            return [(key, _plain(one)) for key, one in value.items()]
+            return {key: _plain(one) for key, one in value.items()}
         case StrEnum():
             return value.value
     return value

@@ -10,8 +10,8 @@ import csv
 import io
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, BinaryIO, NamedTuple, Protocol
@@ -73,11 +73,12 @@ class Columns(NamedTuple):
 
 
 class Writer(Protocol):
-    """Writes rows to a file."""
+    """Writes rows to a file. By default, no row is kept in memory."""
 
     @property
     def buffer_size(self) -> int:
         """Estimated bytes of the rows that are in memory."""
+        return 0
 
     def write(self, row: Row) -> None:
         """Write a row. Missing columns are null."""
@@ -89,10 +90,8 @@ class Writer(Protocol):
         """Complete the file, which stays open."""
 
 
-class JsonLines:
+class JsonLines(Writer):
     """Writes a JSON object a line."""
-
-    buffer_size = 0
 
     def __init__(self, out: BinaryIO, columns: Columns) -> None:
         self._out, self._names = out, tuple(columns.types)
@@ -102,17 +101,9 @@ class JsonLines:
         line = json.encode({name: row.get(name) for name in self._names})
         self._out.write(json_line(line).encode() + b"\n")
 
-    def flush(self) -> None:
-        """See `Writer`."""
 
-    def close(self) -> None:
-        """See `Writer`."""
-
-
-class Csv:
+class Csv(Writer):
     """Writes CSV (RFC 4180) in UTF-8, with a line of names."""
-
-    buffer_size = 0
 
     def __init__(self, out: BinaryIO, columns: Columns) -> None:
         self._out, self._columns = out, columns
@@ -130,12 +121,6 @@ class Csv:
         self._out.write(self._text.getvalue().encode("utf-8", "replace"))
         self._text.seek(0)
         self._text.truncate()
-
-    def flush(self) -> None:
-        """See `Writer`."""
-
-    def close(self) -> None:
-        """See `Writer`."""
 
 
 def _cell(value: Any, is_instant: bool) -> str:
@@ -237,7 +222,19 @@ class Table:
         self._open[folder] = _OpenFile(stack, writer)
         return writer
 
-    def close(self) -> None:
+    @contextmanager
+    def complete(self) -> Iterator[None]:
+        """Complete all files at the end of the block; after an error, give up the others."""
+        try:
+            yield
+            self._close()
+        except BaseException as error:
+            while self._open:
+                stack = self._open.popitem()[1].stack
+                stack.__exit__(type(error), error, error.__traceback__)
+            raise
+
+    def _close(self) -> None:
         """Complete all files, and remove those of an earlier table of this name."""
         while self._open:
             self._open.popitem()[1].stack.close()
@@ -247,12 +244,6 @@ class Table:
             for name in self.target.folder.names():
                 if own.fullmatch(name) and name not in self._written:
                     self.target.folder.remove(name)
-
-    def discard(self, error: BaseException) -> None:
-        """Give up the files that are not complete, because of *error*."""
-        while self._open:
-            stack = self._open.popitem()[1].stack
-            stack.__exit__(type(error), error, error.__traceback__)
 
 
 def _is_scalar(kind: inspect.Type | None) -> bool:
