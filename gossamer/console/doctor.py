@@ -5,7 +5,7 @@ Nothing is changed. If a server does not answer, only the checks that need it ar
 
 import asyncio
 import shutil
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
@@ -458,8 +458,3 @@ def check_disk(folder: Path, setting: str) -> Finding:
     if usage.free < MIN_FREE_BYTES or share < MIN_FREE_SHARE:
         return Finding("disk", found, f"Free some space, or name another folder with {setting}.")
     return Finding("disk", found)
-
-
-def is_healthy(findings: Iterable[Finding]) -> bool:
-    """Return whether no finding has a remedy."""
-    return not any(one.remedy for one in findings)

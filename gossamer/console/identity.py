@@ -118,11 +118,6 @@ def make_ranges(ranges: Iterable[Network], now: float) -> bytes:
     return json.dumps(found, indent=2).encode() + b"\n"
 
 
-def default_purposes(settings: Settings) -> tuple[str, ...]:
-    """Return the purposes that the settings of the crawl state."""
-    return tuple(map(str, getattr(settings.crawl, "purposes", ())))
-
-
 def make_page(settings: Settings, purposes: Sequence[str], ranges_url: str) -> str:
     """Return the page about the crawler; every text from the settings is escaped."""
     fetcher = settings.fetcher

@@ -8,11 +8,13 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable
-from typing import Any, NamedTuple, TextIO
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, TextIO, TypeVar
 
+from gossamer.inspection.basics.figures import plural
 from gossamer.terminal import escape_controls, json_line, printable
 
+Item = TypeVar("Item")
 TITLE_WIDTH = 13
 MIN_WIDTH = 40
 """Columns; a narrower terminal breaks lines itself."""
@@ -86,6 +88,12 @@ def say(text: str, style: str = "") -> None:
     print(output_for(sys.stdout).sentence(text, style), flush=True)
 
 
+def say_each(sentences: Iterable[str], style: str = "") -> None:
+    """Print sentences on standard output, each one as soon as it is known."""
+    for sentence in sentences:
+        say(sentence, style)
+
+
 def print_lines(lines: Iterable[Line]) -> None:
     """Print the lines of a report on standard output."""
     output = output_for(sys.stdout)
@@ -99,6 +107,48 @@ def print_json(value: Any, is_indented: bool = False) -> None:
 
     encoded = msgspec.json.encode(value)
     print(json_line(msgspec.json.format(encoded) if is_indented else encoded), flush=True)
+
+
+def print_list(
+    items: Iterable[Item], as_json: bool, show: Callable[[Item], None], nothing: str
+) -> int:
+    """Print each of *items* as a line of JSON, or by *show*; return the exit status of a list.
+
+    *nothing* is the sentence for an empty list, whose status is 1.
+    """
+    count = 0
+    for item in items:
+        count += 1
+        if as_json:
+            print_json(item)
+        else:
+            show(item)
+    if not count and not as_json:
+        say(nothing, YELLOW)
+    return 0 if count else 1
+
+
+def print_checks(
+    checks: Iterable[Item],
+    as_json: bool,
+    line: Callable[[Item], str],
+    is_good: Callable[[Item], bool],
+) -> int:
+    """Print *checks* and the number of problems; return the exit status, 1 with a problem."""
+    found = list[Item]()
+    for check in checks:
+        found.append(check)
+        if not as_json:
+            # At once: a server that does not answer takes its whole timeout.
+            say(line(check), "" if is_good(check) else RED)
+    problems = sum(not is_good(check) for check in found)
+    if as_json:
+        print_json(found, is_indented=True)
+    elif problems:
+        say(f"{plural(problems, 'problem')} in {plural(len(found), 'check')}.", RED)
+    else:
+        say("No problems found.", GREEN)
+    return 1 if problems else 0
 
 
 def print_items(items: Iterable[str]) -> None:

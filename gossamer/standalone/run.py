@@ -311,11 +311,11 @@ def prepare_run(
     for crawl in active_of(renewed).values():
         # Rules may have been edited since the crawl was defined.
         if (identified := identify_rules(crawl)) != crawl:
-            events.append(replace(identified, at=now))
+            renewed[crawl.crawl] = replace(identified, at=now)
+            events.append(renewed[crawl.crawl])
     if are_all_paused(opened.log):
         events.append(FleetPaused(at=now, paused=False))
-    changed = {one.crawl: one for one in events if isinstance(one, CrawlDefined)}
-    crawls = active_of({**definitions, **changed})
+    crawls = active_of(renewed)
     if not crawls and not any(has_rows_to_drop(opened, crawl) for crawl in definitions.values()):
         raise GossamerError(
             f"{opened.folder.path} has no active crawl: gossamer crawls list shows all crawls, and "

@@ -2,8 +2,6 @@
 
 import argparse
 import sys
-from collections.abc import Iterable
-from typing import BinaryIO
 
 from gossamer.console.cli.options import add_crawl, add_output, open_from, open_output
 from gossamer.console.output import say
@@ -21,8 +19,11 @@ def run(options: argparse.Namespace) -> int:
     """Write the index."""
     with open_from(options) as crawl:
         warcs = list_warcs(crawl)
+        captures = 0
         with open_output(options) as out:
-            captures = _write(warcs.merged_lines(), out)
+            for line in warcs.merged_lines():
+                out.write(line.encode())
+                captures += 1
     if options.output:
         count = plural(captures, "capture")
         say(f"Index of {count} in {plural(len(warcs.files), 'file')} written to {options.output}.")
@@ -32,11 +33,3 @@ def run(options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     return 0
-
-
-def _write(lines: Iterable[str], out: BinaryIO) -> int:
-    count = 0
-    for line in lines:
-        out.write(line.encode())
-        count += 1
-    return count

@@ -9,7 +9,7 @@ from gossamer import clock
 from gossamer.changes.commit import commit, preview
 from gossamer.changes.plan import ChangeRequest, Effect, Plan
 from gossamer.console.cli.options import seconds
-from gossamer.console.output import BOLD, GREEN, MAX_LINE_LENGTH, YELLOW, say
+from gossamer.console.output import BOLD, GREEN, MAX_LINE_LENGTH, YELLOW, say, say_each
 from gossamer.inspection.basics.figures import instant
 from gossamer.inspection.crawls.crawl import OpenCrawl
 from gossamer.terminal import printable
@@ -73,12 +73,9 @@ def carry_out(crawl: OpenCrawl, plan: Plan, options: argparse.Namespace) -> Effe
         say("Dry run: nothing is changed. Without --dry-run:", BOLD)
     else:
         effect = commit(crawl.log, plan, request, clock.now()).effect
-    for line in effect.lines:
-        say(line, GREEN)
-    for line in effect.refused:
-        say(line, YELLOW)
-    for line in effect.estimate:
-        say(line)
+    say_each(effect.lines, GREEN)
+    say_each(effect.refused, YELLOW)
+    say_each(effect.estimate)
     if request.expires_at is not None and effect.count:
         say(f"This ends at {instant(request.expires_at)}: then the earlier setting returns.")
     return effect

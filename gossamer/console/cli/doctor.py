@@ -3,9 +3,8 @@
 import argparse
 
 from gossamer.console.cli.options import add_place, settings_of
-from gossamer.console.doctor import Finding, examine_fleet, examine_folder, is_healthy
-from gossamer.console.output import GREEN, RED, print_json, say
-from gossamer.inspection.basics.figures import plural
+from gossamer.console.doctor import Finding, examine_fleet, examine_folder
+from gossamer.console.output import print_checks
 from gossamer.inspection.crawls.crawl import DEFAULT_FOLDER
 
 
@@ -24,20 +23,7 @@ def run(options: argparse.Namespace) -> int:
         if is_fleet
         else examine_folder(options.data or DEFAULT_FOLDER, settings)
     )
-    findings = list[Finding]()
-    for finding in examined:
-        findings.append(finding)
-        if not options.json:
-            # At once: a server that does not answer takes its whole timeout.
-            say(line(finding), RED if finding.remedy else "")
-    if options.json:
-        print_json(findings, is_indented=True)
-    elif is_healthy(findings):
-        say("No problems found.", GREEN)
-    else:
-        problems = sum(finding.remedy is not None for finding in findings)
-        say(f"{plural(problems, 'problem')} in {plural(len(findings), 'check')}.", RED)
-    return 0 if is_healthy(findings) else 1
+    return print_checks(examined, options.json, line, lambda finding: finding.remedy is None)
 
 
 def line(finding: Finding) -> str:

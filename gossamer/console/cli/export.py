@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from gossamer import clock
@@ -98,15 +99,11 @@ def run(options: argparse.Namespace) -> int:
     form = _format_of(options)
     export = _check(options, form)
     # The result on standard output is data alone.
-    tell = _print_on_stderr if options.target == STDOUT else say
+    tell = partial(print_error, "gossamer export") if options.target == STDOUT else say
     with open_from(options) as crawl:
         for sentence in export(crawl, options):
             tell(sentence)
     return 0
-
-
-def _print_on_stderr(sentence: str) -> None:
-    print_error("gossamer export", sentence)
 
 
 def _format_of(options: argparse.Namespace) -> str:
@@ -129,12 +126,8 @@ def _check(
     if wrong := [one for one in options.purpose or () if one not in CATEGORIES]:
         raise BadSettings(f"--purpose {wrong[0]}: a use is one of {', '.join(CATEGORIES)}")
     if options.versions and (taken := sorted(given & {"since", "chunks", "purpose"})):
-        raise BadSettings(
-            f"--versions cannot be combined with --{taken[0]}: gossamer usage says what a site "
-            "allowed at a time"
-            if taken[0] == "purpose"
-            else f"--versions cannot be combined with --{taken[0]}"
-        )
+        hint = ": gossamer usage says what a site allowed at a time" * (taken[0] == "purpose")
+        raise BadSettings(f"--versions cannot be combined with --{taken[0]}{hint}")
     return _export_wacz if form == "wacz" else _export_documents
 
 
@@ -198,28 +191,26 @@ def _export_wacz(crawl: OpenCrawl, options: argparse.Namespace) -> Iterator[str]
         raise BadSettings(f"--since: {error}") from error
     wanted, path = Filter(options.where, since), Path(options.target)
     wanted.check()
-    partial = path.with_name(path.name + ".partial")
+    unfinished = path.with_name(path.name + ".partial")
     key_file = (crawl.settings or load_settings(options.config)).archive.signing_key
     key = read_signing_key(key_file) if key_file else None
     warcs = list_warcs(crawl)
     left_out = warcs.leave_out_zstd()
     selection = None if wanted.is_empty else Selection(wanted)
     try:
-        wacz = Wacz(partial, clock.now())
+        wacz = Wacz(unfinished, clock.now())
+        try:
+            wacz.add_warcs(warcs, selection)
+            wacz.add_index()
+            wacz.add_pages(_pages(crawl))
+            title = options.title or f"Archive of {crawl.name}"
+            wacz.close(title, key, options.description or "")
+            unfinished.replace(path)
+        finally:
+            wacz.discard()
+            unfinished.unlink(missing_ok=True)
     except OSError as error:
         raise BadSettings(f"{path} cannot be written: {error}") from error
-    try:
-        wacz.add_warcs(warcs, selection)
-        wacz.add_index()
-        wacz.add_pages(_pages(crawl))
-        title = options.title or f"Archive of {crawl.name}"
-        wacz.close(title, key, options.description or "")
-        partial.replace(path)
-    except OSError as error:
-        raise BadSettings(f"{path} cannot be written: {error}") from error
-    finally:
-        wacz.discard()
-        partial.unlink(missing_ok=True)
     captures, pages = plural(wacz.captures, "capture"), plural(wacz.pages, "page")
     yield f"{captures} and {pages} in {plural(wacz.files, 'WARC file')} written to {path}."
     if wacz.undecoded:

@@ -5,7 +5,7 @@ import argparse
 from gossamer import clock
 from gossamer.console.cli.changing import add_change, is_confirmed, request_of, user_name
 from gossamer.console.cli.options import add_place, open_from
-from gossamer.console.output import BOLD, YELLOW, say
+from gossamer.console.output import BOLD, YELLOW, say, say_each
 from gossamer.errors import BadSettings
 from gossamer.events import ErasureRequested
 from gossamer.inspection.basics.figures import instant
@@ -46,8 +46,7 @@ def run(options: argparse.Namespace) -> int:
         request = request_of(options)
         effect = erase(crawl, event, request, options.forever, options.dry_run).effect
     say(f"{effect.text} gossamer forget --list shows when it is done.")
-    for line in effect.lines:
-        say(line)
+    say_each(effect.lines)
     return 0
 
 

@@ -4,7 +4,7 @@ import argparse
 from itertools import islice
 
 from gossamer.console.cli.options import add_crawl, open_from, positive
-from gossamer.console.output import RED, YELLOW, print_json, say
+from gossamer.console.output import RED, print_list, say
 from gossamer.events.outcomes import FAILURES
 from gossamer.inspection.basics.figures import instant, size
 from gossamer.inspection.basics.labels import outcome_label, plain_reason
@@ -23,26 +23,21 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """List the visits, newest first. Return 1 if the list is empty."""
     with open_from(options) as crawl:
-        url, count = crawl_form(crawl, options.url).url, 0
-        for visit in islice(read_history(crawl, url), options.limit):
-            count += 1
-            if options.json:
-                print_json(visit)
-            else:
-                say(_line(visit), RED if visit.outcome in FAILURES else "")
-    if not count and not options.json:
-        say(f"{url} was never visited: gossamer why {url} explains", YELLOW)
-    return 0 if count else 1
+        url = crawl_form(crawl, options.url).url
+        visits = islice(read_history(crawl, url), options.limit)
+        nothing = f"{url} was never visited: gossamer why {url} explains"
+        return print_list(visits, options.json, _show, nothing)
+
+
+def _show(visit: Visit) -> None:
+    say(_line(visit), RED if visit.outcome in FAILURES else "")
 
 
 def _line(visit: Visit) -> str:
     label, reason = outcome_label(visit.outcome, visit.status), plain_reason(visit.reason)
-    parts = (instant(visit.at), label, visit.finding, reason, _size(visit), _place(visit))
+    received = size(visit.size) if visit.size else ""
+    parts = (instant(visit.at), label, visit.finding, reason, received, _place(visit))
     return "  ".join(filter(None, parts))
-
-
-def _size(visit: Visit) -> str:
-    return size(visit.size) if visit.size else ""
 
 
 def _place(visit: Visit) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from gossamer import clock
 from gossamer.console.cli.options import add_crawl, add_listing, add_search, open_from
-from gossamer.console.output import GREEN, RED, YELLOW, print_json, say
+from gossamer.console.output import GREEN, RED, print_json, print_list, say
 from gossamer.errors import BadSettings
 from gossamer.inspection.answers.host_details import HostExplanation, explain_host
 from gossamer.inspection.basics.figures import about, moment, plural, until
@@ -48,17 +48,12 @@ def run(options: argparse.Namespace) -> int:
     with open_from(options) as crawl:
         hosts = read_hosts(crawl, query, options.limit)
     now = clock.now()
-    for host in hosts:
-        if options.json:
-            print_json(host)
-        else:
-            say(
-                f"{host.host}  {', '.join(_parts(host, now))}",
-                RED if host.backoff_reason else "",
-            )
-    if not hosts and not options.json:
-        say("No host matches.", YELLOW)
-    return 0 if hosts else 1
+
+    def show(host: Host) -> None:
+        text = f"{host.host}  {', '.join(_parts(host, now))}"
+        say(text, RED if host.backoff_reason else "")
+
+    return print_list(hosts, options.json, show, "No host matches.")
 
 
 def _explain(options: argparse.Namespace) -> int:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from gossamer import clock
 from gossamer.console.cli.options import add_config, seconds, settings_of
-from gossamer.console.output import GREEN, RED, print_json, say
+from gossamer.console.output import print_checks, say
 from gossamer.errors import BadSettings
-from gossamer.inspection.basics.figures import date_of, instant, plural
+from gossamer.inspection.basics.figures import date_of, instant
 
 if TYPE_CHECKING:
     from gossamer.console.identity_check import Check
@@ -86,11 +86,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _write(options: argparse.Namespace) -> int:
-    from gossamer.console.identity import default_purposes, make_published, parse_network
+    from gossamer.console.identity import make_published, parse_network
 
     settings = settings_of(options)
     ranges = [parse_network(text) for text in options.range]
-    purposes = options.purpose or default_purposes(settings)
+    purposes = options.purpose or settings.crawl.purposes
     keys = _keys(settings)
     published = make_published(settings, keys, ranges, purposes, clock.now(), options.valid)
     folder: Path = options.folder
@@ -110,19 +110,8 @@ def _check(options: argparse.Namespace) -> int:
 
     settings = settings_of(options)
     get = make_get(settings, options.base)
-    checks: list[Check] = []
-    for check in check_identity(settings, _keys(settings), get, clock.now()):
-        checks.append(check)
-        if not options.json:
-            say(line(check), "" if check.is_met else RED)
-    failed = sum(not check.is_met for check in checks)
-    if options.json:
-        print_json(checks, is_indented=True)
-    elif failed:
-        say(f"{plural(failed, 'problem')} in {plural(len(checks), 'check')}.", RED)
-    else:
-        say("No problems found.", GREEN)
-    return 1 if failed else 0
+    checks = check_identity(settings, _keys(settings), get, clock.now())
+    return print_checks(checks, options.json, line, lambda check: check.is_met)
 
 
 def line(check: "Check") -> str:

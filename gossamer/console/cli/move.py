@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from gossamer.console.cli.options import add_config, settings_of
-from gossamer.console.output import say
+from gossamer.console.output import say_each
 from gossamer.errors import BadSettings
 from gossamer.inspection.basics.folder import Folder
 from gossamer.procedures.move import move_to_fleet, move_to_folder
@@ -35,11 +35,6 @@ def run(options: argparse.Namespace) -> int:
             "name the folder to move to the fleet, or --to FOLDER to move the fleet's crawl"
         )
     settings = settings_of(options)
-    steps = (
-        move_to_folder(settings, Folder(options.to))
-        if options.to
-        else move_to_fleet(settings, Folder(options.folder))
-    )
-    for line in steps:
-        say(line)
+    move = move_to_folder if options.to else move_to_fleet
+    say_each(move(settings, Folder(options.to or options.folder)))
     return 0

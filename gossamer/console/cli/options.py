@@ -61,6 +61,11 @@ def add_data(command: argparse.ArgumentParser) -> None:
     )
 
 
+def folder_of(options: argparse.Namespace) -> Folder:
+    """Return the folder that *options* name, or the default one."""
+    return Folder(options.data or DEFAULT_FOLDER)
+
+
 def add_config(command: argparse.ArgumentParser) -> None:
     """Add `--config` to *command*."""
     command.add_argument("--config", type=Path, metavar="FILE", help="settings in TOML")
@@ -153,22 +158,17 @@ def open_from(
 ) -> AbstractContextManager[OpenCrawl]:
     """Open the crawl that *options* name. With *create*, a missing folder is created, or, for a dry
     run, an empty one in its place that is deleted at the end."""
-    named, settings = getattr(options, "crawl", None), None
+    folder, named, settings = folder_of(options), getattr(options, "crawl", None), None
     is_given = any(name.startswith(SETTINGS_PREFIX) for name in os.environ)
-    if options.config is None and not is_given and not _has_profile(options):
+    if options.config is None and not is_given and not folder.profile():
         # No setting is given: importing the settings takes longer than the rest of a short command.
         configure_logs(as_json=False, level="error")
     else:
         settings = settings_of(options)
     is_fleet = options.data is None and settings is not None and bool(settings.kafka.servers)
-    folder = Folder(options.data or DEFAULT_FOLDER)
     if create and options.dry_run and not (is_fleet or folder.database.exists()):
         return _open_empty(settings, folder, named)
     return open_crawl(settings, options.data, create, named)
-
-
-def _has_profile(options: argparse.Namespace) -> bool:
-    return bool(Folder(options.data or DEFAULT_FOLDER).profile())
 
 
 @contextmanager
@@ -185,7 +185,7 @@ def place_from(options: argparse.Namespace) -> "Folder | Settings":
     settings = settings_of(options)
     if settings.kafka.servers and options.data is None:
         return settings
-    return Folder(options.data or DEFAULT_FOLDER)
+    return folder_of(options)
 
 
 def lines_of(arguments: Sequence[str], file: str | None, option: str) -> list[str]:

@@ -59,33 +59,34 @@ def _print_report(report: Report) -> None:
     print_lines(overview(report))
     met = [one for one in report.hazards if one.is_met]
     if met:
-        say("")
-        say("Limits and hazards: sites that met them first, URLs, settings, examples", BOLD)
-        print_items(line for hazard in met for line in hazard_lines(hazard))
+        _print_section(
+            "Limits and hazards: sites that met them first, URLs, settings, examples",
+            (line for hazard in met for line in hazard_lines(hazard)),
+        )
     if report.rule_failure:
-        say("")
-        say("A rule of the crawl failed: first page, traceback", BOLD)
-        print_items([printable(report.rule_failure, MAX_FAILURE_CHARS)])
+        failure = printable(report.rule_failure, MAX_FAILURE_CHARS)
+        _print_section("A rule of the crawl failed: first page, traceback", [failure])
     for title, downloads in (("Status codes", report.statuses), ("Media types", report.types)):
         if downloads:
-            say("")
-            say(f"{title}: responses, their share, bytes", BOLD)
-            print_items(download_lines(downloads))
+            _print_section(f"{title}: responses, their share, bytes", download_lines(downloads))
     if any(stage.seconds for stage in report.stages):
-        say("")
-        say("Time by stage, of all visits together", BOLD)
-        print_items(
+        stages = (
             f"{duration(stage.seconds):>12} {share_text(stage.share):>8}  {stage.label}"
             for stage in report.stages
         )
+        _print_section("Time by stage, of all visits together", stages)
     if len(report.days) > 1:
-        say("")
-        say("Days: requests, pages, new texts, copies, bytes", BOLD)
-        print_items(day_lines(report))
+        _print_section("Days: requests, pages, new texts, copies, bytes", day_lines(report))
     if report.advice:
         say("")
         advice = plural(len(report.advice), "piece")
         say(f"{advice} of advice: gossamer report --advice", YELLOW)
+
+
+def _print_section(title: str, lines: Iterable[str]) -> None:
+    say("")
+    say(title, BOLD)
+    print_items(lines)
 
 
 def hazard_lines(hazard: HazardReport) -> Iterator[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gossamer import clock
 from gossamer.console.cli.options import add_place, place_from, settings_of
-from gossamer.console.output import YELLOW, print_items, say
+from gossamer.console.output import YELLOW, print_items, say, say_each
 from gossamer.errors import BadSettings
 from gossamer.inspection.basics.figures import instant
 from gossamer.inspection.basics.folder import Folder
@@ -89,8 +89,7 @@ def _restore_fleet(options: argparse.Namespace, settings: Settings) -> int:
     with open_fleet(settings, "restore") as (log, store):
         check_tables(snapshot, log, store)
         say(f"the store is that of {instant(snapshot.taken_at)}")
-        for line in align(log, store, clock.now()):
-            say(line)
+        say_each(align(log, store, clock.now()))
     archives, volumes = settings.archive.folder, settings.archive.volumes
     if missing := not_in_volumes(missing_files(snapshot.files, archives), volumes):
         say(f"WARC files missing or incomplete in {archives}:", YELLOW)
@@ -108,6 +107,5 @@ def _align(options: argparse.Namespace) -> int:
             "kafka.servers is empty: log and store of a folder are one file and always agree"
         )
     with open_fleet(settings, "restore") as (log, store):
-        for line in align(log, store, clock.now()):
-            say(line)
+        say_each(align(log, store, clock.now()))
     return 0

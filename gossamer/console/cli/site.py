@@ -8,7 +8,7 @@ from gossamer import clock
 from gossamer.changes.sites import check_certificate, override_lines, plan_host, plan_site
 from gossamer.console.cli.changing import add_change, carry_out
 from gossamer.console.cli.options import add_place, non_negative, open_from, seconds
-from gossamer.console.output import say
+from gossamer.console.output import say, say_each
 from gossamer.crawl import canonical_of_typed, host_overrides_of, overrides_of
 from gossamer.errors import BadSettings
 from gossamer.services.fetcher.http.tls import POLICIES, SHA256
@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
                 say(effect.text)
                 return 0
         lines = [*override_lines(crawl.log, site)]
-    _print(lines)
+    say_each(lines)
     return 0
 
 
@@ -100,15 +100,10 @@ def _list(options: argparse.Namespace, changes: dict[str, Any]) -> int:
         hosts = host_overrides_of(crawl.log)
         sites = {*overrides_of(crawl.log), *map(site_of_host, hosts)}
         lines = [line for site in sorted(sites) for line in override_lines(crawl.log, site)]
-    _print(lines)
+    say_each(lines)
     if not lines:
         say("No site or host has settings of its own.")
     return 0
-
-
-def _print(lines: list[str]) -> None:
-    for line in lines:
-        say(line)
 
 
 def _changes(options: argparse.Namespace) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from gossamer.changes.sites import override_text
 from gossamer.console.cli.options import add_crawl, add_listing, add_search, open_from
 from gossamer.console.cli.progress import waiting_text
-from gossamer.console.output import YELLOW, print_json, say
+from gossamer.console.output import YELLOW, print_json, print_list, say, say_each
 from gossamer.errors import BadSettings
 from gossamer.inspection.basics.figures import plural, size
 from gossamer.inspection.basics.labels import LABELS
@@ -42,23 +42,20 @@ def run(options: argparse.Namespace) -> int:
             is_ascending=options.ascending,
         )
         sites = read_sites(crawl, query, options.limit)
-    for site in sites:
-        if options.json:
-            print_json(site)
-        else:
-            say(f"{site.site}  {'; '.join(_parts(site))}")
-    if not sites and not options.json:
-        is_chosen = options.search or options.crawl
-        say("No site matches." if is_chosen else "No URL has been admitted.", YELLOW)
-    return 0 if sites else 1
+
+    def show(site: SiteSummary) -> None:
+        say(f"{site.site}  {'; '.join(_parts(site))}")
+
+    is_chosen = options.search or options.crawl
+    nothing = "No site matches." if is_chosen else "No URL has been admitted."
+    return print_list(sites, options.json, show, nothing)
 
 
 def _show_parts(found: SiteParts, options: argparse.Namespace) -> int:
     if options.json:
         print_json(found)
     elif found.visits or found.parked:
-        for line in _lines(found, options.limit):
-            say(line)
+        say_each(_lines(found, options.limit))
     else:
         say(f"No page of {found.site} was visited.", YELLOW)
     return 0 if found.visits or found.parked else 1

@@ -7,7 +7,7 @@ from gossamer import clock
 from gossamer.changes.speeds import plan_speed, speed_lines
 from gossamer.console.cli.changing import add_change, carry_out
 from gossamer.console.cli.options import add_place, open_from
-from gossamer.console.output import say
+from gossamer.console.output import say_each
 from gossamer.crawl import speed_of
 from gossamer.errors import BadSettings
 from gossamer.events import Speed
@@ -54,8 +54,7 @@ def run(options: argparse.Namespace) -> int:
         if limit:
             carry_out(crawl, plan_speed(crawl, limit, now), options)
             return 0
-        for line in speed_lines(speed_of(crawl.log), now):
-            say(line)
+        say_each(speed_lines(speed_of(crawl.log), now))
     return 0
 
 

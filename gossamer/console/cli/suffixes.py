@@ -3,7 +3,7 @@
 import argparse
 
 from gossamer.console.cli.options import add_place, place_from
-from gossamer.console.output import say
+from gossamer.console.output import say_each
 from gossamer.inspection.basics.folder import Folder
 from gossamer.procedures.suffixes import apply_to_fleet, apply_to_folder
 
@@ -21,6 +21,5 @@ def run(options: argparse.Namespace) -> int:
     """Print each step when it is done."""
     place = place_from(options)
     steps = apply_to_folder(place) if isinstance(place, Folder) else apply_to_fleet(place)
-    for line in steps:
-        say(line)
+    say_each(steps)
     return 0

@@ -11,7 +11,7 @@ from contextlib import closing
 
 from gossamer import clock
 from gossamer.console.cli.options import add_config, positive, settings_of
-from gossamer.console.output import print_error, say
+from gossamer.console.output import print_error, say_each
 from gossamer.crawl import CRAWL_SETTINGS, definitions_of
 from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined
@@ -44,25 +44,21 @@ def run(options: argparse.Namespace) -> int:
     if not settings.kafka.servers:
         raise BadSettings("kafka.servers is empty: set it to a broker, HOST:PORT")
     if options.action == "resize":
-        for line in resize_fleet(settings, options.partitions):
-            say(line)
+        say_each(resize_fleet(settings, options.partitions))
         return 0
     if options.action == "list":
-        for line in list_topics(settings):
-            say(line)
+        say_each(list_topics(settings))
         return 0
     if not _apply(Topics(settings.kafka)):
         return 1
-    for line in define_crawl(settings):
-        say(line)
+    say_each(define_crawl(settings))
     own = own_topics(read_definitions(settings))
     return 0 if not own or _apply(Topics(settings.kafka, own)) else 1
 
 
 def _apply(topics: Topics) -> bool:
     """Print each change of *topics*; return whether no change was refused."""
-    for line in topics.apply():
-        say(line)
+    say_each(topics.apply())
     for line in topics.refused:
         print_error("gossamer", line)
     return not topics.refused
@@ -88,8 +84,7 @@ def define_crawl(settings: Settings) -> Iterator[str]:
     """Define the crawl if the settings have a scope and the log has no definition."""
     if not settings.crawl.scope:
         return
-    log = KafkaLog(settings.kafka)
-    try:
+    with closing(KafkaLog(settings.kafka)) as log:
         if not definitions_of(log):
             crawl = settings.crawl
             chosen = {name: getattr(crawl, name) for name in CRAWL_SETTINGS}
@@ -100,5 +95,3 @@ def define_crawl(settings: Settings) -> Iterator[str]:
                 f"crawl defined: scope {crawl.scope}, {plural(crawl.max_depth, 'link')} deep, "
                 f"revisits: {defined.revisit}"
             )
-    finally:
-        log.close()
