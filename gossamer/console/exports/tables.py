@@ -73,12 +73,11 @@ class Columns(NamedTuple):
 
 
 class Writer(Protocol):
-    """Writes rows to a file. By default, no row is kept in memory."""
+    """Writes rows to a file."""
 
     @property
     def buffer_size(self) -> int:
         """Estimated bytes of the rows that are in memory."""
-        return 0
 
     def write(self, row: Row) -> None:
         """Write a row. Missing columns are null."""
@@ -90,19 +89,31 @@ class Writer(Protocol):
         """Complete the file, which stays open."""
 
 
-class JsonLines(Writer):
+class Unbuffered:
+    """A writer that keeps no row in memory."""
+
+    buffer_size = 0
+
+    def flush(self) -> None:
+        """Do nothing: all rows are written."""
+
+    def close(self) -> None:
+        """Do nothing: the file is complete."""
+
+
+class JsonLines(Unbuffered):
     """Writes a JSON object a line."""
 
     def __init__(self, out: BinaryIO, columns: Columns) -> None:
         self._out, self._names = out, tuple(columns.types)
 
     def write(self, row: Row) -> None:
-        """See `Writer`."""
+        """Write a row."""
         line = json.encode({name: row.get(name) for name in self._names})
         self._out.write(json_line(line).encode() + b"\n")
 
 
-class Csv(Writer):
+class Csv(Unbuffered):
     """Writes CSV (RFC 4180) in UTF-8, with a line of names."""
 
     def __init__(self, out: BinaryIO, columns: Columns) -> None:
@@ -112,7 +123,7 @@ class Csv(Writer):
         self._write([*columns.types])
 
     def write(self, row: Row) -> None:
-        """See `Writer`."""
+        """Write a row."""
         instants = self._columns.instants
         self._write([_cell(row.get(name), name in instants) for name in self._columns.types])
 
