@@ -105,7 +105,7 @@ def make_get(settings: Settings, base: str = "") -> Get:
     return get
 
 
-def confirmed_names(address: str) -> tuple[str, ...]:
+def confirm_names(address: str) -> tuple[str, ...]:
     """Return the names of *address* that lead back to it (forward-confirmed reverse DNS)."""
     name, aliases, _ = socket.gethostbyaddr(address)
     found = []
@@ -141,7 +141,7 @@ def check_identity(
     if keys or settings.fetcher.signature_agent:
         yield from _check_directory(settings, keys, get, now)
     for network in ranges:
-        yield _check_names(network, names or confirmed_names)
+        yield _check_names(network, names or confirm_names)
 
 
 def _check_robots(settings: Settings) -> Check:

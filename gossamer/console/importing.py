@@ -197,10 +197,10 @@ def _method_of(request: bytes) -> str:
 
 
 def _id_of(head: RecordHead) -> str:
-    return _compared_id(head.fields.get("warc-record-id", ""))
+    return _comparable_id(head.fields.get("warc-record-id", ""))
 
 
-def _compared_id(text: str) -> str:
+def _comparable_id(text: str) -> str:
     """Return the id of a record as it is compared: some writers omit the angle brackets."""
     return text.strip("<> \t").lower()
 
@@ -208,7 +208,7 @@ def _compared_id(text: str) -> str:
 def _concurrent_ids(head: RecordHead) -> list[str]:
     """Return the ids in each WARC-Concurrent-To. Some writers have several in one field."""
     values = _values(_concurrent, head.head)
-    return [_compared_id(one) for value in values for one in _id.findall(value)]
+    return [_comparable_id(one) for value in values for one in _id.findall(value)]
 
 
 def _values(field: re.Pattern[bytes], message: bytes) -> list[str]:
@@ -433,7 +433,7 @@ class Importer:
             place = self._places.get(digest_key(capture.digest))
         reference = capture.refers_to
         if place is None and reference is not None and reference.record_id:
-            place = self._places.get(_compared_id(reference.record_id))
+            place = self._places.get(_comparable_id(reference.record_id))
         versions = self._versions.get(url, {})
         if place is None and reference is not None and reference.url:
             versions = self._versions.get(canonicalize(reference.url), {})

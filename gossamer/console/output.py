@@ -83,9 +83,9 @@ def output_for(stream: TextIO) -> Output:
     return Output(shutil.get_terminal_size().columns, colour)
 
 
-def say(text: str, style: str = "") -> None:
-    """Print a sentence on standard output."""
-    print(output_for(sys.stdout).sentence(text, style), flush=True)
+def say(text: str, style: str = "", indent: str = "", hanging: str = "") -> None:
+    """Print a sentence on standard output; see `Output.sentence`."""
+    print(output_for(sys.stdout).sentence(text, style, indent, hanging), flush=True)
 
 
 def say_each(sentences: Iterable[str], style: str = "") -> None:
@@ -153,9 +153,8 @@ def print_checks(
 
 def print_items(items: Iterable[str]) -> None:
     """Print indented items, one a line, on standard output."""
-    output = output_for(sys.stdout)
     for item in items:
-        print(output.sentence(item, "", "  ", "    "))
+        say(item, "", "  ", "    ")
 
 
 def print_error(program: str, message: str) -> None:

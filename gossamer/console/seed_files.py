@@ -35,7 +35,7 @@ MAX_LIST_BYTES = 1 << 30
 PAGE_SECONDS, MEMORY_BYTES = 60.0, 1 << 30
 """CPU seconds and bytes that reading a sitemap may take."""
 NO_PLACE = "https://sitemap.invalid"
-"""Where a local sitemap is said to be from: relative URLs in it are of no host that exists."""
+"""The origin of a local sitemap. Relative URLs in it get this host, which does not exist."""
 
 
 ZONE_START = re.compile(r"\$(?:ORIGIN|TTL)\s|\S+(?:\s+\d+[smhdw]?)?\s+IN\s+[A-Z0-9]+\s", re.I)
@@ -53,7 +53,7 @@ class _Line(Struct):
 
 
 def read_seed_lines(path: Path) -> list[str]:
-    """Return the URLs at *path*, or what stands in their place, by line of the file.
+    """Return the URL in each line of the file at *path*; a line without one as it is.
 
     Raise BadSettings if a file of a known kind cannot be read, and OSError if it is missing.
     """
@@ -66,7 +66,7 @@ def read_seed_lines(path: Path) -> list[str]:
 
 
 def split_seed_lines(octets: bytes) -> list[str]:
-    """Return the URLs in the bytes of a file, or what stands in their place, by line."""
+    """Return the URL in each line of a file with these *octets*; a line without one as it is."""
     if octets.startswith(GZIP_MAGIC):
         unpacked = decode(octets, "gzip", MAX_LIST_BYTES)
         if unpacked.cut or unpacked.bomb:

@@ -25,7 +25,7 @@ NOT_MODIFIED = 304
 ARCHIVE = "archive"
 """The group of the archive on the log."""
 WAIT, PAUSE = 10.0, 0.1
-"""Seconds that the capture of a page may follow its publication, and between two looks for it."""
+"""Seconds by which a capture may follow the publication of its page, and between two searches."""
 
 
 class CrawlArchive:

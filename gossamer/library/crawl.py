@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from gossamer.library.answers import Status
 from gossamer.library.options import (
     canonical_seeds,
-    checked_settings,
+    check_settings,
     given_arguments,
     variables_of,
     words_of,
@@ -89,7 +89,7 @@ class Crawl(Place):
         """
         arguments = given_arguments(locals())
         words = words_of(arguments)
-        checked_settings(arguments, settings or {})
+        check_settings(arguments, settings or {})
         self.folder = Path(folder)
         """The folder of the crawl."""
         place = [f"--data={self.folder}", *words_of({"config": config})]

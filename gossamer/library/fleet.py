@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from gossamer.library.answers import time_of
-from gossamer.library.options import checked_settings, variables_of, words_of
+from gossamer.library.options import check_settings, variables_of, words_of
 from gossamer.library.pages import Page
 from gossamer.library.place import Place
 from gossamer.library.process import translate_errors
@@ -37,7 +37,7 @@ class Fleet(Place):
 
     def __init__(self, settings: Mapping[str, Any], config: Path | None, crawl: str | None) -> None:
         """Use `connect` instead."""
-        self._settings = checked_settings({"config": config}, settings)
+        self._settings = check_settings({"config": config}, settings)
         words = words_of({"config": config})
         super().__init__(words, variables_of(settings), crawl, self._settings)
 

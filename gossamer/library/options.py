@@ -188,7 +188,7 @@ def _group_by_section(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def checked_settings(arguments: Mapping[str, Any], settings: Mapping[str, Any]) -> "Settings":
+def check_settings(arguments: Mapping[str, Any], settings: Mapping[str, Any]) -> "Settings":
     """Return the settings that a command with *arguments* and *settings* has, with the environment
     and the file of `config`. Raise ValueError if a value is invalid."""
     from gossamer.crawl import SCOPES

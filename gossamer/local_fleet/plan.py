@@ -26,7 +26,7 @@ def own_servers(settings: Settings) -> list[str]:
     return [server for server, at in zip(SERVERS, named, strict=True) if not at]
 
 
-def planned_members(record: Record, servers: list[str]) -> list[tuple[str, str]]:
+def plan_members(record: Record, servers: list[str]) -> list[tuple[str, str]]:
     """Return service and instance of each process that should run."""
     services = [(s, str(i + 1)) for s in SERVICES for i in range(record.counts[s])]
     return [*((server, "1") for server in servers), *services]

@@ -40,7 +40,7 @@ class Up:
     def run(self) -> list[Member]:
         """Start missing members, stop surplus ones, and return all members when they are ready."""
         plan.check_machine(self._servers)
-        names = plan.planned_members(self._record, self._servers)
+        names = plan.plan_members(self._record, self._servers)
         members = [plan.member_for(self._record, *name) for name in names]
         surplus = [member for member in self._record.members if member not in members]
         stop_members(surplus)

@@ -132,7 +132,7 @@ def move(source: Side, target: Side, now: float) -> Iterator[str]:
     No service may run on either side. Raise GossamerError if *source* has no crawl, records that
     are not consumed yet, or captures that are not published yet, or if *target* is not empty.
     """
-    if (event := _finished_copy(source, target)) is None:
+    if (event := _find_finished_copy(source, target)) is None:
         check_identity(source.log, source.store)
         if (stated := check_topics(source.log)) is None:
             raise GossamerError(f"{source.name} has no crawl: nothing to move")
@@ -154,7 +154,7 @@ def _check_published(source: Side) -> None:
         )
 
 
-def _finished_copy(source: Side, target: Side) -> FleetBegun | None:
+def _find_finished_copy(source: Side, target: Side) -> FleetBegun | None:
     """Return the identity of *target* if an earlier move copied all of *source* and then failed."""
     before, after = stated_identity(source.log), stated_identity(target.log)
     if not before or not after or before.id != after.id:

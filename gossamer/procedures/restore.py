@@ -43,7 +43,7 @@ from gossamer.procedures.snapshot import (
     COPY,
     FleetSnapshot,
     Snapshot,
-    missing_files,
+    find_missing_files,
     read_checkpoints,
     read_snapshot,
     translate_os_errors,
@@ -129,7 +129,7 @@ def restore_snapshot(source: Path, folder: Folder, may_replace: bool) -> Restore
     return Restored(
         snapshot,
         newer=sorted(file for file, size in found.items() if size > listed.get(file, 0)),
-        missing=missing_files(listed, folder.warc),
+        missing=find_missing_files(listed, folder.warc),
         erased=newer.erased,
         lost=newer.lost,
     )

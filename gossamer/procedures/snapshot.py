@@ -247,7 +247,7 @@ def _complete_files(warc: Path, row: SegmentRow | None) -> dict[str, int]:
     return sizes
 
 
-def missing_files(files: Mapping[str, int], folder: Path) -> list[str]:
+def find_missing_files(files: Mapping[str, int], folder: Path) -> list[str]:
     """Return those of *files* that *folder* lacks, or has with fewer bytes than listed."""
 
     def size(file: str) -> int:

@@ -91,7 +91,7 @@ class Run:
     progress: Progress = field(default_factory=Progress)
     """The progress when the database last changed."""
     has_more: bool = True
-    """Whether records, parked URLs or erasures were still to be handled then."""
+    """Whether records, parked URLs or erasures waited when the database last changed."""
     next_at: float | None = None
     """When a URL could be visited next, unless `has_more`. None if no URL waited."""
     version: tuple[int, int] | None = None
@@ -102,7 +102,7 @@ class Run:
     workload_version: tuple[int, int] | None = None
     """The version of the database that `workload` was read from."""
     erased: tuple[int, int] = (0, 0)
-    """The parts of erasures that services had begun, and had completed, then."""
+    """Parts of erasures that services had begun and completed when the database last changed."""
     kept_removed_at: float = 0.0
     """When the captures were last removed that no crawl may take any more."""
     warning: str = ""

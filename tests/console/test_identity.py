@@ -84,7 +84,7 @@ def check(config: Path, capsys: pytest.CaptureFixture[str]) -> Check:
 def named_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         gossamer.console.identity_check,
-        "confirmed_names",
+        "confirm_names",
         lambda address: (f"{address}.bot.example",),
     )
 
@@ -189,7 +189,7 @@ def test_address_without_a_confirmed_name_fails(
     def no_name(address: str) -> tuple[str, ...]:
         raise OSError
 
-    monkeypatch.setattr(gossamer.console.identity_check, "confirmed_names", no_name)
+    monkeypatch.setattr(gossamer.console.identity_check, "confirm_names", no_name)
     found = check(write(config))
     assert not found["reverse DNS"][0]
 

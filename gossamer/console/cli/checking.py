@@ -74,16 +74,13 @@ def _print(facts: list[SeedFact], options: argparse.Namespace) -> None:
         for fact in facts:
             print_json(fact)
         return
-    output = output_for(sys.stdout)
     for fact in facts:
         if fact.state is SeedState.OK and not options.verbose:
             continue
         style = GREEN if fact.state is SeedState.OK else YELLOW
         text = f"line {fact.line}: {fact.seed}: {fact.text}"
-        hanging = " " * STATE_WIDTH
-        print(
-            output.sentence(text, "", output.style(f"{fact.state:{STATE_WIDTH}}", style), hanging)
-        )
+        state = output_for(sys.stdout).style(f"{fact.state:{STATE_WIDTH}}", style)
+        say(text, "", state, " " * STATE_WIDTH)
     found = ", ".join(f"{count:,} {state}" for state, count in count_states(facts).items())
     is_good = all(fact.state is SeedState.OK for fact in facts)
     say(f"{plural(len(facts), 'seed')}: {found}.", GREEN if is_good else RED)

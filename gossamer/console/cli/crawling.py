@@ -91,7 +91,7 @@ def run_command(options: argparse.Namespace) -> int:
         )
     seconds_taken = clock.now() - started_at
     opened = folder.open()
-    failed = _failed_seeds(opened, request, progress, end)
+    failed = _find_failed_seeds(opened, request, progress, end)
     seeds = request.seeds if request else ()
     has_seed_page = end in CUT_SHORT or not seeds or not failed.keys() >= {*seeds}
     if not options.quiet:
@@ -146,7 +146,7 @@ def active_rules(opened: Opened | None, request: CrawlRequest | None) -> list[st
     return [*rules.values()]
 
 
-def _failed_seeds(
+def _find_failed_seeds(
     opened: Opened, request: CrawlRequest | None, progress: Progress, end: End
 ) -> dict[str, SeedFailure]:
     """Return the seeds of the command and of crawl files that gave no page. A run that was cut

@@ -58,10 +58,10 @@ def run(options: argparse.Namespace) -> int:
     listen(options.port).close()  # A port in use is reported here, and not by pywb.
     with tempfile.TemporaryDirectory(prefix="gossamer-replay-") as name:
         folder = Path(name)
-        renew = _renewal(options, folder)
+        renew = _make_renewal(options, folder)
         captures = renew()
         write_config(folder)
-        with _serving(options.port, folder) as server:
+        with _serve(options.port, folder) as server:
             say(f"Serving http://127.0.0.1:{options.port}/{COLLECTION}/ ({captures} captures)")
             say("The scripts of archived pages run there. Ctrl-C stops.")
             while True:
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
                 renew()
 
 
-def _renewal(options: argparse.Namespace, folder: Path) -> Callable[[], int]:
+def _make_renewal(options: argparse.Namespace, folder: Path) -> Callable[[], int]:
     last: list[object] = []
     captures = reported = 0
 
@@ -93,7 +93,7 @@ def _renewal(options: argparse.Namespace, folder: Path) -> Callable[[], int]:
 
 
 @contextmanager
-def _serving(number: int, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+def _serve(number: int, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Run pywb in the block, which begins when pywb accepts connections."""
     command = [sys.executable, "-m", "gossamer.console.replay_server"]
     command += ["--bind", "127.0.0.1", "--port", str(number)]

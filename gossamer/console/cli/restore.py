@@ -16,7 +16,7 @@ from gossamer.inspection.basics.figures import instant
 from gossamer.inspection.basics.folder import Folder
 from gossamer.procedures.align import align
 from gossamer.procedures.restore import check_tables, not_in_volumes, restore_snapshot
-from gossamer.procedures.snapshot import missing_files, read_fleet_snapshot
+from gossamer.procedures.snapshot import find_missing_files, read_fleet_snapshot
 from gossamer.runtime.backends import open_fleet
 from gossamer.settings import Settings
 
@@ -91,7 +91,7 @@ def _restore_fleet(options: argparse.Namespace, settings: Settings) -> int:
         say(f"the store is that of {instant(snapshot.taken_at)}")
         say_each(align(log, store, clock.now()))
     archives, volumes = settings.archive.folder, settings.archive.volumes
-    if missing := not_in_volumes(missing_files(snapshot.files, archives), volumes):
+    if missing := not_in_volumes(find_missing_files(snapshot.files, archives), volumes):
         say(f"WARC files missing or incomplete in {archives}:", YELLOW)
         print_items(missing)
     return 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.captures import Capture
 from gossamer.console.cli.options import add_crawl, open_from, parse_time
-from gossamer.console.output import BOLD, YELLOW, Line, output_for, print_json, print_lines, say
+from gossamer.console.output import BOLD, YELLOW, Line, print_json, print_lines, say
 from gossamer.errors import BadSettings, GossamerError
 from gossamer.inspection.archive.captures import FOREVER
 from gossamer.inspection.archive.versions import read_version
@@ -74,8 +74,7 @@ def _print_version(options: argparse.Namespace, page: "PageVersion", capture: Ca
             f"{page.url} at {instant(page.position.fetched_at)} has no text: {page.fault}"
         )
     if not options.text:
-        output = output_for(sys.stdout)
-        print(output.sentence(f"{page.url} at {instant(page.position.fetched_at)}", BOLD))
+        say(f"{page.url} at {instant(page.position.fetched_at)}", BOLD)
         print_lines(_summary(page, len(capture.body)))
         print()
     print_text(page)

@@ -1,12 +1,11 @@
 """`gossamer usage URL|SITE`: the permitted uses of a page at a time, with the archived evidence."""
 
 import argparse
-import sys
 from collections.abc import Iterator
 
 from gossamer import clock
 from gossamer.console.cli.options import add_crawl, open_from, parse_time
-from gossamer.console.output import BOLD, GREEN, RED, YELLOW, output_for, print_json
+from gossamer.console.output import BOLD, GREEN, RED, YELLOW, print_items, print_json, say
 from gossamer.inspection.archive.usage import (
     ArchivedFile,
     CategoryUsage,
@@ -38,19 +37,17 @@ def run(options: argparse.Namespace) -> int:
     at = clock.now() if options.at is None else options.at
     with open_from(options) as crawl:
         found = read_usage(crawl, options.target, at)
-    output = output_for(sys.stdout)
     for one in found:
         if options.json:
             print_json(one)
             continue
-        print(output.sentence(f"{one.url} at {instant(one.at)}", BOLD))
+        say(f"{one.url} at {instant(one.at)}", BOLD)
         for name, category in one.categories.items():
             answer = f"{name}: {WORDS[category.allowed]}"
-            print(output.sentence(answer, STYLES[category.allowed], "  ", "    "))
+            say(answer, STYLES[category.allowed], "  ", "    ")
             for line in _reasons(category, one):
-                print(output.sentence(line, "", "    ", "      "))
-        for line in _evidence(one):
-            print(output.sentence(line, "", "  ", "    "))
+                say(line, "", "    ", "      ")
+        print_items(_evidence(one))
     return 0
 
 

@@ -1,12 +1,11 @@
 """`gossamer why URL`: the last visit to a URL, the next one, and the rules for both."""
 
 import argparse
-import sys
 from collections.abc import Iterator
 
 from gossamer.changes.sites import override_text
 from gossamer.console.cli.options import add_crawl, open_from
-from gossamer.console.output import BOLD, GREEN, RED, YELLOW, output_for, print_json
+from gossamer.console.output import BOLD, GREEN, RED, YELLOW, print_items, print_json, say
 from gossamer.inspection.basics.figures import instant, moment, number, percent, plural, times
 from gossamer.inspection.basics.labels import LABELS, finding_text, hazard_text, outcome_label
 from gossamer.inspection.hosts.hosts import Host
@@ -55,11 +54,10 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json(found, is_indented=True)
         return 0
-    output = output_for(sys.stdout)
-    print(output.sentence(found.url, BOLD))
-    print(output.sentence(found.answer, STYLES.get(found.state, YELLOW), "  ", "  "))
-    for line in (*forms(found), *(details(found) if options.verbose else brief_details(found))):
-        print(output.sentence(line, "", "  ", "    "))
+    say(found.url, BOLD)
+    say(found.answer, STYLES.get(found.state, YELLOW), "  ", "  ")
+    print_items(forms(found))
+    print_items(details(found) if options.verbose else brief_details(found))
     return 0
 
 

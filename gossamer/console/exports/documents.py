@@ -37,7 +37,7 @@ from gossamer.inspection.exports.known_urls import KnownUrl, iterate_urls
 from gossamer.inspection.exports.versions import Versions, iterate_batches
 
 EMPTY = "empty"
-"""Why all chunks of a document are gone that is not."""
+"""The reason if a document that still exists has no chunks any more."""
 
 
 class ChunkRow(Struct, frozen=True):

@@ -69,8 +69,8 @@ class FleetLease:
         self._is_claimed = False
 
     def hold(self, now: float) -> bool:
-        """Return whether this process has the claim and has had it at the call before, so that a
-        process which claimed it at the same time has noticed."""
+        """Return whether this process has had the claim since an earlier call. Another process that
+        claimed it at the same time has noticed by then."""
         if self._is_claimed:
             try:
                 self._store.flush()

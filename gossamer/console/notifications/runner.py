@@ -35,7 +35,7 @@ this time misses nothing."""
 FINAL_SECONDS = 1.5
 """Seconds for the last deliveries when the process ends. The next one continues them."""
 MAX_FINAL_SECONDS = 4.0
-"""Seconds for them and for a sample that is being read."""
+"""Seconds for the last deliveries, and before them for a sample that is being read."""
 Pending = list[tuple[NoticeRaised, str, Content]]
 
 
