@@ -22,8 +22,8 @@ def test_only_zero_is_blank_and_only_the_highest_is_full(counts: list[int]) -> N
 
 def test_bars_show_the_last_24_hours(transcript: Transcript) -> None:
     hours = {str(THIS): (4, 2, 2), str(THIS - 23): (1, 0, 0), str(THIS - 24): (99, 99, 99)}
-    transcript.add("bars", [f"{title:10}{bars}" for title, bars in day(hours, NOW)])
+    transcript.add("bars", [f"{line.title:10}{line.text}" for line in day(hours, NOW)])
 
 
 def test_bars_without_pages_are_blank() -> None:
-    assert dict(day({}, NOW))["new"] == " " * 24 + "  0"
+    assert {line.title: line.text for line in day({}, NOW)}["new"] == " " * 24 + "  0"

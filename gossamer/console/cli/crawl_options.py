@@ -12,6 +12,7 @@ from gossamer.console.cli.options import names, non_negative, port, positive, se
 from gossamer.console.output import print_error
 from gossamer.crawl import CHANGEABLE_SETTINGS, CRAWL_SETTINGS, SCOPES, CrawlRequest
 from gossamer.errors import BadSettings
+from gossamer.inspection.basics.folder import Folder
 from gossamer.policies import POLICIES, STRATEGIES
 from gossamer.web.usage import ACTIONS, CATEGORIES
 
@@ -22,6 +23,10 @@ SEEDS_HELP = (
     "read seeds from FILE: a URL a line, JSON or CSV with url, a sitemap, a WACZ file, or the "
     "folder of a crawl; - is standard input"
 )
+
+
+PROFILE = "profile "
+"""The beginning of the source of a setting that is the profile's."""
 
 
 class Option:
@@ -216,6 +221,37 @@ def overrides_of(options: argparse.Namespace, table: Iterable[Option]) -> dict[s
             section, _, name = setting.partition(".")
             overrides.setdefault(section, {})[name] = value if fixed is None else fixed
     return overrides
+
+
+def profile_of(options: argparse.Namespace, folder: Folder) -> str:
+    """Return the profile of the command, or else the one that *folder* remembers; "" for none."""
+    from gossamer.settings import NO_PROFILE
+
+    if options.profile is None:
+        return folder.profile()
+    return "" if options.profile == NO_PROFILE else str(options.profile)
+
+
+def sources_of_run(options: argparse.Namespace, profile: str) -> dict[tuple[str, str], str]:
+    """Return section and field of each setting that is not a default, with its source, in words."""
+    from gossamer.settings import OVERRIDES, sources_of
+
+    names = {setting: option.name for option in CRAWL_OPTIONS for setting in option.sets}
+    found = sources_of(options.config, overrides_of(options, CRAWL_OPTIONS), profile)
+    return {
+        at: f"{OVERRIDES} {names['.'.join(at)]}" if source == OVERRIDES else source
+        for at, source in found.items()
+    }
+
+
+def fields_of_profile(options: argparse.Namespace, profile: str) -> set[str]:
+    """Return the settings of a crawl's definition that *profile* alone sets."""
+    found = sources_of_run(options, profile)
+    return {
+        field
+        for (section, field), source in found.items()
+        if section == "crawl" and source.startswith(PROFILE)
+    }
 
 
 def given_settings(options: argparse.Namespace) -> dict[str, Any]:

@@ -18,11 +18,12 @@ from gossamer.console.cli.crawl_options import (
     DEFINITION_OPTIONS,
     MAX_PAGES,
     check_rules,
+    fields_of_profile,
     given_settings,
     overrides_of,
+    profile_of,
     request_of,
 )
-from gossamer.console.cli.crawl_settings import fields_of_profile, profile_of
 from gossamer.console.cli.options import seeds_of
 from gossamer.console.cli.progress import Ended, reason_of_end, report, summary
 from gossamer.console.cli.view import Lines, LiveView, NoView

@@ -8,8 +8,13 @@ from typing import Any
 
 from pydantic import BaseModel, SecretStr
 
-from gossamer.console.cli.crawl_options import CRAWL_OPTIONS, overrides_of
-from gossamer.console.cli.crawl_settings import fields_of_profile, profile_of, sources_of_run
+from gossamer.console.cli.crawl_options import (
+    CRAWL_OPTIONS,
+    fields_of_profile,
+    overrides_of,
+    profile_of,
+    sources_of_run,
+)
 from gossamer.console.output import BOLD, DIM, output_for
 from gossamer.crawl import CRAWL_SETTINGS, choose_crawl, definitions_of
 from gossamer.events import CrawlDefined

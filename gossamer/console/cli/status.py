@@ -26,9 +26,8 @@ from gossamer.inspection.crawls.crawl import OpenCrawl
 from gossamer.inspection.crawls.crawls import ACTIVE, PAUSED, REMOVED, CrawlSummary, read_crawls
 from gossamer.inspection.progress.status import CrawlStatus, parked_text, read_status
 from gossamer.web.url_steps import ALL_STEPS
-from gossamer.web.usage import Action, Category
 
-DEFAULT_USAGE = ((Category.SEARCH.value,), Action.SKIP.value, Action.FETCH.value)
+DEFAULTS = CrawlDefined(at=0.0, scope="", max_depth=0)
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -149,7 +148,7 @@ def _definition(crawl: CrawlDefined, verbose: bool) -> Iterator[Line]:
     if crawl.relevant:
         follow = "followed" if crawl.follow_irrelevant else "not followed"
         yield Line("relevant", f"{crawl.relevant}; links of other pages are {follow}")
-    if verbose or (crawl.purposes, crawl.usage_disallowed, crawl.usage_unknown) != DEFAULT_USAGE:
+    if verbose or usage_text(crawl) != usage_text(DEFAULTS):
         yield Line("purposes", usage_text(crawl))
     if crawl.external_links != "deep":
         yield Line("external", f"links to other sites: {crawl.external_links}")

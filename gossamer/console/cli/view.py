@@ -4,7 +4,7 @@ The view plots the pages of each hour of the last day, as bars of one character.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import structlog
 from rich.console import Console, Group
@@ -23,6 +23,7 @@ from gossamer.console.cli.progress import (
     queue_text,
     unprocessed_text,
 )
+from gossamer.console.output import Line
 from gossamer.events.outcomes import FAILURES
 from gossamer.inspection.basics.figures import duration, size
 from gossamer.inspection.basics.labels import outcome_label
@@ -140,15 +141,15 @@ def draw(
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     rows = [
-        ("pages", f"{progress.pages:,}   {rate:.1f}/s   {duration(elapsed)}", ""),
-        ("received", size(progress.received), ""),
-        ("hosts", hosts_text(progress), ""),
-        ("queue", queue_text(progress, workload, rate), ""),
-        ("pace", limit_text(progress, workload), "yellow"),
-        *((title, text, "") for title, text in _revisits(progress)),
-        ("failures", failures_text(progress), "red"),
-        ("unprocessed", unprocessed_text(progress), ""),
-        *((title, text, "") for title, text in _last_day(progress, now)),
+        Line("pages", f"{progress.pages:,}   {rate:.1f}/s   {duration(elapsed)}"),
+        Line("received", size(progress.received)),
+        Line("hosts", hosts_text(progress)),
+        Line("queue", queue_text(progress, workload, rate)),
+        Line("pace", limit_text(progress, workload), "yellow"),
+        *_revisits(progress),
+        Line("failures", failures_text(progress), "red"),
+        Line("unprocessed", unprocessed_text(progress)),
+        *_last_day(progress, now),
     ]
     for title, text, style in rows:
         if text:
@@ -164,31 +165,29 @@ def _visit(url: str, outcome: str) -> Text:
     return line.append(f" {printable(url)}", style="")
 
 
-def _revisits(progress: Progress) -> list[tuple[str, str]]:
-    if not progress.revisiting.active:
-        return []
-    return [("revisits", plan_text(progress)), ("freshness", freshness(progress) or "none yet")]
+def _revisits(progress: Progress) -> Iterator[Line]:
+    if progress.revisiting.active:
+        yield Line("revisits", plan_text(progress))
+        yield Line("freshness", freshness(progress) or "none yet")
 
 
-def _last_day(progress: Progress, now: float) -> list[tuple[str, str]]:
-    """Return the plot of the last day, if the crawl is older than an hour or revisits pages."""
+def _last_day(progress: Progress, now: float) -> Iterator[Line]:
+    """Yield the plot of the last day, if the crawl is older than an hour or revisits pages."""
     if len(progress.hours) > 1 or progress.revisiting.active:
-        return day(progress.hours, now)
-    return []
+        yield from day(progress.hours, now)
 
 
-def day(hours: Mapping[str, tuple[int, int, int]], now: float) -> list[tuple[str, str]]:
-    """Return title and line for all pages and for each kind: 24 bars on one scale, the last one for
-    this hour."""
+def day(hours: Mapping[str, tuple[int, int, int]], now: float) -> Iterator[Line]:
+    """Yield a line for all pages and for each kind: 24 bars on one scale, the last one for this
+    hour."""
     last = hour_of(now)
     columns = [hours.get(str(hour), (0, 0, 0)) for hour in range(last - HOURS + 1, last + 1)]
     totals = [sum(column) for column in columns]
     highest = max(totals)
     text = f"at most {highest:,} an hour, {sum(totals):,} in 24 h"
-    lines = [("pages / h", f"{bars(totals, highest)}  {text}")]
+    yield Line("pages / h", f"{bars(totals, highest)}  {text}")
     for kind, counts in zip(KINDS, zip(*columns, strict=True), strict=True):
-        lines.append((kind, f"{bars(counts, highest)}  {sum(counts):,}"))
-    return lines
+        yield Line(kind, f"{bars(counts, highest)}  {sum(counts):,}")
 
 
 def bars(counts: Iterable[int], highest: int) -> str:
