@@ -129,15 +129,13 @@ def make_page(settings: Settings, purposes: Sequence[str], ranges_url: str) -> s
         if uses
         else "<p>The operator states no purposes. Please ask the contact below.</p>"
     )
-    head = (
-        f'<link rel="{RANGES_REL}" href="{escape(ranges_url, quote=True)}">\n' if ranges_url else ""
-    )
-    addresses = (
-        f'<p>Its requests come from <a href="{escape(ranges_url, quote=True)}">these addresses</a> '
-        "only (JSON).</p>"
-        if ranges_url
-        else ""
-    )
+    head = addresses = ""
+    if ranges_url:
+        target = escape(ranges_url)
+        head = f'<link rel="{RANGES_REL}" href="{target}">\n'
+        addresses = (
+            f'<p>Its requests come from <a href="{target}">these addresses</a> only (JSON).</p>'
+        )
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -180,7 +178,7 @@ if the server does, and obeys <code>Retry-After</code>. Pages are visited again 
 {addresses}
 {_signatures(settings)}
 <h2 id="contact">Contact</h2>
-<p><a href="{escape(link, quote=True)}">{escape(contact)}</a></p>
+<p><a href="{escape(link)}">{escape(contact)}</a></p>
 </body>
 </html>
 """
@@ -190,7 +188,7 @@ def _signatures(settings: Settings) -> str:
     agent = settings.fetcher.signature_agent
     if not agent:
         return ""
-    url = escape(agent_url(settings), quote=True)
+    url = escape(agent_url(settings))
     return (
         "<p>Its requests can be signed (Web Bot Auth). The public keys are in the "
         f'<a href="{url}">key directory</a> of {escape(urlsplit(agent).netloc)}.</p>\n'

@@ -40,7 +40,7 @@ def escape(text: str) -> str:
 
 def report_page(reports: Sequence[Report], title: str, lead: Iterable[str] = ()) -> str:
     """Return one HTML document with all *reports*. *lead*: sentences at its beginning."""
-    sections = "".join(map(_report, reports))
+    sections = "".join(part for report in reports for part in _sections(report))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{escape_markup(POLICY)}">'
@@ -48,10 +48,6 @@ def report_page(reports: Sequence[Report], title: str, lead: Iterable[str] = ())
         f"<title>{escape(title)}</title><style>{STYLE}</style></head>"
         f"<body><h1>{escape(title)}</h1>{''.join(map(_paragraph, lead))}{sections}</body></html>\n"
     )
-
-
-def _report(report: Report) -> str:
-    return "".join(_sections(report))
 
 
 def _sections(report: Report) -> Iterator[str]:

@@ -10,6 +10,7 @@ import asyncio
 import csv
 import re
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
@@ -28,7 +29,6 @@ from gossamer.web.coding import GZIP_MAGIC, decode
 from gossamer.web.url import HostKey, Site
 
 ZIP_MAGIC = b"PK\x03\x04"
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 PAGE_LISTS = ("pages/pages.jsonl", "pages/extraPages.jsonl")
 """The lists of pages in a WACZ file."""
 MAX_LIST_BYTES = 1 << 30
@@ -72,7 +72,7 @@ def split_seed_lines(octets: bytes) -> list[str]:
         if unpacked.cut or unpacked.bomb:
             raise BadSettings("the list of seeds is damaged, or too large when it is unpacked")
         octets = unpacked.data
-    start = octets.removeprefix(BYTE_ORDER_MARK).lstrip()[:1]
+    start = octets.removeprefix(BOM_UTF8).lstrip()[:1]
     if start == b"<":
         return _lines_of_sitemap(octets)
     lines = decode_list(octets).splitlines()

@@ -100,9 +100,8 @@ class CrawlArchive:
         """Yield the URLs that have or had a document. A document that is gone has a tombstone."""
         definition = self._crawl.definition()
         topic = topic_of_pages(definition) if definition else PAGES.name
-        found = dict.fromkeys(
+        yield from dict.fromkeys(
             record.key.partition("/")[2]
             for record in read_topic(self._crawl.log, topic)
             if crawl_of(record) == self._crawl.id
         )
-        yield from found

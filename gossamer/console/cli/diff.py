@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from gossamer.console.cli.options import add_crawl, open_from, parse_time
 from gossamer.console.output import BOLD, GREEN, RED, YELLOW, Output, output_for, print_json, say
-from gossamer.inspection.archive.comparison import Comparison, compare_versions
+from gossamer.inspection.archive.comparison import compare_versions
 from gossamer.inspection.basics.figures import instant
 from gossamer.terminal import escape_controls
 from gossamer.text.differences import Kind, Piece
@@ -59,17 +59,13 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json(found)
         return 0
-    say(_summary(found), BOLD)
+    old, new = instant(found.old.fetched_at), instant(found.new.fetched_at)
+    say(f"{found.url} from {old} to {new}: {found.answer}", BOLD)
     if not found.is_complete:
         say("The versions differ too much for all words to be compared.", YELLOW)
     if found.change:
         print(render(found.pieces, output_for(sys.stdout)))
     return 0
-
-
-def _summary(found: Comparison) -> str:
-    old, new = instant(found.old.fetched_at), instant(found.new.fetched_at)
-    return f"{found.url} from {old} to {new}: {found.answer}"
 
 
 def render(pieces: Sequence[Piece], output: Output) -> str:

@@ -3,10 +3,9 @@
 import argparse
 import json
 import sys
-from collections.abc import Iterator
 from typing import Any
 
-from pydantic import BaseModel, SecretStr
+from pydantic import SecretStr
 
 from gossamer.console.cli.crawl_options import (
     CRAWL_OPTIONS,
@@ -38,7 +37,7 @@ def explain_settings(options: argparse.Namespace) -> int:
         print(output.style(f"# Profile {profile}: {PROFILES[profile].text}", DIM))
     for section in type(settings).model_fields:
         print(output.style(f"[{section}]", BOLD))
-        for name, value in _fields(getattr(settings, section)):
+        for name, value in getattr(settings, section):
             source = sources.get((section, name), DEFAULT)
             if section == "crawl" and name in kept:
                 value, source = kept[name], f"the crawl in {folder.path}"
@@ -65,11 +64,6 @@ def _definition(options: argparse.Namespace, folder: Folder) -> CrawlDefined | N
         return None
     crawls = definitions_of(folder.open().log)
     return crawls.get(choose_crawl(crawls, options.crawl, str(folder.path)))
-
-
-def _fields(section: BaseModel) -> Iterator[tuple[str, Any]]:
-    for name in type(section).model_fields:
-        yield name, getattr(section, name)
 
 
 def _line(name: str, value: Any) -> str:

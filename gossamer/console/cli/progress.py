@@ -403,25 +403,23 @@ def _failed_seed_lines(run: Ended) -> Iterator[Line]:
     yield Line("seeds", f"{plural(len(failed), 'seed')} gave no page", RED)
     shown = [*failed.items()][: None if run.verbose else MAX_LISTED_SEEDS]
     for seed, failure in shown:
-        yield Line("", printable(f"{seed}: {_seed_failure(failure)}", MAX_REASON_LENGTH), RED)
+        yield Line("", _seed_failure(seed, failure), RED)
     if more := len(failed) - len(shown):
         yield Line("", f"and {plural(more, 'more seed')}, which --verbose names")
 
 
 def no_seed(reasons: Mapping[str, SeedFailure]) -> str:
     """Return the sentence that no seed gave a page, with the *reasons*."""
-    shown = [
-        printable(f"{seed}: {_seed_failure(failure)}", MAX_REASON_LENGTH)
-        for seed, failure in [*reasons.items()][:MAX_NAMED_SEEDS]
-    ]
+    shown = [_seed_failure(*named) for named in islice(reasons.items(), MAX_NAMED_SEEDS)]
     rest = len(reasons) - MAX_NAMED_SEEDS
     return f"No seed gave a page: {'; '.join([*shown, *([f'and {rest:,} more'] * (rest > 0))])}"
 
 
-def _seed_failure(failure: SeedFailure) -> str:
+def _seed_failure(seed: str, failure: SeedFailure) -> str:
     label = outcome_label(failure.outcome, failure.status) if failure.outcome else ""
     reason = plain_reason(failure.reason)
-    return f"{label} ({reason})" if label and reason else label or reason
+    text = f"{label} ({reason})" if label and reason else label or reason
+    return printable(f"{seed}: {text}", MAX_REASON_LENGTH)
 
 
 def waiting_lines(progress: Progress, waiting: Waiting) -> Iterator[Line]:

@@ -9,7 +9,7 @@ from gossamer import clock
 from gossamer.changes.retries import describe_fetch, plan_refetch, plan_refetch_of
 from gossamer.console.cli.changing import add_change, carry_out
 from gossamer.console.cli.options import add_crawl, open_from, seconds
-from gossamer.console.cli.retry import outcome
+from gossamer.console.cli.retry import add_outcome, outcome
 from gossamer.console.output import YELLOW, say
 from gossamer.errors import BadSettings
 from gossamer.inspection.basics.figures import plural
@@ -19,13 +19,7 @@ from gossamer.inspection.urls.visits import OUTCOME_NAMES
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     command.add_argument("urls", nargs="*", metavar="URL", help="a URL that was visited before")
-    command.add_argument(
-        "--outcome",
-        type=outcome,
-        metavar="OUTCOME",
-        help="all URLs with this last outcome: a status code (404, 429, 5xx) or one of "
-        f"{OUTCOME_NAMES}; reads the whole table of URLs",
-    )
+    add_outcome(command, outcome, OUTCOME_NAMES)
     command.add_argument(
         "--older-than",
         type=seconds,

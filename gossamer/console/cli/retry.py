@@ -5,6 +5,7 @@ The requests go to the log. The frontier of each host carries them out: see
 """
 
 import argparse
+from collections.abc import Callable
 
 from gossamer import clock
 from gossamer.changes.retries import describe_retry, plan_retry, plan_retry_of
@@ -28,15 +29,22 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="HOST|URL",
         help="a host (www.example.org, http://localhost:8000), or a URL with its path",
     )
-    command.add_argument(
-        "--outcome",
-        type=_failure,
-        metavar="OUTCOME",
-        help="all URLs with this last outcome: a status code (404, 429, 5xx) or one of "
-        f"{FAILURE_NAMES}; reads the whole table of URLs",
-    )
+    add_outcome(command, _failure, FAILURE_NAMES)
     add_change(command)
     add_crawl(command)
+
+
+def add_outcome(
+    command: argparse.ArgumentParser, read: Callable[[str], OutcomeFilter], names: str
+) -> None:
+    """Add the option that chooses URLs by their last outcome: a status code, or one of *names*."""
+    command.add_argument(
+        "--outcome",
+        type=read,
+        metavar="OUTCOME",
+        help="all URLs with this last outcome: a status code (404, 429, 5xx) or one of "
+        f"{names}; reads the whole table of URLs",
+    )
 
 
 def outcome(text: str) -> OutcomeFilter:

@@ -8,6 +8,7 @@ import argparse
 import shlex
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from gossamer import clock
@@ -60,11 +61,10 @@ def _copy_folder(options: argparse.Namespace, folder: Folder) -> int:
         raise BadSettings("--run is for fleets: this command copies the database of a folder")
     target = options.snapshot
     snapshot = take_snapshot(folder, target)
-    files, database = snapshot.files, (target / COPY).stat().st_size
+    database = (target / COPY).stat().st_size
     say(
         f"Snapshot of {folder.path} at {instant(snapshot.taken_at)} written to {target}: the "
-        f"database ({size(database)}) and a list of {plural(len(files), 'WARC file')} "
-        f"({size(sum(files.values()))}), which are not copied."
+        f"database ({size(database)}) and {_list_text(snapshot.files)}"
     )
     restore = shlex.join(["gossamer", "restore", str(target), "--data", str(folder.path)])
     say(f"To restore it while no crawl runs: {restore} --replace")
@@ -90,11 +90,9 @@ def _copy_fleet(options: argparse.Namespace, settings: Settings) -> int:
             log, store, settings, target, options.limit, copy
         )
     say(f"The fleet was quiesced for {duration(quiesced_for)}.")
-    files = snapshot.files
     say(
         f"Snapshot of the fleet {snapshot.fleet} at {instant(snapshot.taken_at)} written to "
-        f"{target}, with a list of {plural(len(files), 'WARC file')} "
-        f"({size(sum(files.values()))}), which are not copied."
+        f"{target}, with {_list_text(snapshot.files)}"
     )
     if snapshot.elsewhere:
         say(
@@ -105,6 +103,11 @@ def _copy_fleet(options: argparse.Namespace, settings: Settings) -> int:
     restore = shlex.join(["gossamer", "restore", str(target)])
     say(f"To restore it: stop all services, restore the tables on all nodes, and run {restore}")
     return 0
+
+
+def _list_text(files: Mapping[str, int]) -> str:
+    count, total = plural(len(files), "WARC file"), size(sum(files.values()))
+    return f"a list of {count} ({total}), which are not copied."
 
 
 def _run(command: str, quiesced: QuiescedFleet) -> None:

@@ -21,7 +21,6 @@ from gossamer.inspection.progress.progress import End
 from gossamer.settings import Settings
 from gossamer.standalone.brief import crawl_briefly
 from gossamer.terminal import escape_controls
-from gossamer.web.usage import Judgement
 
 SHOWN_LINKS = 5
 """Links of each kind that are printed without `--verbose`."""
@@ -168,7 +167,9 @@ def _verdicts(page: TriedPage, settings: Settings) -> Iterator[Line]:
         yield Line("crawl", f"would not visit it: {verdicts.excluded}", RED)
     if not page.is_page:
         return
-    for number, (purpose, judgement) in enumerate(sorted(page.usage.items(), key=_is_unknown)):
+    # What is known comes first.
+    usage = sorted(page.usage.items(), key=lambda found: found[1].allowed is None)
+    for number, (purpose, judgement) in enumerate(usage):
         is_wanted = " (a purpose of the crawl)" if purpose in settings.crawl.purposes else ""
         by = f", by {'; '.join(map(str, judgement.by))}" if judgement.by else ""
         yield Line("" if number else "use", f"{purpose}: {judgement.word}{by}{is_wanted}")
@@ -188,10 +189,6 @@ def _verdicts(page: TriedPage, settings: Settings) -> Iterator[Line]:
         yield Line("requisites", f"{count} (images, styles, scripts, fonts), {taken}")
     for number, label in enumerate(page.hazards.values()):
         yield Line("" if number else "notes", label)
-
-
-def _is_unknown(found: tuple[str, Judgement]) -> bool:
-    return found[1].allowed is None
 
 
 def _links(page: TriedPage, is_verbose: bool) -> Iterator[Line]:

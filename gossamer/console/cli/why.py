@@ -20,7 +20,6 @@ from gossamer.inspection.urls.urls import (
     UrlState,
     explain_url,
 )
-from gossamer.inspection.urls.visits import Visit
 from gossamer.services.frontier.partition.politeness import format_delay
 from gossamer.services.frontier.revisit.planning import format_duration
 from gossamer.web.validators import UNCONDITIONAL_INTERVAL
@@ -176,7 +175,9 @@ def _visit(found: UrlExplanation, visit: LastVisit) -> Iterator[str]:
     yield from _effects(visit)
     for earlier in found.history:
         if earlier.at < visit.at:
-            yield f"before: {instant(earlier.at)}: {_earlier_visit(earlier)}"
+            finding = f": {earlier.finding}" if earlier.finding else ""
+            label = outcome_label(earlier.outcome, earlier.status)
+            yield f"before: {instant(earlier.at)}: {label}{finding}"
     party = f", party {visit.party}" if visit.party else ""
     hops = f", after {plural(visit.hops, 'redirect')}" if visit.hops else ""
     yield f"depth: {visit.depth}{hops}{party}"
@@ -187,11 +188,6 @@ def _visit(found: UrlExplanation, visit: LastVisit) -> Iterator[str]:
 def _effects(visit: LastVisit) -> Iterator[str]:
     if visit.effects:
         yield f"effects of {visit.outcome}: {'; '.join(visit.effects.values())}"
-
-
-def _earlier_visit(visit: Visit) -> str:
-    label = outcome_label(visit.outcome, visit.status)
-    return f"{label}: {visit.finding}" if visit.finding else label
 
 
 def _requisite(requisite: RequisiteFact) -> str:

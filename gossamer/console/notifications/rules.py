@@ -29,8 +29,8 @@ class Sample(Struct, frozen=True, kw_only=True):
     value: float
     begin: float
     """The condition begins at this value."""
-    end: float
-    """The condition ends below this value, at most `begin`."""
+    end: float | None = None
+    """The condition ends below this value, at most `begin`. None: below `begin`."""
     subjects: tuple[str, ...] = ()
     """The concerned hosts. A further one is worth a notice of its own."""
     baseline: float = 0.0
@@ -66,7 +66,7 @@ class Rule:
         if before.is_over or not self.has_end:
             is_begun = sample.value >= sample.begin and not is_paused
             return _notice(sample, before, now) if is_begun else None
-        if sample.value < sample.end:
+        if sample.value < (sample.begin if sample.end is None else sample.end):
             return _notice(sample, before, now, is_over=True)
         is_due = self.repeats and settings.repeat and now - before.at >= settings.repeat
         has_more = set(sample.subjects[:MAX_SUBJECTS]) - set(before.subjects)

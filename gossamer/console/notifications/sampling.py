@@ -127,12 +127,12 @@ def measure(situation: Situation, settings: NotifySettings, last: Last) -> Itera
     """Yield a sample for each condition whose rule is on."""
     found: list[Sample | None] = [
         _measure_lost_hosts(situation),
-        _letters(situation, settings, last),
+        _measure_letters(situation, settings, last),
     ]
     for state in situation.crawls:
         found.append(_measure_end(state))
-        found.append(_freshness(state, settings, last("freshness_dropped", state.crawl)))
-        found.append(_budget(state))
+        found.append(_measure_freshness(state, settings, last("freshness_dropped", state.crawl)))
+        found.append(_measure_pages(state))
     yield from (sample for sample in found if sample and sample.rule in settings.rules)
 
 
@@ -145,7 +145,6 @@ def _measure_end(state: CrawlState) -> Sample:
         crawl=state.crawl,
         value=float(state.is_finished),
         begin=1.0,
-        end=1.0,
         text=f"Crawl {state.crawl} is finished: {plural(state.pages, 'page')}.{waits}",
         text_over=f"Crawl {state.crawl} has URLs to fetch again.",
     )
@@ -162,14 +161,13 @@ def _measure_lost_hosts(situation: Situation) -> Sample:
         crawl=FLEET,
         value=float(len(lost)),
         begin=1.0,
-        end=1.0,
         subjects=lost,
         text=f"{plural(len(lost), 'host')} {verb} lost: {named}.",
         text_over="No host is lost any more.",
     )
 
 
-def _freshness(
+def _measure_freshness(
     state: CrawlState, settings: NotifySettings, before: NoticeRaised | None
 ) -> Sample | None:
     if len(state.freshness) < 2:
@@ -190,7 +188,7 @@ def _freshness(
     )
 
 
-def _letters(situation: Situation, settings: NotifySettings, last: Last) -> Sample:
+def _measure_letters(situation: Situation, settings: NotifySettings, last: Last) -> Sample:
     count, before = situation.dead_letters, last("dead_letters", FLEET)
     new = count - int(before.baseline) if before and before.baseline <= count else count
     return Sample(
@@ -198,14 +196,13 @@ def _letters(situation: Situation, settings: NotifySettings, last: Last) -> Samp
         crawl=FLEET,
         value=float(new),
         begin=float(settings.dead_letters),
-        end=float(settings.dead_letters),
         baseline=float(count),
         text=f"{plural(new, 'new dead letter')}, {count:,} in all: records that no service could "
         "process.",
     )
 
 
-def _budget(state: CrawlState) -> Sample | None:
+def _measure_pages(state: CrawlState) -> Sample | None:
     limit = float(state.page_limit)
     if not limit:
         return None
@@ -214,7 +211,6 @@ def _budget(state: CrawlState) -> Sample | None:
         crawl=state.crawl,
         value=float(state.pages),
         begin=limit,
-        end=limit,
         text=f"Crawl {state.crawl} has reached its limit of {plural(state.page_limit, 'page')}.",
         text_over=f"Crawl {state.crawl} has a larger limit of pages.",
     )
