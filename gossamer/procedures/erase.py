@@ -101,17 +101,17 @@ def make_request(crawl: OpenCrawl, text: str, by: str, now: float) -> ErasureReq
     if "*" in rest.partition("/")[0]:
         raise BadSettings(f"{text} is not a host or a site: name the site for all of its hosts")
     url = canonical_of_typed(text)
-    site, key = site_of(url), host_key(url)
-    fields = {"crawl": _any_crawl(crawl), "at": now, "site": site, "requested_by": by}
+    site, host = site_of(url), host_key(url)
+    request = ErasureRequested(crawl=_any_crawl(crawl), at=now, site=site, requested_by=by)
     if "/" in rest:
-        return ErasureRequested(**fields, url=canonicalize(url))  # type: ignore[arg-type]
-    if "://" not in text and text.lower() == site:
-        return ErasureRequested(**fields)  # type: ignore[arg-type]
+        return replace(request, url=canonicalize(url))
     if "://" not in text:
+        if text.lower() == site:
+            return request
         hosts = crawl.store().table(HostRow)
-        keys = [key, host_key(canonical_of_typed(f"http://{text}"))]
-        key = next((one for one in keys if hosts.get(site, one)), key)
-    return ErasureRequested(**fields, host=key)  # type: ignore[arg-type]
+        keys = [host, host_key(canonical_of_typed(f"http://{text}"))]
+        host = next((one for one in keys if hosts.get(site, one)), host)
+    return replace(request, host=host)
 
 
 def _any_crawl(crawl: OpenCrawl) -> str:

@@ -60,17 +60,15 @@ class Rule:
 
         *before* is the last notice of the rule about the crawl, None if there was none.
         """
-        if before is None:
-            return _notice(sample, None, now) if sample.value >= sample.begin else None
-        is_paused = now - before.at < settings.pause
-        if before.is_over or not self.has_end:
-            is_begun = sample.value >= sample.begin and not is_paused
-            return _notice(sample, before, now) if is_begun else None
+        is_paused = before is not None and now - before.at < settings.pause
+        may_raise = sample.value >= sample.begin and not is_paused
+        if before is None or before.is_over or not self.has_end:
+            return _notice(sample, before, now, begun_at=now) if may_raise else None
         if sample.value < (sample.begin if sample.end is None else sample.end):
-            return _notice(sample, before, now, is_over=True)
+            return _notice(sample, before, now, begun_at=before.begun_at, is_over=True)
         is_due = self.repeats and settings.repeat and now - before.at >= settings.repeat
         has_more = set(sample.subjects[:MAX_SUBJECTS]) - set(before.subjects)
-        if sample.value >= sample.begin and not is_paused and (is_due or has_more):
+        if may_raise and (is_due or has_more):
             return _notice(sample, before, now, begun_at=before.begun_at)
         return None
 
@@ -106,12 +104,11 @@ def _notice(
     sample: Sample,
     before: NoticeRaised | None,
     now: float,
+    *,
+    begun_at: float,
     is_over: bool = False,
-    begun_at: float | None = None,
 ) -> NoticeRaised:
     number = before.number + 1 if before else 1
-    if is_over and before:
-        begun_at = before.begun_at
     return NoticeRaised(
         at=now,
         crawl=sample.crawl,
@@ -123,7 +120,7 @@ def _notice(
         value=sample.value,
         baseline=sample.baseline,
         is_over=is_over,
-        begun_at=now if begun_at is None else begun_at,
+        begun_at=begun_at,
     )
 
 
