@@ -5,10 +5,11 @@ records and files of a crawl, so an operator calls it. Commands, the HTTP API an
 same functions, which are told the two ports (log and store) or the settings to open them. They
 yield a line for each step when it is done, or return a value that describes the result.
 
-**The six.** `snapshot` describes a copy of a crawl while it runs, `restore` returns to it, and
+**The seven.** `snapshot` describes a copy of a crawl while it runs, `restore` returns to it, and
 `align` makes log and store agree after one of them was lost or replaced. `move` takes a crawl to
-another place, `resize` divides it among another number of partitions, and `erase` removes
-everything about a URL, a host or a site.
+another place, `resize` divides it among another number of partitions, `suffixes` gives its hosts
+the sites of another Public Suffix List, and `erase` removes everything about a URL, a host or a
+site.
 
 **The parts of a crawl**, and what a procedure does with them:
 
@@ -19,13 +20,13 @@ everything about a URL, a host or a site.
   letters, `align` restores `control`. `resize` gives topics further partitions, or creates them
   again without their records, which were consumed.
 - *The URL-seen set*: `move` copies it between its two forms, `resize` copies sites to their new
-  partitions, and dedup itself erases. In a snapshot it is a table of a folder, and stays on the log
-  of a fleet.
+  partitions, `suffixes` makes the sets of new sites, and dedup itself erases. In a snapshot it is a
+  table of a folder, and stays on the log of a fleet.
 - *WARC files* stay where they are. `snapshot` lists them, and `restore` reports which ones are
   missing. Archives erase in them.
 - *The identity*: `move` states it at the target before and after the copy, `resize` changes its
-  number of partitions last, `align` states it in a new store. `snapshot` records it, and `restore`
-  compares it.
+  number of partitions last and `suffixes` its list, `align` states it in a new store. `snapshot`
+  records it, and `restore` compares it.
 
 **One walk.** `copying.Copy` walks rows, records and the URL-seen set for `move`, `resize` and
 `erase`; each of them says which tables and topics, and how a row or a record changes. Three things
@@ -46,6 +47,8 @@ stay apart:
 - *align*: each step leaves a fleet that can be aligned.
 - *move*: the crawl can continue at the source until the copy is complete, and no service starts at
   an unfinished target. A repetition clears the target, or only releases it if it is complete.
+- *suffixes*: `control` says that the change has begun, and no service starts until a repetition
+  has completed it.
 - *resize*: the former rows stay until the identity has the new number; a repetition divides them
   again.
 - *erase*: the record on `audit` comes first and the request to the services last. A repetition

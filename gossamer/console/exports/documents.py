@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 from msgspec import Struct
+from msgspec.inspect import StrType
 
 from gossamer import clock
 from gossamer.console.exports.markdown_files import MarkdownFiles, format_page
@@ -108,18 +109,16 @@ def export_documents(crawl: OpenCrawl, options: ExportOptions) -> Iterator[str]:
 
 def _columns_of(options: ExportOptions) -> Columns:
     """Return the columns of a table of documents or chunks. Raise BadSettings for unknown ones."""
-    own = Columns.of(ChunkRow) if options.chunk_tokens else Columns.of(Page, COLUMNS)
+    pages = Columns.of(Page).only(COLUMNS)
+    own = Columns.of(ChunkRow) if options.chunk_tokens else pages
     known = dict.fromkeys((*own.types, *COLUMNS, *(SINCE_COLUMNS if options.since else ())))
     chosen = check_columns(options.columns, known) or tuple(own.types)
     if options.since:
         chosen = tuple(dict.fromkeys((*SINCE_COLUMNS, *chosen)))
         if not {"url", "trace"} & {*chosen}:
             raise BadSettings("--since needs the column url or trace, which names what is gone")
-    pages = Columns.of(Page, COLUMNS)
-    types = Columns({**pages.types, **own.types}, pages.instants).with_texts(
-        SINCE_COLUMNS if options.since else ()
-    )
-    return types.only(chosen)
+    texts = dict.fromkeys(SINCE_COLUMNS, StrType())
+    return Columns({**texts, **pages.types, **own.types}, pages.instants).only(chosen)
 
 
 def _table_of(options: ExportOptions, columns: Columns, stem: str = "") -> Table:

@@ -50,26 +50,14 @@ class Columns(NamedTuple):
     instants: frozenset[str]
 
     @staticmethod
-    def of(struct: type[Struct], names: Iterable[str] = ()) -> "Columns":
-        """Return the fields of *struct* as columns: all of them, or those in *names*."""
-        fields = fields_of(struct)
-        chosen = {name: fields[name] for name in (tuple(names) or fields)}
-        return Columns(chosen, frozenset(instants_of(struct)) & chosen.keys())
+    def of(struct: type[Struct]) -> "Columns":
+        """Return the fields of *struct* as columns."""
+        return Columns(fields_of(struct), frozenset(instants_of(struct)))
 
     def only(self, names: Iterable[str]) -> "Columns":
         """Return the columns with these *names*, in this order."""
         chosen = {name: self.types[name] for name in names}
         return Columns(chosen, self.instants & chosen.keys())
-
-    def without(self, name: str) -> "Columns":
-        """Return the columns without the column *name*."""
-        left = {one: kind for one, kind in self.types.items() if one != name}
-        return Columns(left, self.instants - {name})
-
-    def with_texts(self, names: Iterable[str]) -> "Columns":
-        """Return the columns behind texts with these *names*."""
-        texts: dict[str, inspect.Type] = {name: inspect.StrType() for name in names}
-        return Columns({**texts, **self.types}, self.instants)
 
 
 class Writer(Protocol):
@@ -195,7 +183,8 @@ class Table:
         self._open: OrderedDict[str, _OpenFile] = OrderedDict()
         self._written = set[str]()
         self._rows = 0
-        self._in_file = self.columns.without(self.partition_by)
+        in_file = (name for name in self.columns.types if name != self.partition_by)
+        self._in_file = self.columns.only(in_file)
         if not self.partition_by:
             self._file("")
 
