@@ -67,15 +67,11 @@ def make_published(
     fetcher = settings.fetcher
     if not fetcher.contact:
         raise BadSettings("fetcher.contact: the page about the crawler needs a contact (--contact)")
-    ranges_url = RANGES_FILE if ranges else ""
-    files = {
-        PAGE_FILE: make_page(settings, purposes, ranges_url).encode(),
-        **({RANGES_FILE: make_ranges(ranges, now)} if ranges else {}),
-    }
-    headers: dict[str, Headers] = {
-        PAGE_FILE: (("Content-Type", "text/html; charset=utf-8"),),
-        **({RANGES_FILE: (("Content-Type", RANGES_TYPE),)} if ranges else {}),
-    }
+    files = {PAGE_FILE: make_page(settings, purposes, RANGES_FILE if ranges else "").encode()}
+    headers: dict[str, Headers] = {PAGE_FILE: (("Content-Type", "text/html; charset=utf-8"),)}
+    if ranges:
+        files[RANGES_FILE] = make_ranges(ranges, now)
+        headers[RANGES_FILE] = (("Content-Type", RANGES_TYPE),)
     if keys:
         if not fetcher.signature_agent:
             raise BadSettings("fetcher.signature_agent: the keys need the origin that has them")

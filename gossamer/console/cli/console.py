@@ -3,12 +3,10 @@
 import argparse
 import signal
 import sys
-from pathlib import Path
 
-from gossamer.console.cli.options import add_place, open_from, port, settings_of
+from gossamer.console.cli.options import add_place, folder_of, open_from, port, settings_of
 from gossamer.console.output import say
 from gossamer.extras import require_extra
-from gossamer.inspection.crawls.crawl import DEFAULT_FOLDER
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -25,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
     settings = settings_of(options)
     with open_from(options) as crawl:
         # A crawl that cannot be opened is reported here, and not by the server.
-        folder = None if crawl.fleet else Path(options.data or DEFAULT_FOLDER)
+        folder = None if crawl.fleet else folder_of(options).path
     # Imported here, because it needs an optional extra.
     from gossamer.console.api.hosts_index import Place
     from gossamer.console.api.process import TOKEN_FILE, listening, serve

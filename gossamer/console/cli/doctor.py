@@ -2,10 +2,9 @@
 
 import argparse
 
-from gossamer.console.cli.options import add_place, settings_of
+from gossamer.console.cli.options import add_place, folder_of, settings_of
 from gossamer.console.doctor import Finding, examine_fleet, examine_folder
 from gossamer.console.output import print_checks
-from gossamer.inspection.crawls.crawl import DEFAULT_FOLDER
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -19,9 +18,7 @@ def run(options: argparse.Namespace) -> int:
     settings = settings_of(options)
     is_fleet = options.data is None and (settings.kafka.servers or settings.cassandra.hosts)
     examined = (
-        examine_fleet(settings)
-        if is_fleet
-        else examine_folder(options.data or DEFAULT_FOLDER, settings)
+        examine_fleet(settings) if is_fleet else examine_folder(folder_of(options).path, settings)
     )
     return print_checks(examined, options.json, line, lambda finding: finding.remedy is None)
 
