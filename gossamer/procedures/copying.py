@@ -55,10 +55,12 @@ class Side:
 
 
 def claim_partitions(store: Store, partitions: int, now: float) -> int:
-    """Claim all partitions for the frontier and for dedup, so that no former owner can write;
+    """Claim all partitions for dedup and for the frontier, so that no former owner can write;
     return the epoch of dedup."""
+    epoch = Claimant(store, Dedup.name).claim(range(partitions), now)
+    # The last claimant guards all writes that follow, most of which are rows of the frontier.
     Claimant(store).claim(range(partitions), now)
-    return Claimant(store, Dedup.name).claim(range(partitions), now)
+    return epoch
 
 
 def write_identity(store: Store, event: FleetBegun) -> None:
