@@ -27,7 +27,7 @@ from gossamer.services.archive.reading import RecordReader
 from gossamer.services.dedup.content import DigestRow
 from gossamer.services.frontier.partition.parked import PARKING_RULES, SITE_RULES
 from gossamer.services.frontier.partition.workbench import Schedule, Workbench
-from gossamer.services.frontier.tables.hosts import ListedHost
+from gossamer.services.frontier.tables.hosts import HostRow, ListedHost, RobotsRow
 from gossamer.services.frontier.tables.plans import DueRow
 from gossamer.web.url import host_key, host_name, site_of
 from tests.simulation.broker import Broker
@@ -179,10 +179,22 @@ def _is_later_robots(row: dict[str, Any], erased_at: float) -> bool:
 def check_erased(
     story: Story, nodes: Nodes, broker: Broker, hosts: dict[str, float]
 ) -> Iterator[str]:
-    """Yield each row and document of an erased host, except of URLs that were admitted later."""
+    """Yield each row and document of an erased host, except of URLs that were admitted later.
+
+    A host whose robots.txt was requested later, because the robots.txt of another host redirects to
+    it, may be in `hosts` and `robots` again.
+    """
     for host in hosts:
         since = story.admitted_since(hosts[host])
+        is_requested = any(
+            at > hosts[host] - GRACE
+            for at, event in story.outcomes
+            if event["event"] == "robots_requested" and host_key(event["url"]) == host
+        )
+        excused = {HostRow.table, RobotsRow.table} if is_requested else set()
         for table, columns in ABOUT.items():
+            if table in excused:
+                continue
             rows = [row for rows in nodes.all_named(table).values() for row in rows]
             # Visits on behalf of another host belong to that host.
             rows = [row for row in rows if not row.get("on_behalf_of")]
@@ -714,10 +726,13 @@ def check_fruitless_orders(story: Story, sites: Sites) -> Iterator[str]:
 
 def check_one_partition(story: Story, skew: float, fenced: Fenced) -> Iterator[str]:
     """Yield each site with running orders in two partitions at once."""
-    ends: dict[tuple[str, str], float] = {}
+    first_ends: dict[str, tuple[float, tuple[str, str]]] = {}
+    """Visit → time of its first outcome, since a producer may repeat an outcome, and its order."""
     for at, ended in story.outcomes:
         if ended.get("started_at"):
-            ends[ended["order"], ended["host"]] = at
+            key = ended["order"], ended["host"]
+            first_ends.setdefault(ended["visit"]["id"], (at, key))
+    ends = {key: at for at, key in sorted(first_ends.values())}
     by_site: dict[str, list[tuple[float, float, int]]] = defaultdict(list)
     for at, order in _valid_orders(story, fenced):
         # A host may have another order after its lease.
