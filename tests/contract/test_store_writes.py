@@ -81,46 +81,6 @@ def test_flush_writes_large_rows(data: Data) -> None:
     assert all(row.raw == bytes([row.n]) * len(row.raw) for row in found)
 
 
-def test_row_put_last_is_written(data: Data) -> None:
-    store = data.open().store
-    store.table(Simple).put(Simple("p", 0, "old"))
-    store.flush()
-    store.table(Simple).drop("p")
-    store.table(Simple).put(Simple("p", 1, "first"))
-    store.table(Simple).put(Simple("p", 1, "last"), last=True)
-    store.table(Simple).put(Simple("p", 2, "last"), last=True)
-    store.table(Simple).put(Simple("p", 2, "not so"))
-    assert [row.text for row in store.table(Simple).scan("p")] == ["last", "not so"]
-    store.flush()
-    rows = data.open().store.table(Simple).scan("p")
-    assert [row.text for row in rows] == ["last", "not so"]
-
-
-def test_flush_without_rows_does_nothing(store: Store) -> None:
-    store.flush()
-    store.table(Simple)
-    store.flush()
-
-
-def test_discarded_rows_are_not_written(data: Data) -> None:
-    store = data.open().store
-    table = store.table(Simple)
-    table.put(Simple("p", 1, "kept"))
-    table.put(Simple("q", 1, "kept"))
-    store.flush()
-    table.put(Simple("p", 1, "discarded"))
-    table.put(Simple("p", 2, "discarded"), last=True)
-    table.drop("q")
-    store.discard()
-    assert [row.text for row in table.scan("p")] == ["kept"]
-    assert table.get("q", 1) == Simple("q", 1, "kept")
-    table.put(Simple("p", 3, "after"))
-    store.flush()
-    again = data.open().store.table(Simple)
-    assert [row.text for row in again.scan("p")] == ["kept", "after"]
-    assert [row.text for row in again.scan("q")] == ["kept"]
-
-
 @pytest.mark.only("decides_at_once")
 def test_concurrent_put_if_absent_agree_on_the_first_row(data: Data) -> None:
     stores = [data.open().store for _ in range(4)]
