@@ -1,17 +1,20 @@
 """The queues of a host: their order, and what a crash leaves."""
 
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from msgspec.structs import replace
 
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.services.frontier.partition import queue
-from gossamer.services.frontier.partition.queue import BUCKET_URLS, HostQueues
+from gossamer.services.frontier.partition.queue import BUCKET_URLS, MAX_CACHED_URLS, HostQueues
+from gossamer.services.frontier.partition.workbench import FrontierCaches
 from gossamer.services.frontier.tables.conditions import Condition
 from gossamer.services.frontier.tables.hosts import HostRow, Lease
 from gossamer.services.frontier.tables.ordering import (
@@ -58,8 +61,13 @@ class Host:
 
     def __init__(self) -> None:
         self.table, self.row = LateDrops(), EMPTY
-        self.queues = HostQueues(self.table, DEFAULT_CRAWL)
+        self.queues = self.open()
         self.stored = self.row
+
+    def open(self) -> HostQueues:
+        """Return the queues with an empty cache."""
+        heads = FrontierCaches().open_partition().queue_heads
+        return HostQueues(self.table, DEFAULT_CRAWL, heads)
 
     def flush(self) -> None:
         self.stored = self.row
@@ -68,7 +76,7 @@ class Host:
     def crash(self) -> None:
         self.row = self.stored
         self.table.drops.clear()
-        self.queues = HostQueues(self.table, DEFAULT_CRAWL)
+        self.queues = self.open()
 
     def append(self, *urls: QueuedUrl) -> None:
         self.row = self.queues.append(self.row, urls)
@@ -94,28 +102,6 @@ class Host:
         while self.row.queued:
             yield (urls := self.check_out(3))
             self.check_in(urls)
-
-
-def test_rows_after_the_end_from_interrupted_flush_are_not_read() -> None:
-    queues = HostQueues(SqliteStore(Database(":memory:")).table(QueuedUrl), DEFAULT_CRAWL)
-    url = QueuedUrl(DEFAULT_CRAWL, "", 0, "http://a.test/x", 1)
-    before = queues.append(HostRow(Site("a.test"), HostKey("http://a.test")), [url])
-    for number in range(2, 4):
-        queues.append(before, [QueuedUrl(DEFAULT_CRAWL, "", 0, f"http://a.test/{number}", number)])
-        after = queues.append(
-            before, [QueuedUrl(DEFAULT_CRAWL, "", 0, f"http://a.test/{number}", number)]
-        )
-        queues.append(after, [QueuedUrl(DEFAULT_CRAWL, "", 0, "http://a.test/beyond", 9)])
-    assert [one.url for one in queues.first(before, BUCKET_URLS)] == [url.url]
-
-
-def test_better_rank_is_served_first_and_equals_in_their_order() -> None:
-    host = Host()
-    ranks = [0, 5, -100, 0, 5, -50, 0]
-    for number, rank in enumerate(ranks):
-        host.append(queued_url(number, rank))
-    served = [int(url.url.rpartition("/")[2]) for order in host.serve() for url in order]
-    assert served == sorted(range(len(ranks)), key=lambda number: ranks[number])
 
 
 def test_order_in_flight_keeps_its_queue_when_a_better_url_arrives() -> None:
@@ -206,89 +192,92 @@ def test_found_url_has_the_urls_before_it() -> None:
     assert host.queues.find(host.row, "http://a.test/none") is None
 
 
-steps = st.lists(
-    st.one_of(
-        st.tuples(st.just("append"), st.integers(1, 40), st.sampled_from([-50, -5, 0, 0, 5, 20])),
-        st.tuples(st.just("again"), st.integers(1, 5), st.just(0)),
-        st.tuples(st.just("order"), st.integers(1, 60), st.integers(0, 60)),
-        st.tuples(st.just("move"), st.integers(1, 60), st.sampled_from([-5, 0, 20])),
-        st.tuples(st.just("flush"), st.just(0), st.just(0)),
-        st.tuples(st.just("crash"), st.just(0), st.just(0)),
-    ),
-    max_size=40,
-)
+def test_queue_of_single_urls_is_not_read() -> None:
+    host = Host()
+    host.table.scan = None  # type: ignore[attr-defined]
+    for number in range(3 * BUCKET_URLS):
+        host.append(queued_url(number))
+        assert [url.url for url in host.check_out(5)] == [queued_url(number).url]
+        host.check_in([queued_url(number)])
 
 
-class Model:
-    """The queues as lists."""
+class QueueMachine(RuleBasedStateMachine):
+    """The queues of a host beside lists: each URL is served once, in the order of the ranks,
+    whatever crashes, and the cached heads of the queues match the store."""
 
     def __init__(self) -> None:
-        self.waiting: defaultdict[int | None, deque[str]] = defaultdict(deque)
-
-    def copy(self) -> "Model":
-        other = Model()
-        other.waiting.update({rank: deque(urls) for rank, urls in self.waiting.items()})
-        return other
+        super().__init__()
+        self.host, self.number = Host(), 0
+        self.waiting: defaultdict[int | None, list[str]] = defaultdict(list)
+        """Rank → its waiting URLs; None stands for revisits."""
+        self.stored = deepcopy(self.waiting)
 
     def ranks(self) -> list[int]:
         return [rank for rank, urls in self.waiting.items() if rank is not None and urls]
 
+    @rule(count=st.integers(1, BUCKET_URLS), rank=st.sampled_from([None, -50, -5, 0, 0, 5, 20]))
+    def append(self, count: int, rank: int | None) -> None:
+        is_revisit = rank is None
+        urls = [queued_url(self.number + n, rank or 0, is_revisit) for n in range(count)]
+        self.number += count
+        self.host.append(*urls)
+        self.waiting[rank] += [url.url for url in urls]
 
-@settings(deadline=None)
-@given(steps)
-def test_each_url_is_served_once_in_rank_order_whatever_crashes(
-    done: list[tuple[str, int, int]],
-) -> None:
-    host, model, number = Host(), Model(), 0
-    stored = model.copy()
-
-    def order(count: int, outcomes: int) -> None:
-        urls = host.check_out(count)
-        rank = (
-            None
-            if host.row.of(DEFAULT_CRAWL).is_again_next
-            else host.row.of(DEFAULT_CRAWL).new.ordered
-        )
-        if rank is not None and host.row.of(DEFAULT_CRAWL).new.orders:
-            assert rank == min(model.ranks()) or host.row.of(DEFAULT_CRAWL).new.explored == rank
-        expected = model.waiting[rank]
-        assert [url.url for url in urls] == [*expected][: len(urls)]
-        assert urls or not host.row.queued
+    @precondition(lambda self: self.host.row.queued)
+    @rule(count=st.integers(1, 60), outcomes=st.integers(0, 60))
+    def order(self, count: int, outcomes: int) -> None:
+        """Order URLs, of which only the first *outcomes* are visited; 0 stands for all."""
+        urls = self.host.check_out(count)
+        own = self.host.row.of(DEFAULT_CRAWL)
+        rank = None if own.is_again_next else own.new.ordered
+        if rank is not None and own.new.orders:
+            assert rank == min(self.ranks()) or own.new.explored == rank
+        assert urls and [url.url for url in urls] == self.waiting[rank][: len(urls)]
         ended = urls[:outcomes] if outcomes else urls
-        for _ in ended:
-            expected.popleft()
-        host.check_in(ended)
+        del self.waiting[rank][: len(ended)]
+        self.host.check_in(ended)
 
-    for what, count, other in done:
-        if what in ("append", "again"):
-            earlier, rank = (1, None) if what == "again" else (0, other)
-            numbers = range(number, number := number + count)
-            host.append(*(queued_url(n, other, earlier) for n in numbers))
-            model.waiting[rank].extend(queued_url(n).url for n in numbers)
-        elif what == "order" and host.row.queued:
-            order(count, other)
-        elif what == "move" and model.ranks():
-            row = host.row.with_crawl(
-                DEFAULT_CRAWL, replace(host.row.of(DEFAULT_CRAWL), is_again_next=False)
-            )
-            from_rank = min(model.ranks())
-            urls = host.queues.first(row, count)
-            moved = [replace(url, number=with_rank(url.number, other)) for url in urls]
-            host.row = host.queues.update_number(host.queues.move(row, moved))
-            for url in urls:
-                model.waiting[other].append(model.waiting[from_rank].popleft())
-                assert model.waiting[other][-1] == url.url
-        elif what == "flush":
-            host.flush()
-            stored = model.copy()
-        elif what == "crash":
-            host.crash()
-            model = stored.copy()
-        assert host.row.of(DEFAULT_CRAWL).new.queued == sum(
-            len(model.waiting[rank]) for rank in model.ranks()
-        )
-        assert host.row.of(DEFAULT_CRAWL).again.queued == len(model.waiting[None])
-    while host.row.queued:
-        order(7, 0)
-    assert not any(model.waiting.values())
-    host.table.database.close()
+    @precondition(lambda self: self.ranks())
+    @rule(count=st.integers(1, 60), rank=st.sampled_from([-5, 0, 20]))
+    def move(self, count: int, rank: int) -> None:
+        """Give the first URLs of the best rank another one."""
+        host, best = self.host, min(self.ranks())
+        own = replace(host.row.of(DEFAULT_CRAWL), is_again_next=False)
+        row = host.row.with_crawl(DEFAULT_CRAWL, own)
+        urls = host.queues.first(row, count)
+        moved = [replace(url, number=with_rank(url.number, rank)) for url in urls]
+        host.row = host.queues.update_number(host.queues.move(row, moved))
+        self.waiting[rank] += self.waiting[best][: len(urls)]
+        del self.waiting[best][: len(urls)]
+
+    @rule(count=st.integers(1, 2 * MAX_CACHED_URLS))
+    def read(self, count: int) -> None:
+        host, uncached = self.host, HostQueues(self.host.table, DEFAULT_CRAWL)
+        assert host.queues.first(host.row, count) == uncached.first(host.row, count)
+
+    @rule()
+    def flush(self) -> None:
+        self.host.flush()
+        self.stored = deepcopy(self.waiting)
+
+    @rule()
+    def crash(self) -> None:
+        self.host.crash()
+        self.waiting = deepcopy(self.stored)
+
+    @invariant()
+    def counts_and_cached_heads_match(self) -> None:
+        own = self.host.row.of(DEFAULT_CRAWL)
+        assert own.new.queued == sum(len(self.waiting[rank]) for rank in self.ranks())
+        assert own.again.queued == len(self.waiting[None])
+        self.read(1)
+
+    def teardown(self) -> None:
+        while self.host.row.queued:
+            self.order(7, 0)
+        assert not any(self.waiting.values())
+        self.host.table.database.close()
+
+
+TestQueues = QueueMachine.TestCase
+TestQueues.settings = settings(max_examples=60, stateful_step_count=30)
