@@ -31,6 +31,7 @@ from gossamer.services.frontier.partition.workbench import Host
 from gossamer.services.frontier.service import Frontier
 from gossamer.services.frontier.tables.conditions import Condition, Trigger
 from gossamer.services.frontier.tables.hosts import HostRow
+from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.settings import FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
@@ -59,16 +60,21 @@ def page(url: str) -> Mapping[str, object]:
     return {}
 
 
-def make_verdict(event: VisitEnded) -> PageDeduplicated:
-    """Return the verdict that a page is new at its first visit, and unchanged later."""
+def make_verdict(event: VisitEnded, **fields: object) -> PageDeduplicated:
+    """Return the verdict on a page, without other *fields* that it is new at its first visit, and
+    unchanged later."""
+    usual = {
+        "at": event.at,
+        "verdict": Verdict.FIRST if not event.visit.earlier else Verdict.UNCHANGED,
+        "digest": event.visit.url,
+        "fetched_at": event.at,
+    }
     return PageDeduplicated(
-        at=event.at,
+        crawl=event.crawl,
         site=event.site,
         host=event.host,
         visit=event.visit,
-        verdict=Verdict.FIRST if not event.visit.earlier else Verdict.UNCHANGED,
-        digest=event.visit.url,
-        fetched_at=event.at,
+        **{**usual, **fields},  # type: ignore[arg-type]
     )
 
 
@@ -203,6 +209,20 @@ class Simulation:
             self.frontier.handle(event, self.now)
         self._settle()
 
+    def admit_links(
+        self, *links: Discovery | str, via: str = "1.1.0@http://a.test/", **fields: object
+    ) -> None:
+        """Admit links of one site in one record with *fields*; a text is a link at depth 1."""
+        found = tuple(Discovery(one, 1) if isinstance(one, str) else one for one in links)
+        event = UrlsAdmitted(
+            at=self.now,
+            site=site_of(found[0].url),
+            via=via,
+            urls=found,
+            **fields,  # type: ignore[arg-type]
+        )
+        self.handle(event)
+
     def handle(self, event: Event) -> None:
         """Give the frontier an event."""
         self.frontier.handle(event, self.now)
@@ -310,6 +330,20 @@ class Simulation:
     def pages(self) -> list[str]:
         """Visited URLs in order, without robots.txt."""
         return [url for _, _, url in self.visits if not url.endswith("/robots.txt")]
+
+    def starts(self, url: str) -> list[float]:
+        """Return when *url* was visited."""
+        return [start for start, _, visited in self.visits if visited == url]
+
+    def row(self, host: str = "http://a.test") -> HostRow:
+        """Return the stored row of *host*."""
+        row = self.store.table(HostRow).get(site_of(host), host)
+        assert row
+        return row
+
+    def url_row(self, url: str, crawl: str = DEFAULT_CRAWL) -> UrlRow | None:
+        """Return the row of the last outcome of *url*."""
+        return self.store.table(UrlRow).get((crawl, host_key(url)), url)
 
     def gaps(self) -> list[tuple[HostKey, float]]:
         """Seconds between the end of a visit to a host and the start of the next one."""

@@ -9,9 +9,8 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from gossamer.events import (
     DEFAULT_CRAWL,
@@ -32,7 +31,7 @@ from gossamer.services.frontier.tables.urls import QueuedUrl, UrlRow
 from gossamer.services.frontier.totals.daily import DailyTallyRow
 from gossamer.services.frontier.totals.tally import TallyRow, scan_days
 from gossamer.web.url import Site, host_key
-from tests.frontier.simulation import START, Simulation, page
+from tests.frontier.simulation import START, Simulation, make_verdict, page
 
 HOST = "http://a.test"
 DELAY = 2.0
@@ -76,19 +75,6 @@ def run_until_visits(sim: Simulation, count: int) -> None:
         assert due is not None or sim.frontier.due() is not None
 
 
-def verdict_on(ended: VisitEnded) -> PageDeduplicated:
-    """Return the verdict that a page has a new text."""
-    return PageDeduplicated(
-        crawl=ended.crawl,
-        at=ended.started_at,
-        site=ended.site,
-        host=ended.host,
-        visit=ended.visit,
-        verdict=Verdict.FIRST,
-        digest=ended.visit.url,
-    )
-
-
 def tally(sim: Simulation, crawl: str) -> TallyRow:
     return sim.share(Site("a.test"), crawl).tally.row
 
@@ -102,14 +88,6 @@ def test_crawls_share_a_host_by_their_weights(weight: float) -> None:
     assert abs(shares["b"] / weight - shares[DEFAULT_CRAWL]) <= BATCH * (1 + 1 / weight)
 
 
-def test_host_of_two_crawls_is_visited_as_politely_as_that_of_one() -> None:
-    sim = two_crawls()
-    admit_to_both(sim, 20)
-    sim.run()
-    assert len(sim.pages()) == 40
-    assert min(gap for _, gap in sim.gaps()) >= DELAY
-
-
 def test_host_that_two_crawls_have_listed_is_loaded_once() -> None:
     sim = two_crawls()
     admit_to_both(sim, 3, *(f"http://{name}.test" for name in "abcdef"))
@@ -120,23 +98,6 @@ def test_host_that_two_crawls_have_listed_is_loaded_once() -> None:
     assert all(bench.loaded.total() == len(bench) for bench in loaded)
     sim.run()
     assert len(sim.pages()) == 36
-
-
-def test_each_crawl_visits_its_own_urls_once() -> None:
-    sim = two_crawls()
-    admit_to_both(sim, 30, HOST, "http://www.a.test", "http://b.test")
-    sim.admit(f"{HOST}/")
-    sim.admit(f"{HOST}/", crawl="b")
-    sim.run()
-    ordered = Counter(
-        (order.crawl, one.url)
-        for _, order in sim.orders
-        for one in order.visits
-        if not one.url.endswith("robots.txt")
-    )
-    assert {*ordered.values()} == {1}
-    assert all(f"/{crawl}/" in url or url == f"{HOST}/" for crawl, url in ordered)
-    assert len(ordered) == 2 * (90 + 1)
 
 
 def test_retry_after_for_one_crawl_holds_for_the_other() -> None:
@@ -159,68 +120,19 @@ def test_retry_after_for_one_crawl_holds_for_the_other() -> None:
     assert min(later) >= ends[0] + 600.0
 
 
-def test_paused_crawl_leaves_its_share_to_the_other() -> None:
-    sim = two_crawls()
-    admit_to_both(sim, 40)
-    run_until_visits(sim, 20)
-    sim.define("b", paused=True)
-    sim.run()
-    assert visits_by_crawl(sim)[DEFAULT_CRAWL] == 40
-    assert 5 <= visits_by_crawl(sim)["b"] <= 20
-    sim.define("b", paused=False)
-    sim.run()
-    assert visits_by_crawl(sim) == {DEFAULT_CRAWL: 40, "b": 40}
-
-
-def test_hosts_of_a_paused_crawl_beyond_memory_end_no_step() -> None:
-    sim = two_crawls(loaded_limit=2)
-    sim.define("b", paused=True)
-    for number in range(6):
-        sim.admit(f"http://b{number}.test/", crawl="b")
-    sim.admit(f"{HOST}/")
-    sim.run()
-    sim.define("b")
-    sim.run()
-    assert len(sim.pages()) == 7
-
-
-def test_removed_crawl_is_not_visited_and_the_other_goes_on() -> None:
-    sim = two_crawls()
-    admit_to_both(sim, 20)
-    run_until_visits(sim, 10)
-    sim.define("b", removed=True)
-    sim.admit(f"{HOST}/late", crawl="b")
-    sim.run()
-    assert visits_by_crawl(sim)[DEFAULT_CRAWL] == 20
-    assert visits_by_crawl(sim)["b"] <= 10 + BATCH
-    assert f"{HOST}/late" not in sim.pages()
-    assert min(gap for _, gap in sim.gaps()) >= DELAY
-
-
 def test_lease_of_a_removed_crawl_ends_without_an_answer() -> None:
     sim = two_crawls()
     sim.admit(*urls("b", 20), crawl="b")
     run_until_visits(sim, 1)
-    row = sim.store.table(HostRow).get("a.test", HOST)
-    assert row and row.lease.crawl == "b" and row.condition is Condition.CHECKED_OUT
+    row = sim.row()
+    assert row.lease.crawl == "b" and row.condition is Condition.CHECKED_OUT
     sim._coming.clear()
     sim.admit(*urls(DEFAULT_CRAWL, 5))
     sim.define("b", removed=True)
     sim.run()
-    row = sim.store.table(HostRow).get("a.test", HOST)
-    assert row and row.crawls.keys() == {DEFAULT_CRAWL}
+    row = sim.row()
+    assert row.crawls.keys() == {DEFAULT_CRAWL}
     assert visits_by_crawl(sim)[DEFAULT_CRAWL] == 5
-
-
-def test_crawl_that_was_idle_saves_no_credit() -> None:
-    sim = two_crawls()
-    sim.admit(*urls(DEFAULT_CRAWL, 200))
-    run_until_visits(sim, 100)
-    before = sim.now
-    sim.admit(*urls("b", 100), crawl="b")
-    run_until_visits(sim, 160)
-    shares = visits_by_crawl(sim, before)
-    assert abs(shares["b"] - shares[DEFAULT_CRAWL]) <= 2 * BATCH
 
 
 def test_page_limit_of_one_crawl_does_not_limit_the_other() -> None:
@@ -273,9 +185,10 @@ def test_lost_order_returns_to_the_queue_of_its_crawl() -> None:
     sim.lose()
     sim.run()
     assert {*sim.pages()} == {*urls(DEFAULT_CRAWL, 10), *urls("b", 10)}
-    assert sim.store.table(HostRow).get("a.test", HOST).condition is Condition.IDLE  # type: ignore[union-attr]
+    assert sim.row().condition is Condition.IDLE
 
 
+@settings(max_examples=25)
 @given(
     st.lists(
         st.tuples(
@@ -372,7 +285,7 @@ def test_verdict_wakes_a_host_at_which_each_crawl_has_waited() -> None:
     def delay_verdict(ended: VisitEnded) -> SpeedSet:
         is_new = ended.visit.url.endswith(("/0", "/3", "/6", "/9"))
         verdict = Verdict.FIRST if is_new else Verdict.DUPLICATE
-        late.append((sim.now + 6.0, replace(verdict_on(ended), verdict=verdict)))
+        late.append((sim.now + 6.0, make_verdict(ended, verdict=verdict)))
         return SpeedSet(at=sim.now)  # It changes nothing.
 
     sim.give_verdict = delay_verdict  # type: ignore[assignment]
@@ -411,7 +324,7 @@ def test_counters_of_former_addresses_are_erased_with_a_removed_crawl() -> None:
         return {**page(url), "address": f"192.0.2.{len(host_key(url))}"}
 
     sim = two_crawls(answer=answer)
-    sim.give_verdict = verdict_on
+    sim.give_verdict = make_verdict
     for host in ("http://a.test", "http://www.a.test", "http://images.a.test"):
         sim.admit(*urls("b", 2, host), crawl="b")
         sim.run()
@@ -430,7 +343,7 @@ def ends_at(sim: Simulation, crawl: str) -> float:
     return max(at for at, order in sim.orders if order.crawl == crawl) - START
 
 
-@pytest.mark.parametrize("priority", [0, -50])
+@pytest.mark.parametrize("priority", [pytest.param(0, marks=pytest.mark.long), -50])
 def test_hosts_of_a_paused_crawl_do_not_slow_another(priority: int) -> None:
     seconds = list[float]()
     for paused_hosts in (0, 90):
@@ -453,7 +366,7 @@ def test_hosts_of_a_paused_crawl_do_not_slow_another(priority: int) -> None:
     assert seconds[1] <= seconds[0] + DELAY
 
 
-@pytest.mark.parametrize("priority", [0, -50])
+@pytest.mark.parametrize("priority", [pytest.param(0, marks=pytest.mark.long), -50])
 def test_crawls_share_the_total_speed_if_one_has_many_more_hosts(priority: int) -> None:
     sim = two_crawls(weight=0.5, loaded_limit=20, batch=1)
     for host in hosts_of("b", 500):
@@ -481,6 +394,7 @@ def test_crawl_with_few_hosts_is_not_delayed_by_one_whose_hosts_fill_the_memory(
     assert visits_by_crawl(sim)[DEFAULT_CRAWL] == 100
 
 
+@settings(max_examples=25)
 @given(
     st.lists(
         st.tuples(
@@ -539,7 +453,7 @@ def test_hosts_of_a_crawl_that_stops_do_not_block_those_of_another_at_their_site
     assert visits_by_crawl(sim)["b"] == 100
 
 
-@pytest.mark.parametrize("weight", [1.0, 3.0])
+@pytest.mark.parametrize("weight", [pytest.param(1.0, marks=pytest.mark.long), 3.0])
 def test_crawls_share_a_site_whose_hosts_wait_for_each_other(weight: float) -> None:
     sim = two_crawls(weight, site_at_once=1, batch=1, answer=lambda url: {"took": 1.0})
     for host in names("b", 10):
@@ -577,5 +491,5 @@ def calls_in_a_minute(idle: int) -> int:
 
 
 def test_idle_crawls_cost_nothing_in_a_step() -> None:
-    alone, beside = calls_in_a_minute(0), calls_in_a_minute(50)
-    assert (beside - alone) / 50 < MAX_CALLS_A_MINUTE
+    alone, beside = calls_in_a_minute(0), calls_in_a_minute(10)
+    assert (beside - alone) / 10 < MAX_CALLS_A_MINUTE

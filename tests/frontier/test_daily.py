@@ -151,17 +151,6 @@ def test_each_day_has_a_row_and_the_sum_has_all(store: SqliteStore) -> None:
     assert scan_days(store, *KEYS, since=rows[1].at) == rows[1:]
 
 
-def test_reopened_day_continues_its_row(store: SqliteStore) -> None:
-    first = open_tally(store)
-    first.daily.count_admitted(1)
-    first.write()
-    store.flush()
-    again = open_tally(store, MORNING + 60.0)
-    again.daily.count_admitted(1)
-    again.write()
-    assert read_day(store, MORNING).admitted == 2
-
-
 def test_day_that_ended_while_the_frontier_was_down_gets_its_row(store: SqliteStore) -> None:
     tally = open_tally(store)
     tally.daily.count_admitted(1)

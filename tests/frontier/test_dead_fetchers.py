@@ -14,7 +14,6 @@ from gossamer.log import Record, partition_of
 from gossamer.log.codec import decode, encode
 from gossamer.services.frontier.partition.politeness import LEASE_FAILURE
 from gossamer.services.frontier.tables.conditions import Condition
-from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import HostKey, Site, host_key
 from tests.frontier.simulation import PARTITIONS, START, VISIT_LIMIT, Simulation
@@ -195,11 +194,6 @@ class Fleet(Simulation):
         self.unread = self.read < len(self.log)
         self.start()
         self.visits = visits
-
-    def row(self, host: HostKey) -> HostRow:
-        row = self.store.table(HostRow).get(Site(host.removeprefix("http://")), host)
-        assert row
-        return row
 
     def all_visits(self) -> list[tuple[float, float, str]]:
         running = [run.request for one in self.fetchers.values() for run in one.runs if run.request]

@@ -13,15 +13,13 @@ from gossamer.events import (
     Discovery,
     PageDeduplicated,
     UrlRulesAnnounced,
-    UrlsAdmitted,
-    Verdict,
     VisitEnded,
 )
 from gossamer.web.url import HostKey, Site
-from tests.frontier.simulation import Simulation
+from tests.frontier.simulation import Simulation, make_verdict
 
 HOST, SITE = HostKey("http://a.test"), Site("a.test")
-BUDGET, SIZE = 50, 400
+BUDGET, SIZE = 25, 200
 HOUR = 3600.0
 Links = Callable[[int], Iterable[int]]
 
@@ -35,11 +33,9 @@ def visits_of(links: Links, *found: int, seconds: float = HOUR, proof: int = 0) 
     seen = {*found}
 
     def discover(via: str, numbers: Iterable[int], known_links: int) -> None:
-        urls = tuple(Discovery(f"{HOST}/page/{n}", depth=1, score=0.5) for n in numbers)
-        if urls:
-            sim.handle(
-                UrlsAdmitted(at=sim.now, site=SITE, via=via, urls=urls, known_links=known_links)
-            )
+        found = [Discovery(f"{HOST}/page/{n}", depth=1, score=0.5) for n in numbers]
+        if found:
+            sim.admit_links(*found, via=via, known_links=known_links)
 
     def give_verdict(ended: VisitEnded) -> PageDeduplicated:
         """Admit the new links of the visited page; return the verdict that its text is new."""
@@ -51,15 +47,7 @@ def visits_of(links: Links, *found: int, seconds: float = HOUR, proof: int = 0) 
         new = sorted(targets - seen)
         seen.update(new)
         discover(f"1.1.0@{url}", new, len(targets) - len(new))
-        return PageDeduplicated(
-            at=ended.started_at,
-            site=SITE,
-            host=HOST,
-            visit=ended.visit,
-            verdict=Verdict.FIRST,
-            digest=url,
-            size=1000,
-        )
+        return make_verdict(ended, size=1000)
 
     sim.give_verdict = give_verdict
     discover("1.1.0@sitemap", found, 0)

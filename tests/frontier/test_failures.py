@@ -8,7 +8,6 @@ import pytest
 from gossamer.events import Outcome
 from gossamer.services.frontier.partition.politeness import MAX_SPREAD, spread_factor
 from gossamer.services.frontier.tables.conditions import Condition
-from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.web.robots import RobotsRules, parse_robots
 from gossamer.web.url import HostKey
 from tests.frontier.simulation import START, Simulation
@@ -72,8 +71,8 @@ def test_host_with_server_errors_only_backs_off_as_a_whole() -> None:
     # The first order of ten was made before the fourth failure.
     expected = [spread * min(600.0 * 2**n, DAY / 2) for n in range(len(gaps) - 9)]
     assert gaps[9:] == pytest.approx(expected, abs=61.0) and 4 < len(expected) < 9
-    row = sim.store.table(HostRow).get("a.test", HOST)
-    assert row and row.condition is Condition.BACKING_OFF
+    row = sim.row()
+    assert row.condition is Condition.BACKING_OFF
     assert row.backoff_cause == Outcome.SERVER_ERROR
 
 
@@ -91,8 +90,8 @@ def test_answer_of_another_kind_ends_the_backoff_for_server_errors() -> None:
     sim.admit(*urls(40))
     sim.run(until=START + 2 * 3600.0)
     assert {url for _, _, url in sim.visits} >= set(urls(40))
-    row = sim.store.table(HostRow).get("a.test", HOST)
-    assert row and row.politeness.failures == {}
+    row = sim.row()
+    assert row.politeness.failures == {}
 
 
 def test_silent_server_backs_off_after_retries() -> None:
@@ -115,8 +114,8 @@ def test_refused_certificate_counts_apart_from_connection_failure() -> None:
     sim = answers_in_turn("/0", DOWN, REFUSED)
     sim.admit(*urls(1))
     sim.run(until=START + 0.7 * DAY)
-    row = sim.store.table(HostRow).get("a.test", HOST)
-    assert row is not None and row.politeness.failures == {"connection": 1, "tls": 1}
+    row = sim.row()
+    assert row.politeness.failures == {"connection": 1, "tls": 1}
     assert (row.backoff_cause, row.backoff_reason) == (
         Outcome.TLS_FAILURE,
         "certificate has expired",
@@ -145,9 +144,9 @@ def test_late_retry_after_postpones_next_order(orders: int, restarted: bool) -> 
         sim.start()
         asked = len(sim.visits)
     sim.run(until=told_at + 1800.0)
-    row = sim.store.table(HostRow).get("a.test", HOST)
+    row = sim.row()
     # `gossamer retry` does not end it, and reports so.
-    assert row and (row.condition, row.backoff_cause) == (Condition.BACKING_OFF, Outcome.BUSY)
+    assert (row.condition, row.backoff_cause) == (Condition.BACKING_OFF, Outcome.BUSY)
     sim.run()
     assert len(sim.visits) > asked and sim.visits[asked][0] >= told_at + 3600.0
 

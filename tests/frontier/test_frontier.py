@@ -5,24 +5,17 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from gossamer.events import DEFAULT_CRAWL, Discovery, Outcome, UrlsAdmitted
+from gossamer.events import DEFAULT_CRAWL, Discovery, Outcome
 from gossamer.services.frontier.partition.politeness import spread_factor
 from gossamer.services.frontier.tables.conditions import Condition
-from gossamer.services.frontier.tables.hosts import HostRow
-from gossamer.services.frontier.tables.urls import HistoryRow, Origin, UrlRow
+from gossamer.services.frontier.tables.urls import HistoryRow, Origin
 from gossamer.web.robots import RobotsRules, parse_robots
-from gossamer.web.url import HostKey, Site
+from gossamer.web.url import HostKey
 from tests.frontier.simulation import START, Simulation, crawl
 
 
 def urls(host: str, count: int) -> list[str]:
     return [f"http://{host}/{i}" for i in range(count)]
-
-
-def row(sim: Simulation, host: str) -> HostRow:
-    found = sim.store.table(HostRow).get(host.split("//")[-1], host)
-    assert found
-    return found
 
 
 def test_robots_txt_is_first_and_only_visit_of_first_order() -> None:
@@ -129,9 +122,9 @@ def test_outcome_of_older_order_is_dropped() -> None:
     late = sim._coming[0][2]
     sim._coming.clear()
     sim.run()
-    before = row(sim, "http://a.test")
+    before = sim.row()
     sim.handle(late)
-    assert row(sim, "http://a.test") == before
+    assert sim.row() == before
 
 
 def test_host_that_is_down_backs_off_longer_and_keeps_its_urls() -> None:
@@ -144,10 +137,10 @@ def test_host_that_is_down_backs_off_longer_and_keeps_its_urls() -> None:
     first = 100 * spread_factor(HostKey("http://a.test"))
     assert waits == pytest.approx([first, 2 * first, 4 * first])
     # After three retries the first URL is given up, and the next one is tried.
-    given_up = sim.store.table(UrlRow).get((DEFAULT_CRAWL, "http://a.test"), "http://a.test/0")
+    given_up = sim.url_row("http://a.test/0")
     assert given_up and given_up.outcome == Outcome.HOST_DOWN
-    assert row(sim, "http://a.test").queued == 1
-    assert row(sim, "http://a.test").condition is Condition.BACKING_OFF
+    assert sim.row().queued == 1
+    assert sim.row().condition is Condition.BACKING_OFF
 
 
 def test_backoff_is_short_without_dns_answer_and_long_without_name() -> None:
@@ -181,7 +174,7 @@ def test_failed_url_is_retried_and_given_up_after_retries() -> None:
     sim.admit(*urls("a.test", 3))
     sim.run()
     assert sim.pages().count(failing) == 3
-    last = sim.store.table(UrlRow).get((DEFAULT_CRAWL, "http://a.test"), failing)
+    last = sim.url_row(failing)
     assert last and (last.earlier, last.attempt, last.queued) == (1, 0, False)
 
 
@@ -210,7 +203,7 @@ def test_unreachable_robots_txt_disallows_all_for_thirty_days() -> None:
     day = 86400.0
     sim.run(until=START + 29 * day)
     assert sim.pages() == []
-    assert row(sim, "http://a.test").backoff_reason == "robots.txt answered 503"
+    assert sim.row().backoff_reason == "robots.txt answered 503"
     sim.run(until=START + 60 * day)
     assert sim.pages() == ["http://a.test/"]
 
@@ -223,9 +216,7 @@ def test_disallowed_url_is_refused_at_admission() -> None:
     sim.admit("http://a.test/private/x", "http://a.test/public")
     sim.run()
     assert sim.pages() == ["http://a.test/", "http://a.test/public"]
-    refused = sim.store.table(UrlRow).get(
-        (DEFAULT_CRAWL, "http://a.test"), "http://a.test/private/x"
-    )
+    refused = sim.url_row("http://a.test/private/x")
     assert refused and "line 3" in refused.reason
 
 
@@ -250,9 +241,7 @@ def test_depth_and_budget_refusals_have_reasons() -> None:
     sim.admit(*urls("a.test", 3), depth=1)
     sim.run(until=START + 1000)
     assert sim.pages() == urls("a.test", 2)
-    visits = sim.store.table(UrlRow)
-    host = DEFAULT_CRAWL, "http://a.test"
-    reasons = [visits.get(host, u) for u in ("http://a.test/deep", "http://a.test/2")]
+    reasons = [sim.url_row(f"http://a.test/{path}") for path in ("deep", "2")]
     assert [r and r.outcome for r in reasons] == ["trap_depth", "trap_urls"]
 
 
@@ -267,31 +256,6 @@ def test_orders_keep_to_page_limit() -> None:
     assert len(sim.pages()) == 15
 
 
-def test_paused_crawl_makes_no_orders() -> None:
-    sim = Simulation()
-    sim.handle(crawl(paused=True))
-    sim.admit(*urls("a.test", 3))
-    sim.run(until=START + 1000)
-    assert not sim.orders
-    sim.handle(crawl())
-    sim.run()
-    assert sim.pages() == urls("a.test", 3)
-
-
-def test_queue_over_several_buckets_survives_any_crash() -> None:
-    sim = Simulation(lambda url: {"took": 0.1}, batch=10, delay=0.5)
-    wanted = urls("a.test", 350)
-    sim.admit(*wanted)
-    while sim.frontier.due() is not None:
-        sim.run(steps=25)
-        sim.start()
-    assert set(sim.pages()) == set(wanted)
-    assert row(sim, "http://a.test").queued == 0
-    assert min(gap for _, gap in sim.gaps()) >= 0.5
-    left = sim.database._db.execute("SELECT count(*) FROM queues").fetchone()
-    assert left[0] < 100
-
-
 def test_url_admitted_twice_is_visited_once() -> None:
     sim = Simulation(batch=3)
     sim.admit(*urls("a.test", 5))
@@ -300,8 +264,8 @@ def test_url_admitted_twice_is_visited_once() -> None:
     sim.admit(*urls("a.test", 5), "http://a.test/new", repeated=True)
     sim.run()
     assert sorted(sim.pages()) == sorted([*urls("a.test", 5), "http://a.test/new"])
-    assert row(sim, "http://a.test").condition is Condition.IDLE
-    assert row(sim, "http://a.test").queued == 0
+    assert sim.row().condition is Condition.IDLE
+    assert sim.row().queued == 0
 
 
 def test_readmitted_url_with_planned_retry_is_not_queued() -> None:
@@ -310,7 +274,7 @@ def test_readmitted_url_with_planned_retry_is_not_queued() -> None:
     sim.admit("http://a.test/x")
     sim.run(START + 60.0)
     sim.admit("http://a.test/x", repeated=True)
-    assert row(sim, "http://a.test").queued == 0
+    assert sim.row().queued == 0
     sim.run()
     assert sim.pages() == ["http://a.test/x"] * 2
 
@@ -327,16 +291,6 @@ def test_readmitted_url_that_was_excluded_is_queued() -> None:
     sim.admit("http://a.test/x", depth=9, repeated=True)
     sim.run()
     assert sim.pages() == ["http://a.test/x"]
-
-
-def test_url_waiting_for_its_host_does_not_count_as_visited() -> None:
-    down = {"outcome": Outcome.HOST_DOWN, "took": 0.0}
-    answers = iter([{}, down])
-    sim = Simulation(lambda url: next(answers, {}), down_wait=100.0)
-    sim.admit("http://a.test/x")
-    sim.run()
-    assert sim.pages()[-1] == "http://a.test/x"
-    assert sim.visits[-1][0] > START + 100
 
 
 def test_history_has_every_visit_newest_first() -> None:
@@ -357,9 +311,9 @@ def test_url_given_up_for_robots_txt_keeps_its_origin() -> None:
     down = {"outcome": Outcome.HOST_DOWN, "reason": "connection refused"}
     sim = Simulation(lambda url: down, retries=1, batch=2)
     found = Discovery("http://a.test/x", depth=3, hops=2, trace="t")
-    sim.handle(UrlsAdmitted(at=START, site=Site("a.test"), via="v", urls=(found,)))
+    sim.admit_links(found, via="v")
     sim.run()
-    given_up = sim.store.table(UrlRow).get((DEFAULT_CRAWL, "http://a.test"), found.url)
+    given_up = sim.url_row(found.url)
     assert given_up and given_up.outcome == Outcome.HOST_DOWN
     assert given_up.origin == Origin(3, hops=2, via="v", trace="t")
     assert (given_up.crawl, given_up.earlier) == (DEFAULT_CRAWL, 1)
@@ -388,7 +342,7 @@ def test_returned_orders_are_repeated_with_growing_delay() -> None:
     refusing[0] = False
     sim.run()
     assert sim.pages()[-3:] == urls("a.test", 3)
-    assert row(sim, "http://a.test").politeness.returned_orders == 0
+    assert sim.row().politeness.returned_orders == 0
 
 
 def test_returned_order_delays_host_as_reported_with_reason() -> None:
@@ -399,9 +353,9 @@ def test_returned_order_delays_host_as_reported_with_reason() -> None:
     sim.admit(*urls("a.test", 2))
     sim.run(until=START + 1600.0)
     assert [at - START for at, _ in sim.orders] == pytest.approx([0.0, 500.0, 1000.0, 1500.0])
-    waiting = row(sim, "http://a.test")
+    waiting = sim.row()
     assert (waiting.backoff_cause, waiting.backoff_reason) == (Outcome.UNVISITED, why)
     refusing[0] = False
     sim.run()
     assert sim.pages()[-2:] == urls("a.test", 2)
-    assert row(sim, "http://a.test").backoff_reason is None
+    assert sim.row().backoff_reason is None

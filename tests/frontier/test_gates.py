@@ -1,6 +1,6 @@
 """The gates: one ordered table of reasons not to visit a host now, for check-out and for `why`."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import inf
 from typing import Any
 
@@ -160,9 +160,7 @@ class Stopped:
 
     def row(self, host: str = "") -> HostRow:
         """Return the stored row of a host."""
-        row = self.sim.store.table(HostRow).get(SITE, host or self.host)
-        assert row
-        return row
+        return self.sim.row(host or self.host)
 
     def closed(self) -> Iterator[str]:
         """Yield the names of the closed gates, as another process finds them."""
@@ -181,90 +179,69 @@ class Stopped:
         yield from (gate.name for gate, _ in closed_gates(inputs))
 
 
-def stop_by_fleet() -> Stopped:
-    stopped = Stopped()
+def stop_by_fleet(stopped: Stopped) -> None:
     stopped.control(FleetPaused(at=stopped.sim.now, paused=True))
     stopped.sim.admit(*URLS)
     stopped.sim.run(START + 100)
-    return stopped
 
 
-def stop_by_crawl() -> Stopped:
-    stopped = Stopped()
+def stop_by_crawl(stopped: Stopped) -> None:
     stopped.control(crawl(paused=True))
     stopped.sim.admit(*URLS)
     stopped.sim.run(START + 100)
-    return stopped
 
 
-def stop_by_page_limit() -> Stopped:
-    stopped = Stopped()
+def stop_by_page_limit(stopped: Stopped) -> None:
     stopped.control(crawl(max_pages=3))
     stopped.sim.admit(*URLS)
     stopped.sim.run(START + 100)
     assert len(stopped.sim.pages()) == 3
-    return stopped
 
 
-def stop_by_speed() -> Stopped:
-    stopped = Stopped()
+def stop_by_speed(stopped: Stopped) -> None:
     stopped.visit(URLS[0])
     stopped.control(SpeedSet(at=stopped.sim.now, speeds=(Speed("", pages=0.0),)))
     stopped.sim.admit(*URLS[1:])
     stopped.sim.run(START + 100)
-    return stopped
 
 
-def stop_by_lease() -> Stopped:
-    stopped = Stopped()
+def stop_by_lease(stopped: Stopped) -> None:
     stopped.sim.admit(*URLS)
     stopped.run_until(lambda: stopped.row().condition is Condition.CHECKED_OUT)
-    return stopped
 
 
-def stop_by_backoff() -> Stopped:
-    stopped = Stopped()
+def stop_by_backoff(stopped: Stopped) -> None:
     stopped.sim.answer = lambda url: {"outcome": Outcome.HOST_DOWN, "took": 0.5}
     stopped.sim.admit(*URLS)
     stopped.run_until(lambda: stopped.row().condition is Condition.BACKING_OFF)
-    return stopped
 
 
-def stop_by_delay() -> Stopped:
-    stopped = Stopped()
+def stop_by_delay(stopped: Stopped) -> None:
     stopped.sim.admit(*URLS)
     stopped.run_until(lambda: stopped.row().condition is Condition.DELAYED)
-    return stopped
 
 
-def stop_by_name() -> Stopped:
-    stopped = Stopped()
+def stop_by_name(stopped: Stopped) -> None:
     stopped.sim.admit("https://a.test/", *URLS)
     stopped.run_until(lambda: stopped.row("https://a.test").condition is Condition.CHECKED_OUT)
-    return stopped
 
 
-def stop_by_site() -> Stopped:
-    stopped = Stopped(site_at_once=2)
+def stop_by_site(stopped: Stopped) -> None:
     hosts = [f"http://{n}.a.test" for n in range(2)]
     stopped.sim.admit(*(f"{host}/" for host in hosts), *URLS)
     stopped.run_until(
         lambda: all(stopped.row(one).condition is Condition.CHECKED_OUT for one in hosts)
     )
-    return stopped
 
 
-def stop_by_name_delay() -> Stopped:
-    stopped = Stopped(delay=10.0)
+def stop_by_name_delay(stopped: Stopped) -> None:
     stopped.visit("https://a.test:8443/")
     stopped.run_until(lambda: stopped.row("https://a.test:8443").condition is Condition.IDLE)
     stopped.sim.admit(*URLS)
-    return stopped
 
 
-def stop_by_retry_after() -> Stopped:
+def stop_by_retry_after(stopped: Stopped) -> None:
     """A Retry-After comes late, after the lease of its order has expired."""
-    stopped = Stopped()
     stopped.visit(URLS[0])
     stopped.sim.admit(*URLS[1:])
     stopped.run_until(lambda: stopped.row().condition is Condition.CHECKED_OUT)
@@ -273,58 +250,53 @@ def stop_by_retry_after() -> Stopped:
     order = replace(late, order="0.1", outcome=Outcome.BUSY, retry_after=500.0)
     stopped.sim.handle(order)
     stopped.sim.now += 2.0
-    return stopped
 
 
-def stop_by_overrides() -> Stopped:
-    stopped = Stopped()
+def stop_by_overrides(stopped: Stopped) -> None:
     stopped.visit(*URLS[:3])
     stopped.sim.run(stopped.sim.now + 100)
     stopped.control(SiteOverridden(at=stopped.sim.now, site=SITE, budget=3))
     stopped.sim.admit(*URLS[3:])
-    return stopped
 
 
-def stop_by_unreadable_pages() -> Stopped:
-    stopped = Stopped(unreadable_limit=2)
+def stop_by_unreadable_pages(stopped: Stopped) -> None:
     stopped.visit(URLS[0])
     stopped.sim.run(stopped.sim.now + 100)
     unreadable = UnreadablePages(2, stopped.sim.now)
     stopped.sim.partition(SITE).sites.store_unreadable(SITE, HostKey(stopped.host), unreadable)
     stopped.sim.admit(*URLS[1:])
-    return stopped
 
 
-def stop_by_takeover() -> Stopped:
-    stopped = Stopped(alone=False, delay=10.0)
+def stop_by_takeover(stopped: Stopped) -> None:
     stopped.visit(URLS[0])
     stopped.sim.run(stopped.sim.now + 100)
     stopped.sim.start()
     stopped.sim.admit(*URLS[1:])
-    return stopped
 
 
-STOPPED = {
-    "crawl": stop_by_crawl,
-    "page limit": stop_by_page_limit,
-    "fleet": stop_by_fleet,
-    "speed": stop_by_speed,
-    "lease": stop_by_lease,
-    "backoff": stop_by_backoff,
-    "delay": stop_by_delay,
-    "name": stop_by_name,
-    "site": stop_by_site,
-    "name delay": stop_by_name_delay,
-    "retry-after": stop_by_retry_after,
-    "overrides": stop_by_overrides,
-    "unreadable pages": stop_by_unreadable_pages,
-    "takeover": stop_by_takeover,
+STOPPED: dict[str, tuple[Callable[[Stopped], None], dict[str, Any]]] = {
+    "crawl": (stop_by_crawl, {}),
+    "page limit": (stop_by_page_limit, {}),
+    "fleet": (stop_by_fleet, {}),
+    "speed": (stop_by_speed, {}),
+    "lease": (stop_by_lease, {}),
+    "backoff": (stop_by_backoff, {}),
+    "delay": (stop_by_delay, {}),
+    "name": (stop_by_name, {}),
+    "site": (stop_by_site, {"site_at_once": 2}),
+    "name delay": (stop_by_name_delay, {"delay": 10.0}),
+    "retry-after": (stop_by_retry_after, {}),
+    "overrides": (stop_by_overrides, {}),
+    "unreadable pages": (stop_by_unreadable_pages, {"unreadable_limit": 2}),
+    "takeover": (stop_by_takeover, {"alone": False, "delay": 10.0}),
 }
+"""Gate → what closes it, and the options of the crawl."""
 
 
 @pytest.mark.parametrize("gate", GATES, ids=lambda gate: gate.name)
 def test_reader_of_the_store_finds_the_gate_that_stops_a_host(gate: Any) -> None:
-    stopped = STOPPED[gate.name]()
+    stop, options = STOPPED[gate.name]
+    stop(stopped := Stopped(**options))
     assert [*stopped.closed()] == [gate.name]
     ordered = [event.host for event in stopped.sim.frontier.wake(stopped.sim.now)]  # type: ignore[attr-defined]
     assert stopped.host not in ordered, "the frontier evaluates the same gates"

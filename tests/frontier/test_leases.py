@@ -6,13 +6,11 @@ from itertools import count, pairwise
 import pytest
 
 from gossamer.events import (
-    DEFAULT_CRAWL,
     Discovery,
     ErasureRequested,
     HostCheckedOut,
     Outcome,
     RetryRequested,
-    UrlsAdmitted,
     VisitEnded,
 )
 from gossamer.events.hazards import Hazard
@@ -20,8 +18,6 @@ from gossamer.log import partition_of
 from gossamer.services.frontier.partition.politeness import LEASE_FAILURE, spread_factor
 from gossamer.services.frontier.steps.leases import MAX_URL_LEASES, NO_ANSWER, NO_BEGIN
 from gossamer.services.frontier.tables.conditions import Condition
-from gossamer.services.frontier.tables.hosts import HostRow
-from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.web.robots import REDIRECTS
 from gossamer.web.url import HostKey, Site
 from tests.frontier.simulation import PARTITIONS, START, VISIT_LIMIT, Simulation
@@ -47,9 +43,9 @@ class Fleet(Simulation):
     def __init__(self, *killers: str, neighbours: int = 480, **settings: object) -> None:
         self.killers, self.is_down = killers, False
         super().__init__(alone=False, **{"delay": DELAY, "lease_slack": 30.0, **settings})  # type: ignore[arg-type]
-        found = tuple(Discovery(f"http://{NEIGHBOUR}/{n}", 0) for n in range(neighbours))
-        if found:
-            self.handle(UrlsAdmitted(at=self.now, site=Site(NEIGHBOUR), via="test", urls=found))
+        if neighbours:
+            found = (Discovery(f"http://{NEIGHBOUR}/{n}", 0) for n in range(neighbours))
+            self.admit_links(*found, via="test")
         self.admit(*PAGES)
 
     def _fetch(self, order: HostCheckedOut) -> Iterator[tuple[float, VisitEnded]]:
@@ -60,11 +56,6 @@ class Fleet(Simulation):
             if event.visit.url in self.killers:
                 return
             yield at, event
-
-    def row(self) -> HostRow:
-        row = self.store.table(HostRow).get(SITE, HOST)
-        assert row
-        return row
 
     def sent(self) -> list[HostCheckedOut]:
         """Return the orders for pages of HOST."""
@@ -77,11 +68,8 @@ class Fleet(Simulation):
 
     def outcome(self, url: str) -> Outcome | None:
         """Return the last outcome of *url*; None if no visit has ended."""
-        row = self.last_outcome(url)
+        row = self.url_row(url)
         return Outcome(row.outcome) if row else None
-
-    def last_outcome(self, url: str) -> UrlRow | None:
-        return self.store.table(UrlRow).get((DEFAULT_CRAWL, HOST), url)
 
 
 def test_host_backs_off_exponentially_from_the_second_expired_lease() -> None:
@@ -90,7 +78,7 @@ def test_host_backs_off_exponentially_from_the_second_expired_lease() -> None:
     spread = spread_factor(HOST)
     expected = [DELAY, *(spread * WAIT * 2**n for n in range(len(sim.waits()) - 1))]
     assert sim.waits() == pytest.approx(expected, abs=1.0) and len(expected) > 4
-    row = sim.row()
+    row = sim.row(HOST)
     assert row.condition is Condition.BACKING_OFF and row.backoff_cause == LEASE_FAILURE
     assert row.backoff_reason == (
         f"{len(expected) + 1} leases in a row expired: visits seem to stop the fetchers"
@@ -107,11 +95,11 @@ def test_orders_of_one_url_isolate_the_url_and_the_others_are_visited() -> None:
     assert [len(order.visits) for order in at_killer] == [6, 1, 1] and MAX_URL_LEASES == 3
     others = [url for url in PAGES if url != killer]
     assert [url for url in sim.pages() if url in PAGES] == [*others[:3], *[killer] * 3, *others[3:]]
-    given_up = sim.last_outcome(killer)
+    given_up = sim.url_row(killer)
     assert given_up and given_up.outcome == Outcome.INTERNAL_ERROR and not given_up.queued
     assert given_up.reason.startswith("3 leases in a row expired while the URL was visited")
     assert sim.share(SITE).tally.row.failed_urls[Outcome.INTERNAL_ERROR] == killer
-    row = sim.row()
+    row = sim.row(HOST)
     assert row.condition is Condition.IDLE and LEASE_FAILURE not in row.politeness.failures
     assert row.suspect.url is None and row.totals.visits == len(others) + 1
 
@@ -119,12 +107,12 @@ def test_orders_of_one_url_isolate_the_url_and_the_others_are_visited() -> None:
 def test_erased_url_is_not_kept_as_the_one_that_stops_fetchers() -> None:
     killer = PAGES[3]
     sim = Fleet(killer, delay=DELAY / len(PAGES))
-    while sim.row().suspect.url != killer:
+    while sim.row(HOST).suspect.url != killer:
         sim.run(sim.now + WAIT)
     sim.handle(ErasureRequested(at=sim.now, site=SITE, url=killer))
-    assert sim.row().suspect.url is None
+    assert sim.row(HOST).suspect.url is None
     sim.run()
-    assert {*sim.pages()} >= {*PAGES} - {killer} and sim.row().condition is Condition.IDLE
+    assert {*sim.pages()} >= {*PAGES} - {killer} and sim.row(HOST).condition is Condition.IDLE
 
 
 def test_outage_of_all_fetchers_causes_no_backoff_and_loses_no_url() -> None:
@@ -134,7 +122,7 @@ def test_outage_of_all_fetchers_causes_no_backoff_and_loses_no_url() -> None:
     sim.is_down = True
     sim.run(START + 4 * HOUR)
     assert len([order for _, order in sim.orders if order.host == HOST]) > 10
-    assert sim.row().backoff_reason in (NO_ANSWER, None)
+    assert sim.row(HOST).backoff_reason in (NO_ANSWER, None)
     sim.is_down, ends = False, sim.now
     sim.run()
     assert {sim.outcome(url) for url in PAGES} == {Outcome.PAGE}
@@ -154,8 +142,8 @@ def test_orders_that_no_fetcher_begins_blame_no_host() -> None:
     until = sim.now + HOUR
     sim._fetch = lose_orders  # type: ignore[method-assign]
     sim.run(until)
-    assert len(sim.sent()) > 3 and LEASE_FAILURE not in sim.row().politeness.failures
-    assert sim.row().backoff_reason in (NO_BEGIN, None)
+    assert len(sim.sent()) > 3 and LEASE_FAILURE not in sim.row(HOST).politeness.failures
+    assert sim.row(HOST).backoff_reason in (NO_BEGIN, None)
     sim.run(until + HOUR)
     assert {sim.outcome(url) for url in PAGES} == {Outcome.PAGE}
     assert not sim.share(SITE).tally.row.hazards
@@ -177,22 +165,22 @@ def test_host_alone_whose_robots_txt_stops_the_fetchers_is_ordered_every_five_mi
     # The longest lease of a visit to robots.txt, with all its redirects, and five minutes.
     longest = 30.0 + (1 + REDIRECTS) * (DELAY + VISIT_LIMIT) + 300.0
     assert max(after - before for before, after in pairwise(times)) <= longest + 1.0
-    assert sim.row().condition is not Condition.BACKING_OFF
+    assert sim.row(HOST).condition is not Condition.BACKING_OFF
 
 
 def test_visit_that_ends_resets_the_backoff() -> None:
     sim = Fleet(PAGES[0], delay=DELAY / len(PAGES))
-    while sim.row().condition is not Condition.BACKING_OFF:
+    while sim.row(HOST).condition is not Condition.BACKING_OFF:
         sim.run(steps=1)
     sim.killers = ()
     sim.run()
-    assert LEASE_FAILURE not in sim.row().politeness.failures
+    assert LEASE_FAILURE not in sim.row(HOST).politeness.failures
     assert len(sim.sent()) == 4, "two expired, one of one page, one of all others"
 
 
 def test_late_outcome_of_a_url_that_was_given_up_moves_no_queue() -> None:
     sim = Fleet(PAGES[0])
-    while not sim.last_outcome(PAGES[0]):
+    while not sim.url_row(PAGES[0]):
         sim.run(steps=1)
     order = sim.sent()[-1]
     for _, event in Simulation._fetch(sim, order):
@@ -209,7 +197,7 @@ def test_setting_of_zero_turns_backoffs_off() -> None:
 
 def test_retry_ends_the_backoff() -> None:
     sim = Fleet(PAGES[0])
-    while sim.row().condition is not Condition.BACKING_OFF:
+    while sim.row(HOST).condition is not Condition.BACKING_OFF:
         sim.run(steps=1)
     sim.killers = ()
     sim.handle(RetryRequested(at=sim.now, site=SITE, host=HOST, urls=()))
@@ -234,18 +222,18 @@ def test_probe_that_stops_the_fetcher_is_made_twice() -> None:
     known.update(more)
     sim.run()
     probes = [order for order in sim.sent() if order.visits[0].url not in known]
-    assert len(probes) == 2 and sim.row().signature is not None
+    assert len(probes) == 2 and sim.row(HOST).signature is not None
     assert {url for url in sim.pages() if url in known} == {*PAGES, *more}
 
 
 def test_suspicion_survives_a_restart_of_the_frontier() -> None:
     sim = Fleet(PAGES[0])
-    while sim.row().condition is not Condition.BACKING_OFF:
+    while sim.row(HOST).condition is not Condition.BACKING_OFF:
         sim.run(steps=1)
-    until = sim.row().ready_at
+    until = sim.row(HOST).ready_at
     sim.start()
     sim.run(until - 1.0)
-    assert sim.row().condition is Condition.BACKING_OFF
+    assert sim.row(HOST).condition is Condition.BACKING_OFF
     sim.killers = ()
     sim.run()
     assert {url for url in sim.pages() if url in PAGES} == set(PAGES)

@@ -57,17 +57,6 @@ def test_schemes_and_ports_of_one_name_share_one_delay() -> None:
 SERVER = ("http://a.test", "https://a.test", "http://a.test:8080")
 
 
-def test_redirect_to_another_scheme_waits_for_the_name_delay() -> None:
-    sim = simulate()
-    sim.admit("http://a.test/")
-    while "http://a.test/" not in sim.pages():
-        sim.run(steps=1)
-    sim.admit("https://a.test/")
-    sim.run()
-    assert "https://a.test/" in sim.pages()
-    assert smallest_gap(sim) >= 1.0
-
-
 def test_crawl_delay_of_one_scheme_delays_the_other() -> None:
     sim = simulate()
     sim.admit("http://a.test/")
@@ -102,16 +91,6 @@ def test_checked_out_hosts_of_a_site_are_limited(hosts: int) -> None:
     assert most == {"big.test": min(hosts, 4), "small.test": 1}
     assert sorted(sim.pages()) == sorted([*urls, "http://small.test/"])
     assert sim.pages().index("http://small.test/") <= 8, "a host without neighbours does not wait"
-
-
-@pytest.mark.slow
-def test_endless_host_names_of_a_site_wait_for_each_other() -> None:
-    sim = simulate(host_budget=10_000, loaded_limit=10_000)
-    sim.admit(*(f"http://h{n}.big.test/" for n in range(10_000)))
-    for _ in range(60):
-        sim.run(steps=1)
-        assert checked_out(sim)["big.test"] <= 4
-    assert len(sim.orders) > 40
 
 
 def test_hosts_of_a_platform_are_separate_sites() -> None:

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from gossamer.events import HostCheckedOut, Purpose
 from gossamer.log import partition_of
-from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.web.url import host_key, site_of
 from tests.frontier.simulation import PARTITIONS, START, Simulation
 
@@ -154,19 +153,3 @@ def test_urls_are_ordered_by_request_number(
 def _coming(sim: Simulation, until: float) -> bool:
     end = sim._next_end()
     return end is not None and end <= until
-
-
-@pytest.mark.slow
-def test_hosts_beyond_memory_limit_are_visited_in_order() -> None:
-    sim = Simulation(loaded_limit=20, checked_out_limit=10, batch=3, strategy="breadth")
-    wanted = [f"http://h{h}.test/{n}" for n in range(4) for h in range(300)]
-    sim.admit(*wanted)
-    largest = 0
-    while sim.frontier.due() is not None or sim._coming:
-        sim.run(steps=10)
-        largest = max(largest, sim.loaded())
-    assert largest <= 20
-    assert sorted(sim.pages()) == sorted(wanted)
-    assert sim.store.table(HostRow).get("h7.test", "http://h7.test").queued == 0  # type: ignore[union-attr]
-    left = sim.database._db.execute("SELECT count(*) FROM directory").fetchone()
-    assert left[0] <= 1500

@@ -262,7 +262,7 @@ def answered() -> Waiting:
     sim, url = Simulation(delay=10.0), f"{HOST}/robots.txt"
     asking = HostKey("http://b.test")
     sim.handle(RobotsRequested(at=START, site=SITE, url=url, on_behalf_of=asking, hops=1))
-    while not (row := stored_host(sim)).totals.visits or row.condition is Condition.CHECKED_OUT:
+    while not (row := sim.row()).totals.visits or row.condition is Condition.CHECKED_OUT:
         sim.run(steps=1)
     return Waiting(sim, sim.definition, url, "")
 
@@ -290,12 +290,6 @@ def simulation() -> Simulation:
     return sim
 
 
-def stored_host(sim: Simulation) -> HostRow:
-    row = sim.store.table(HostRow).get(SITE, HOST)
-    assert row
-    return row
-
-
 def test_each_shown_fate_has_a_situation() -> None:
     assert FATES.keys() == {fate.name for fate in QUEUE_FATES if fate.is_shown}
 
@@ -305,7 +299,7 @@ def test_reader_of_the_store_finds_the_fate_of_a_url(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sim, definition, url, detail = FATES[name]()
-    row, robots = stored_host(sim), sim.store.table(RobotsRow).get(HOST)
+    row, robots = sim.row(), sim.store.table(RobotsRow).get(HOST)
     queued = HostQueues(sim.store.table(QueuedUrl), DEFAULT_CRAWL).find(row, url)
     assert queued
     inputs = stored_head_inputs(
@@ -330,7 +324,7 @@ def test_reader_of_the_store_finds_the_fate_of_a_url(
 
 def test_url_that_is_to_be_visited_has_no_fate() -> None:
     sim = simulation()
-    row = stored_host(sim)
+    row = sim.row()
     queued = HostQueues(sim.store.table(QueuedUrl), DEFAULT_CRAWL).find(row, f"{HOST}/x")
     assert queued
     inputs = stored_head_inputs(

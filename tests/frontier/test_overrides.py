@@ -5,8 +5,6 @@ from typing import Any
 import pytest
 
 from gossamer.events import HostOverridden, Outcome, RetryRequested, SiteOverridden
-from gossamer.services.frontier.tables.hosts import HostRow
-from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import HostKey, Site
 from tests.frontier.simulation import START, Simulation
 
@@ -30,12 +28,6 @@ def count_requests(
     sim: Simulation, host: str, begin: float = 0.0, end: float = float("inf")
 ) -> int:
     return sum(url.startswith(host) and begin <= at < end for at, _, url in sim.visits)
-
-
-def host(sim: Simulation) -> HostRow:
-    row = SqliteStore(sim.database).table(HostRow).get("a.test", HOST)
-    assert row
-    return row
 
 
 @pytest.mark.slow
@@ -70,7 +62,7 @@ def test_daily_budget_postpones_host_and_no_other() -> None:
         count_requests(sim, HOST, midnight + d * DAY, midnight + (d + 1) * DAY) for d in range(3)
     ] == ([30, 30, 30])
     assert count_requests(sim, OTHER) == URLS_PER_HOST + 1
-    row = host(sim)
+    row = sim.row(HOST)
     assert (row.condition, row.backoff_reason) == (
         "backing off",
         "the budget of 30 visits per day is used up",
@@ -89,7 +81,7 @@ def test_site_that_is_off_is_not_visited_until_it_is_on() -> None:
     sim.run(sim.now + 10 * HOUR)
     assert count_requests(sim, HOST, begun) == 0
     assert count_requests(sim, OTHER) == URLS_PER_HOST + 1
-    assert host(sim).backoff_reason == "the site is off"
+    assert sim.row(HOST).backoff_reason == "the site is off"
     sim.handle(RetryRequested(at=sim.now, site=Site("a.test"), host=HOST))
     sim.run(sim.now + 60)
     assert count_requests(sim, HOST, begun) == 0
@@ -125,7 +117,7 @@ def test_host_in_forbidden_network_is_checked_each_hour_and_keeps_its_urls() -> 
     sim.admit(*(f"{HOST}/{n}" for n in range(3)))
     sim.run(START + 30.5 * HOUR)
     assert 24 <= len(sim.orders) <= 31
-    assert (host(sim).queued, host(sim).backoff_reason) == (3, "192.0.2.7 is")
+    assert (sim.row(HOST).queued, sim.row(HOST).backoff_reason) == (3, "192.0.2.7 is")
     forbidden[0] = False
     sim.handle(RetryRequested(at=sim.now, site=Site("a.test"), host=HOST))
     lifted = sim.now
@@ -173,7 +165,7 @@ def test_one_host_is_off_or_alone_on() -> None:
     sim.handle(own(off=True))
     sim.run(START + HOUR)
     assert (count_requests(sim, HOST), count_requests(sim, NEIGHBOUR)) == (0, 31)
-    assert host(sim).backoff_reason == "the host is off"
+    assert sim.row(HOST).backoff_reason == "the host is off"
     sim.handle(own(sim.now, off=False))
     sim.handle(make_override(sim.now, off=True))
     sim.run(sim.now + HOUR)

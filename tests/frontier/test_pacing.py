@@ -52,40 +52,6 @@ def test_visits_match_the_speed(pages: float) -> None:
     assert most_in(made, 20.0) <= 20 * pages * 1.3 + 1
 
 
-@pytest.mark.long
-def test_new_speed_applies_at_once() -> None:
-    sim = busy()
-    sim.handle(make_speed_set(START, Speed("", pages=40.0)))
-    sim.run(START + 60)
-    sim.handle(make_speed_set(sim.now, Speed("", pages=1.0)))
-    changed = sim.now
-    sim.run(changed + 100)
-    assert len(times(sim, START + 20, changed)) / 40 >= 34
-    sim.handle(make_speed_set(sim.now))
-    free = sim.now
-    sim.run(free + 20)
-    assert len(times(sim, free + IN_FORCE, free + 20)) / 15 > 40
-
-
-@pytest.mark.long
-def test_speed_follows_hours_of_the_week() -> None:
-    sim = busy()
-    at_work = Speed("04:00-07:00", pages=0.01)
-    sim.handle(
-        make_speed_set(START, Speed("00:00-01:00", pages=0.0), at_work, Speed("", pages=0.1))
-    )
-    sim.run(MIDNIGHT + 9 * HOUR)
-
-    def rate(begin: float, end: float) -> float:
-        made = times(sim, MIDNIGHT + begin * HOUR, MIDNIGHT + end * HOUR)
-        return len(made) / (end - begin) / HOUR
-
-    assert rate(0.02, 1) == 0
-    assert 0.09 <= rate(1.1, 4) <= 0.11
-    assert 0.009 <= rate(4.1, 7) <= 0.011
-    assert 0.09 <= rate(7.1, 9) <= 0.11
-
-
 @pytest.mark.slow
 def test_received_bytes_are_charged() -> None:
     sim = busy(size=100_000)

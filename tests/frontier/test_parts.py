@@ -14,7 +14,6 @@ from gossamer.events import (
     PageDeduplicated,
     ReleaseRequested,
     UrlRulesAnnounced,
-    UrlsAdmitted,
     Verdict,
     Visit,
     VisitEnded,
@@ -23,13 +22,12 @@ from gossamer.services.frontier.partition.awaited_visits import MAX_VERDICT_WAIT
 from gossamer.services.frontier.partition.parts import MAX_PARKED_PARTS, PROBE_WAIT, Parts
 from gossamer.services.frontier.partition.workbench import FrontierCaches
 from gossamer.services.frontier.tables.sites import ParkedPartsRow
-from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.services.frontier.worth.worth import MIN_LEVELS, OTHERS
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.links import add_link
 from gossamer.web.url import HostKey, Site
-from tests.frontier.simulation import Simulation
+from tests.frontier.simulation import Simulation, make_verdict
 
 HOST, SITE = HostKey("http://a.test"), Site("a.test")
 
@@ -56,13 +54,9 @@ class TrapSite:
 
     def _give_verdict(self, ended: VisitEnded) -> PageDeduplicated:
         is_new = self.has_news or "/cal/" not in ended.visit.url
-        verdict = PageDeduplicated(
-            at=ended.started_at,
-            site=ended.site,
-            host=ended.host,
-            visit=ended.visit,
+        verdict = make_verdict(
+            ended,
             verdict=Verdict.FIRST if is_new else Verdict.DUPLICATE,
-            digest=ended.visit.url,
             duplicate_of="" if is_new else self.copied.get(ended.visit.url, f"{HOST}/cal/"),
             novelty=None if is_new else self.novelty,
             size=1000,
@@ -80,12 +74,8 @@ class TrapSite:
         """Admit URLs to each of which another page of the site links, at *depth*, or at several
         depths."""
         for path in paths:
-            found = (Discovery(f"{HOST}{path}", depth=depth or next(self._depths)),)
-            self.sim.handle(
-                UrlsAdmitted(
-                    at=self.sim.now, site=SITE, via=f"1.1.0@{HOST}/", urls=found, repeated=repeated
-                )
-            )
+            found = Discovery(f"{HOST}{path}", depth=depth or next(self._depths))
+            self.sim.admit_links(found, repeated=repeated)
 
     def run(self, seconds: float) -> None:
         """Run for *seconds*."""
@@ -106,7 +96,7 @@ class TrapSite:
 
     def outcome(self, path: str) -> str:
         """Return the last outcome of a URL."""
-        row = self.sim.store.table(UrlRow).get((DEFAULT_CRAWL, HOST), f"{HOST}{path}")
+        row = self.sim.url_row(f"{HOST}{path}")
         return row.outcome if row else ""
 
 
@@ -265,9 +255,7 @@ def test_urls_over_the_budget_of_a_site_without_new_texts_wait() -> None:
 def test_links_of_other_sites_raise_the_budgets() -> None:
     site = TrapSite(url_budget=10, worth_parking=False, budget_growth=0.0)
     for n in range(40):
-        found = (Discovery(f"{HOST}/cal/{n}", depth=1),)
-        via = f"1.1.0@http://site-{n % 8}.test/"
-        site.sim.handle(UrlsAdmitted(at=site.sim.now, site=SITE, via=via, urls=found))
+        site.sim.admit_links(f"{HOST}/cal/{n}", via=f"1.1.0@http://site-{n % 8}.test/")
     site.run(600.0)
     assert len(site.visited("/cal/")) > 20
 
@@ -403,8 +391,7 @@ def test_hosts_of_a_site_wait_for_the_verdicts_on_its_first_hosts() -> None:
         site._give_verdict(ended), verdict=Verdict.DUPLICATE
     )
     for number, host in enumerate(hosts):
-        found = (Discovery(f"{host}/", depth=1 + number % MIN_LEVELS),)
-        site.sim.handle(UrlsAdmitted(at=site.sim.now, site=SITE, via=f"1.1.0@{HOST}/", urls=found))
+        site.sim.admit_links(Discovery(f"{host}/", depth=1 + number % MIN_LEVELS))
         site.run(2.0)
     site.run(300.0)
     assert len(site.sim.pages()) <= 8
@@ -415,8 +402,7 @@ def test_hosts_of_a_site_wait_for_the_verdicts_on_its_first_hosts() -> None:
 
 def test_hosts_of_a_site_with_new_texts_are_all_visited_soon() -> None:
     site = TrapSite()
-    found = tuple(Discovery(f"http://blog{n}.a.test/", depth=1) for n in range(60))
-    site.sim.handle(UrlsAdmitted(at=site.sim.now, site=SITE, via=f"1.1.0@{HOST}/", urls=found))
+    site.sim.admit_links(*(f"http://blog{n}.a.test/" for n in range(60)))
     site.run(60.0)
     assert len(site.sim.pages()) == 60
 
@@ -446,14 +432,7 @@ def test_unknown_site_of_an_address_is_parked_if_hardly_any_other_site_there_is_
         return {"outcome": outcome, "address": "192.0.2.1"}
 
     sim = Simulation(answer)
-    sim.give_verdict = lambda ended: PageDeduplicated(
-        at=ended.started_at,
-        site=ended.site,
-        host=ended.host,
-        visit=ended.visit,
-        verdict=Verdict.FIRST,
-        digest=ended.visit.url,
-    )
+    sim.give_verdict = make_verdict
     for n in range(200):
         name = "honest" if honest and n % honest == 0 else "farm"
         sim.admit(f"http://{name}{n}.test/", depth=1, duplicates=2)

@@ -5,10 +5,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from gossamer.events import DEFAULT_CRAWL, Discovery, ErasureRequested, Outcome, UrlsAdmitted
+from gossamer.events import DEFAULT_CRAWL, Discovery, ErasureRequested, Outcome
 from gossamer.services.frontier.partition.queue import HostQueues
-from gossamer.services.frontier.tables.hosts import HostRow
-from gossamer.services.frontier.tables.urls import QueuedUrl, UrlRow
+from gossamer.services.frontier.tables.urls import QueuedUrl
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import Site
 from tests.frontier.simulation import START, Simulation, page
@@ -28,18 +27,11 @@ def link(path: str, **fields: object) -> Discovery:
 
 
 def admit(sim: Simulation, *found: Discovery, promoted: bool = False) -> None:
-    via = f"1.1.0@{HOST}/"
-    sim.handle(UrlsAdmitted(at=sim.now, site=SITE, via=via, urls=found, promoted=promoted))
+    sim.admit_links(*found, promoted=promoted)
 
 
 def promote(sim: Simulation, path: str, good_links: int = 2) -> None:
     admit(sim, link(path, score=1.0, good_links=good_links), promoted=True)
-
-
-def host(sim: Simulation) -> HostRow:
-    found = SqliteStore(sim.database).table(HostRow).get(SITE, HOST)
-    assert found
-    return found
 
 
 def assert_visited_once(sim: Simulation, count: int) -> None:
@@ -47,7 +39,7 @@ def assert_visited_once(sim: Simulation, count: int) -> None:
     visits = Counter(sim.pages())
     assert len(visits) == count
     assert {*visits.values()} == {1}
-    row = host(sim)
+    row = sim.row()
     assert (row.queued, row.of(DEFAULT_CRAWL).new.surplus, row.queued_urls) == (0, 0, 0)
     assert row.totals.admitted == count
 
@@ -58,7 +50,7 @@ def test_promoted_url_precedes_others_and_is_visited_once() -> None:
     sim.run(until=START + 3.5)
     before = len(sim.pages())
     promote(sim, "50")
-    row = host(sim)
+    row = sim.row()
     assert (row.queued_urls, row.of(DEFAULT_CRAWL).new.surplus) == (row.queued - 1, 1)
     sim.run()
     assert f"{HOST}/50" in sim.pages()[before : before + 3]
@@ -70,7 +62,7 @@ def test_url_promoted_several_times_is_visited_once() -> None:
     admit(sim, *(link(f"{n}") for n in range(30)))
     for good_links in (1, 2, 3):
         promote(sim, "20", good_links)
-    assert host(sim).queued_urls == 30
+    assert sim.row().queued_urls == 30
     sim.run()
     assert sim.pages()[0] == f"{HOST}/20"
     assert_visited_once(sim, 30)
@@ -82,7 +74,7 @@ def test_url_that_waits_no_longer_is_not_promoted() -> None:
     sim.run(until=START + 10.0)
     visited = sim.pages()[0].removeprefix(f"{HOST}/")
     promote(sim, visited)
-    assert host(sim).of(DEFAULT_CRAWL).new.surplus == 0
+    assert sim.row().of(DEFAULT_CRAWL).new.surplus == 0
     sim.run()
     assert_visited_once(sim, 30)
 
@@ -93,7 +85,7 @@ def test_urls_of_a_site_with_parked_urls_are_promoted_and_parked_ones_are_not() 
     promote(sim, "15")
     promote(sim, "30")
     promote(sim, "190")
-    assert host(sim).of(DEFAULT_CRAWL).new.surplus == 1
+    assert sim.row().of(DEFAULT_CRAWL).new.surplus == 1
     sim.run(until=START + 60.0)
     assert sim.pages()[0] == f"{HOST}/15"
     assert sorted(sim.pages()) == sorted(f"{HOST}/{n}" for n in range(20))
@@ -125,7 +117,7 @@ def test_promoted_url_that_fails_is_retried_by_one_entry() -> None:
     visits = Counter(sim.pages())
     assert visits.pop(f"{HOST}/7") == 2
     assert {*visits.values()} == {1}
-    assert (host(sim).queued, host(sim).of(DEFAULT_CRAWL).new.surplus) == (0, 0)
+    assert (sim.row().queued, sim.row().of(DEFAULT_CRAWL).new.surplus) == (0, 0)
 
 
 @pytest.mark.parametrize("is_visited", [False, True])
@@ -136,16 +128,16 @@ def test_erased_promoted_url_leaves_exact_counters(is_visited: bool) -> None:
     if is_visited:
         sim.run(until=START + 10.0)
         assert f"{HOST}/20" in sim.pages()
-    before = host(sim)
+    before = sim.row()
     sim.handle(ErasureRequested(at=sim.now, site=SITE, url=f"{HOST}/20"))
-    after = host(sim)
+    after = sim.row()
     assert (after.queued_urls, after.of(DEFAULT_CRAWL).new.surplus) == (
         before.queued_urls,
         before.of(DEFAULT_CRAWL).new.surplus,
     )
     sim.run()
     assert sim.pages().count(f"{HOST}/20") == int(is_visited)
-    assert (host(sim).queued, host(sim).of(DEFAULT_CRAWL).new.surplus) == (0, 0)
+    assert (sim.row().queued, sim.row().of(DEFAULT_CRAWL).new.surplus) == (0, 0)
 
 
 def test_best_queue_position_of_a_promoted_url_is_found() -> None:
@@ -153,13 +145,13 @@ def test_best_queue_position_of_a_promoted_url_is_found() -> None:
     admit(sim, *(link(f"{n}") for n in range(30)))
     store = SqliteStore(sim.database)
     queues = HostQueues(store.table(QueuedUrl), sim.definition.crawl)
-    before = queues.find(host(sim), f"{HOST}/20")
+    before = queues.find(sim.row(), f"{HOST}/20")
     promote(sim, "20")
-    after = queues.find(host(sim), f"{HOST}/20")
+    after = queues.find(sim.row(), f"{HOST}/20")
     assert before
     assert after
     assert (before.ahead, after.ahead) == (20, 0)
     assert (before.rank, after.rank) == (15, 5)
     sim.run()
-    visited = store.table(UrlRow).get((sim.definition.crawl, HOST), f"{HOST}/20")
-    assert queues.find(host(sim), f"{HOST}/20", visited) is None
+    visited = sim.url_row(f"{HOST}/20")
+    assert queues.find(sim.row(), f"{HOST}/20", visited) is None

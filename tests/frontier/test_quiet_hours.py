@@ -3,8 +3,6 @@
 import pytest
 
 from gossamer.events import SiteOverridden
-from gossamer.services.frontier.tables.hosts import HostRow
-from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import Site
 from tests.frontier.simulation import START, Simulation
 from tests.frontier.test_revisits import DAY, HOST, HOUR, URL, Changing, define, visits
@@ -51,19 +49,10 @@ def test_host_in_quiet_hours_has_reason_and_continues_after() -> None:
     sim.run(START - START % DAY + DAY + 12 * HOUR)
     sim.admit(f"{HOST}/late")
     sim.run(sim.now + HOUR)
-    row = SqliteStore(sim.database).table(HostRow).get("a.test", HOST)
-    assert row and row.backoff_reason and row.ready_at % DAY == UNTIL
+    row = sim.row()
+    assert row.backoff_reason and row.ready_at % DAY == UNTIL
     sim.start()
     sim.handle(hours(FROM, UNTIL))
     assert f"{HOST}/late" not in sim.pages()
     sim.run(START - START % DAY + DAY + 19 * HOUR)
     assert f"{HOST}/late" in sim.pages()
-
-
-@pytest.mark.long
-def test_plans_avoid_quiet_hours_until_these_are_removed() -> None:
-    sim = make_simulation(FROM, UNTIL)
-    sim.run(START + 2 * DAY)
-    sim.handle(hours(0.0, 0.0))
-    sim.run(START + 4 * DAY)
-    assert any(is_quiet(at) for at in visits(sim) if at > 3 * DAY)

@@ -12,14 +12,13 @@ from gossamer.events import (
     Outcome,
     Purpose,
     RobotsRequested,
-    UrlsAdmitted,
 )
 from gossamer.events.hazards import Hazard
 from gossamer.services.frontier.partition.sites import MAX_REFUSED_ROWS, PERMANENT_RULES
 from gossamer.services.frontier.steps.refusals import RULES
 from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.services.frontier.tables.sites import SiteRow
-from gossamer.services.frontier.tables.urls import RequisiteRow, UrlRow
+from gossamer.services.frontier.tables.urls import RequisiteRow
 from gossamer.services.frontier.worth.worth import MIN_LEVELS
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import HostKey, Site, host_key
@@ -39,8 +38,7 @@ def admit(
 ) -> str:
     """Admit the URL, and run the simulation for ten minutes: no parked part is probed yet."""
     found = Discovery(f"{host}{path}", depth=depth, hops=hops, purpose=purpose)
-    via = f"1.1.0@{HOST}/"
-    sim.handle(UrlsAdmitted(at=sim.now, site=Site("a.test"), via=via, urls=(found,)))
+    sim.admit_links(found)
     sim.run(until=sim.now + 600.0)
     return found.url
 
@@ -143,7 +141,7 @@ def test_rule_refuses_with_reason(rule: Hazard) -> None:
     )
     scenario, sentence = REFUSED[rule]
     passed, refused = scenario(sim)
-    row = sim.store.table(UrlRow).get((DEFAULT_CRAWL, host_key(refused)), refused)
+    row = sim.url_row(refused)
     assert row and row.outcome == rule and sentence in row.reason
     assert passed in sim.pages() and refused not in sim.pages()
     (tally,) = [one.tally.row for one in sim.shares() if one.tally.row.refused]
@@ -154,8 +152,7 @@ def test_rule_refuses_with_reason(rule: Hazard) -> None:
 def test_hosts_count_whatever_their_urls_are_for(purpose: Purpose) -> None:
     sim = Simulation(lambda url: {}, host_budget=7)
     urls = [f"http://{n}.a.test/sitemap.xml" for n in range(20)]
-    found = tuple(Discovery(url, depth=1, purpose=purpose) for url in urls)
-    sim.handle(UrlsAdmitted(at=sim.now, site=Site("a.test"), via="1.1.0@x", urls=found))
+    sim.admit_links(*(Discovery(url, depth=1, purpose=purpose) for url in urls))
     sim.run(until=sim.now + 600.0)
     assert len({host_key(url) for url in sim.pages()}) == 7
 
@@ -192,7 +189,7 @@ def test_a_site_has_a_budget_of_requisites_a_day() -> None:
         found = [
             Discovery(f"{HOST}/{day}/{n}.png", depth=1, purpose=Purpose.REQUISITE) for n in range(3)
         ]
-        sim.handle(UrlsAdmitted(at=sim.now, site=Site("a.test"), via="1@x", urls=tuple(found)))
+        sim.admit_links(*found)
         sim.run(until=sim.now + 86400.0)
         assert len([*visited.everything()]) == count
     (tally,) = [one.tally.row for one in sim.shares() if one.tally.row.hazards]
@@ -223,8 +220,7 @@ def test_trap_has_bounded_rows(rule: Hazard) -> None:
     admit(sim, "/first")
     found = traps(rule, 10 * MAX_REFUSED_ROWS)
     for start in range(0, len(found), 50):
-        batch = tuple(found[start : start + 50])
-        sim.handle(UrlsAdmitted(at=sim.now, site=Site("a.test"), via="test", urls=batch))
+        sim.admit_links(*found[start : start + 50], via="test")
     sim.run()
     taken = len(sim.pages())
     assert taken <= 3
@@ -238,8 +234,7 @@ def test_trap_has_bounded_rows(rule: Hazard) -> None:
 
 def test_each_url_beyond_depth_has_a_row() -> None:
     sim = Simulation()
-    found = tuple(Discovery(f"{HOST}/{n}", depth=99) for n in range(2 * MAX_REFUSED_ROWS))
-    sim.handle(UrlsAdmitted(at=sim.now, site=Site("a.test"), via="test", urls=found))
+    sim.admit_links(*(Discovery(f"{HOST}/{n}", depth=99) for n in range(2 * MAX_REFUSED_ROWS)))
     assert count_rows(sim, "urls") == 2 * MAX_REFUSED_ROWS
 
 

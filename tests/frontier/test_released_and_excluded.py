@@ -43,9 +43,7 @@ def admit_released(site: TrapSite) -> None:
     """Admit the URLs that the frontier has sent to the URL-seen test, as dedup does."""
     released, site.sim.released = site.sim.released, []
     for event in released:
-        site.sim.handle(
-            UrlsAdmitted(at=site.sim.now, site=SITE, via=event.via, urls=event.urls, repeated=True)
-        )
+        site.sim.admit_links(*event.urls, via=event.via, repeated=True)
 
 
 def release(site: TrapSite) -> None:

@@ -5,10 +5,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from gossamer.events import DEFAULT_CRAWL, Outcome, RefetchRequested, RetryRequested
+from gossamer.events import Outcome, RefetchRequested, RetryRequested
 from gossamer.services.frontier.tables.conditions import Condition
 from gossamer.services.frontier.tables.hosts import HostRow
-from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.services.frontier.totals.tally import PartitionTallyRow
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
@@ -39,12 +38,6 @@ def ask(sim: Simulation, *urls: str) -> None:
     sim.handle(RetryRequested(at=sim.now, site=Site("a.test"), host=HOST, urls=urls))
 
 
-def host(sim: Simulation) -> HostRow:
-    found = SqliteStore(sim.database).table(HostRow).get("a.test", HOST)
-    assert found
-    return found
-
-
 def waiting(sim: Simulation) -> int:
     rows = SqliteStore(sim.database).table(PartitionTallyRow)
     return sum(row.due_count for row in rows.everything())
@@ -56,11 +49,11 @@ def test_retry_visits_failing_host_after_courtesy_delay(outcome: Outcome) -> Non
     sim = Simulation(web, delay=7.0)
     sim.admit(URL, "http://a.test/2")
     sim.run(sim.now + 60.0)
-    assert (host(sim).condition, sim.pages()) == (Condition.BACKING_OFF, [])
+    assert (sim.row().condition, sim.pages()) == (Condition.BACKING_OFF, [])
     web.trouble = {}
     ask(sim)
     ask(sim)
-    assert host(sim).ready_at <= sim.now + 7.0
+    assert sim.row().ready_at <= sim.now + 7.0
     sim.run(sim.now + SHORT_WAIT)
     assert sim.pages() == [URL, "http://a.test/2"]
     assert min(gap for _, gap in sim.gaps()) >= 7.0
@@ -70,7 +63,7 @@ def test_retry_visits_failing_host_after_courtesy_delay(outcome: Outcome) -> Non
 def test_immediate_retry_keeps_courtesy_delay() -> None:
     sim = Simulation(Mended(outcome=Outcome.HOST_DOWN), delay=7.0)
     sim.admit(URL)
-    while host(sim).condition is not Condition.BACKING_OFF:
+    while sim.row().condition is not Condition.BACKING_OFF:
         sim.run(steps=1)
     ask(sim)
     sim.run(sim.now + SHORT_WAIT, steps=20)
@@ -85,7 +78,7 @@ def test_host_still_down_after_retry_backs_off_as_after_first_failure() -> None:
         ask(sim)
     sim.run(sim.now + SHORT_WAIT)
     assert len(sim.visits) == 4
-    assert sim.now < host(sim).ready_at <= sim.now + 1000.0
+    assert sim.now < sim.row().ready_at <= sim.now + 1000.0
 
 
 def test_retry_keeps_retry_after() -> None:
@@ -93,10 +86,10 @@ def test_retry_keeps_retry_after() -> None:
     sim = Simulation(web)
     sim.admit(URL)
     sim.run(sim.now + 10.0)
-    until = host(sim).ready_at
+    until = sim.row().ready_at
     ask(sim, URL)
     sim.run(sim.now + SHORT_WAIT)
-    assert (host(sim).ready_at, len(sim.visits)) == (until, 1)
+    assert (sim.row().ready_at, len(sim.visits)) == (until, 1)
 
 
 def test_retry_requests_failed_robots_txt_again() -> None:
@@ -136,7 +129,7 @@ def test_retry_visits_given_up_url_and_no_page() -> None:
         ask(sim, URL, "http://a.test/never-met")
         sim.run()
     assert sim.pages() == [URL, URL]
-    row = SqliteStore(sim.database).table(UrlRow).get((DEFAULT_CRAWL, HOST), URL)
+    row = sim.url_row(URL)
     assert row and (row.outcome, row.earlier) == (Outcome.PAGE, 2)
 
 
@@ -146,7 +139,7 @@ def test_url_refetched_twice_is_queued_once() -> None:
     sim.run()
     for _ in range(2):
         sim.handle(RefetchRequested(at=sim.now, site=Site("a.test"), host=HOST, urls=(URL,)))
-    assert host(sim).queued == 1
+    assert sim.row().queued == 1
     sim.run()
     sim.handle(RefetchRequested(at=sim.now, site=Site("a.test"), host=HOST, urls=(URL,)))
     sim.run()

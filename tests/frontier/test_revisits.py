@@ -20,7 +20,6 @@ from gossamer.events import (
 )
 from gossamer.events.hazards import Hazard
 from gossamer.services.frontier.revisit import unpack_crawl
-from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.services.frontier.tables.plans import DueRow, PartitionPlansRow, PlanRow
 from gossamer.services.frontier.tables.sites import SiteRow
 from gossamer.services.frontier.tables.urls import VerdictRow
@@ -29,7 +28,15 @@ from gossamer.store.sqlite import SqliteStore
 from gossamer.web.links import sample_links
 from gossamer.web.url import HostKey, Site
 from gossamer.web.validators import NO_VALIDATORS, DistrustReason, Validators
-from tests.frontier.simulation import PARTITIONS, START, Answer, Simulation, crawl, page
+from tests.frontier.simulation import (
+    PARTITIONS,
+    START,
+    Answer,
+    Simulation,
+    crawl,
+    make_verdict,
+    page,
+)
 
 HOUR, DAY = 3600.0, 86400.0
 HOST, URL = HostKey("http://a.test"), "http://a.test/1"
@@ -50,11 +57,9 @@ class Changing:
         self.seen[url] = at
         change = None if before is None else float(at // self.interval > before // self.interval)
         verdict = {None: Verdict.FIRST, 0.0: Verdict.UNCHANGED}.get(change, Verdict.CHANGED)
-        return PageDeduplicated(
+        return make_verdict(
+            ended,
             at=at,
-            site=ended.site,
-            host=ended.host,
-            visit=ended.visit,
             verdict=verdict,
             digest="d",
             change=change,
@@ -80,12 +85,6 @@ def visits(sim: Simulation, url: str = URL) -> list[float]:
 
 def plan(sim: Simulation, url: str = URL) -> PlanRow:
     row = SqliteStore(sim.database).table(PlanRow).get((DEFAULT_CRAWL, HOST), url)
-    assert row
-    return row
-
-
-def host_of(sim: Simulation) -> HostRow:
-    row = SqliteStore(sim.database).table(HostRow).get("a.test", HOST)
     assert row
     return row
 
@@ -214,34 +213,6 @@ def test_skipped_due_visit_is_explained_and_costs_no_budget() -> None:
     assert max(tokens) > 1
 
 
-@pytest.mark.long
-def test_skipped_due_visit_keeps_its_plan_after_crashes() -> None:
-    through, dying = (
-        simulate("selective-incremental:1d", Changing(links=BEHIND)) for _ in range(2)
-    )
-    for sim in (through, dying):
-        sim.admit(URL)
-    for _ in range(60):
-        dying.run(dying.now + 0.83 * DAY)
-        dying.start()
-    through.run(dying.now)
-    assert len(visits(dying)) == len(visits(through)) > 4
-
-
-@pytest.mark.slow
-def test_plans_survive_crashes_at_any_time() -> None:
-    sim = simulate("fixed:1d")
-    sim.admit(URL, "http://b.test/1")
-    for _ in range(12):
-        sim.run(sim.now + 0.83 * DAY)
-        sim.start()
-    sim.run(START + 15 * DAY)
-    assert len(visits(sim)) >= 14
-    assert len(visits(sim, "http://b.test/1")) >= 14
-    sums = [row for row in SqliteStore(sim.database).table(PartitionPlansRow).everything()]
-    assert sum(row.planned for row in sums) == 2
-
-
 def conditions(sim: Simulation) -> list[bool]:
     return [
         visit.conditional for _, order in sim.orders for visit in order.visits if visit.url == URL
@@ -254,16 +225,6 @@ def test_visits_are_conditional_except_every_eighth() -> None:
     sim.admit(URL)
     sim.run(START + 18 * DAY)
     assert conditions(sim)[:17] == [False, *[True] * 6, False, *[True] * 7, False, True]
-
-
-@pytest.mark.slow
-def test_page_is_planned_again_after_a_304() -> None:
-    sim = simulate("fixed:1d", Changing(validators=Validators('"1"')))
-    old = {"outcome": Outcome.NOT_MODIFIED}
-    sim.answer = lambda url: old if url == URL and visits(sim) else {}
-    sim.admit(URL)
-    sim.run(START + 10.5 * DAY)
-    assert len(visits(sim)) >= 10
 
 
 @pytest.mark.slow
@@ -404,9 +365,8 @@ def test_plans_stay_within_the_visits_that_the_delay_allows() -> None:
     define(sim, revisit="optimal")
     sim.admit(*(f"{HOST}/{n}" for n in range(60)))
     sim.run(START + 40 * DAY)
-    host = SqliteStore(sim.database).table(HostRow).get("a.test", HOST)
     # A day's visits are 24: were each page planned as often as it is worth, all 60 would wait.
-    assert host and host.queued < 40
+    assert sim.row().queued < 40
 
 
 def test_crash_between_a_plan_and_its_entry_loses_no_visit() -> None:
@@ -437,7 +397,7 @@ def test_crash_between_the_row_of_a_host_and_a_plan_queues_a_visit_once() -> Non
     sim.admit(URL)
     sim.run(until=START + 0.9 * HOUR)
     before = plan(sim)
-    while host_of(sim).of(DEFAULT_CRAWL).again.queued == 0:
+    while sim.row().of(DEFAULT_CRAWL).again.queued == 0:
         sim.run(steps=1)
     # The host's row is in the store, and the plan's field `queued` is not.
     table = SqliteStore(sim.database)
@@ -446,7 +406,7 @@ def test_crash_between_the_row_of_a_host_and_a_plan_queues_a_visit_once() -> Non
     sim.start()
     sim.run(steps=1)
     assert plan(sim).queued
-    assert host_of(sim).of(DEFAULT_CRAWL).again.queued == 1
+    assert sim.row().of(DEFAULT_CRAWL).again.queued == 1
 
 
 def test_entries_of_past_visits_are_skipped_after_a_restart() -> None:

@@ -56,21 +56,6 @@ def test_visits_of_waiting_crawls_follow_the_weights_within_one_order(
         assert abs(served[crawl] - share) <= MAX_BATCH + ahead
 
 
-def test_weight_of_three_gets_three_times_the_visits() -> None:
-    assert serve_all({"a": 3.0, "b": 1.0}, [1] * 400) == {"a": 300, "b": 100}
-
-
-def test_orders_need_no_equal_size() -> None:
-    shares, served = Shares(), Counter[str]()
-    for _ in range(1000):
-        shares.keep("ab")
-        crawl = shares.choose("ab")
-        visits = {"a": 50, "b": 1}[crawl]
-        served[crawl] += visits
-        shares.charge(crawl, visits, 1.0)
-    assert abs(served["a"] - served["b"]) <= 51
-
-
 @given(weights_of_crawls, turns)
 def test_crawls_that_wait_together_are_fair_whatever_happened_before(
     weights: dict[str, float], script: list[Turn]
@@ -107,23 +92,6 @@ def test_waiting_crawl_is_served_in_a_bounded_time(
     while serve(shares, weights, everybody) != crawl:
         visits += 1
         assert visits <= limit, shares
-
-
-def test_idle_crawl_lends_its_share() -> None:
-    shares, served = Shares(), Counter[str]()
-    weights = {"a": 1.0, "b": 3.0, "c": 4.0}
-    for _ in range(400):
-        served[serve(shares, weights, Turn(frozenset("ab"), 1))] += 1
-    assert served == {"a": 100, "b": 300}
-
-
-def test_idle_crawl_saves_no_credit() -> None:
-    shares = Shares()
-    for _ in range(1000):
-        serve(shares, {"a": 1.0}, Turn(frozenset("a"), 1))
-    both = Turn(frozenset("ab"), 1)
-    served = Counter(serve(shares, {"a": 1.0, "b": 1.0}, both) for _ in range(100))
-    assert served == {"a": 50, "b": 50}
 
 
 def test_short_break_does_not_reset_the_virtual_time() -> None:

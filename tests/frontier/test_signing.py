@@ -5,8 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from gossamer.events import ErasureRequested, HostCheckedOut, Outcome, Purpose
-from gossamer.services.frontier.tables.hosts import HostRow, HostSigning, SigningState
-from gossamer.services.frontier.tables.urls import UrlRow
+from gossamer.services.frontier.tables.hosts import HostSigning, SigningState
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import Site
 from tests.frontier.simulation import Simulation
@@ -38,21 +37,14 @@ def simulation(
     return sim
 
 
-def row_of(sim: Simulation) -> HostRow:
-    row = sim.store.table(HostRow).get("a.test", HOST)
-    assert row
-    return row
-
-
 def test_host_that_admits_signed_requests_gets_only_signed_ones() -> None:
     sim = simulation({})
     sim.run()
-    assert row_of(sim).signing.state is SigningState.ADMITTED
+    assert sim.row().signing.state is SigningState.ADMITTED
     assert sorted(sim.pages()) == sorted([*URLS, URLS[0]])
     assert [order.sign for order in orders_of(sim)] == [False] + [True] * (len(orders_of(sim)) - 1)
-    urls = sim.store.table(UrlRow)
     for url in URLS:
-        found = urls.get((sim.definition.crawl, HOST), url)
+        found = sim.url_row(url)
         assert found and (found.outcome, found.queued) == (Outcome.PAGE, False)
 
 
@@ -62,7 +54,7 @@ def test_host_that_refuses_signed_requests_is_not_signed_to_any_more(
 ) -> None:
     sim = simulation(refusal, protected=("/0",))
     sim.run()
-    assert row_of(sim).signing.state is SigningState.REFUSED
+    assert sim.row().signing.state is SigningState.REFUSED
     assert sim.pages().count(URLS[0]) == 2
     assert sorted(set(sim.pages())) == URLS
     assert len(sim.pages()) == len(URLS) + 1
@@ -85,15 +77,15 @@ def test_nothing_is_repeated_in_other_modes(mode: str) -> None:
     sim = simulation(ASKED, mode)
     sim.run()
     assert sorted(sim.pages()) == URLS
-    assert row_of(sim).signing.state is None
+    assert sim.row().signing.state is None
     assert {order.sign for _, order in sim.orders} == {mode == "always"}
 
 
 def test_failing_server_leaves_the_trial_open() -> None:
     sim = simulation({"outcome": Outcome.SERVER_ERROR, "status": 500}, protected=("/0",))
     sim.run(until=sim.now + 60)
-    assert row_of(sim).signing.state is SigningState.TRIED
-    assert row_of(sim).signing.url == URLS[0]
+    assert sim.row().signing.state is SigningState.TRIED
+    assert sim.row().signing.url == URLS[0]
 
 
 def test_robots_txt_that_asks_is_requested_again_before_any_page() -> None:
@@ -103,29 +95,29 @@ def test_robots_txt_that_asks_is_requested_again_before_any_page() -> None:
     visited = [url for _, _, url in sim.visits]
     assert visited[:2] == [f"{HOST}/robots.txt"] * 2
     assert [order.sign for _, order in sim.orders[:2]] == [False, True]
-    assert row_of(sim).signing.state is SigningState.ADMITTED
+    assert sim.row().signing.state is SigningState.ADMITTED
 
 
 def test_asking_host_is_not_blamed() -> None:
     sim = simulation(ASKED, "never")
     sim.run()
-    politeness = row_of(sim).politeness
+    politeness = sim.row().politeness
     assert (politeness.strain, politeness.failures) == (0, {})
-    assert row_of(sim).backoff_cause is None
+    assert sim.row().backoff_cause is None
 
 
 def test_state_of_the_host_survives_a_crash() -> None:
     sim = simulation({})
     sim.run(until=sim.now + 2.5)
-    assert row_of(sim).signing.state is not None
+    assert sim.row().signing.state is not None
     sim.start()
     sim.run()
-    assert row_of(sim).signing.state is SigningState.ADMITTED
+    assert sim.row().signing.state is SigningState.ADMITTED
 
 
 def test_erased_url_of_a_trial_is_not_kept() -> None:
     sim = simulation({"outcome": Outcome.SERVER_ERROR, "status": 500}, protected=("/0",))
     sim.run(until=sim.now + 60)
-    assert row_of(sim).signing.url == URLS[0]
+    assert sim.row().signing.url == URLS[0]
     sim.handle(ErasureRequested(at=sim.now, site=Site("a.test"), url=URLS[0]))
-    assert row_of(sim).signing == HostSigning()
+    assert sim.row().signing == HostSigning()

@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 from gossamer.events import Outcome
 from gossamer.services.frontier.features.strain import MAX_STRAIN
 from gossamer.services.frontier.partition.politeness import MAX_STRAINED_DELAY, strained_delay
-from gossamer.services.frontier.tables.hosts import HostRow
-from gossamer.web.url import HostKey, Site
 from tests.frontier.simulation import Simulation
 
 ERROR = {"outcome": Outcome.SERVER_ERROR, "status": 500}
@@ -35,10 +33,6 @@ def gaps(server: Server, pages: int) -> list[float]:
     return [round(gap, 3) for _, gap in sim.gaps()][:pages]
 
 
-def row(sim: Simulation) -> HostRow:
-    return sim.partition(Site("a.test")).find(Site("a.test"), HostKey("http://a.test")).row
-
-
 @pytest.mark.parametrize("answer", [ERROR, {"took": 4.0}], ids=["errors", "slow"])
 def test_strain_doubles_delay_and_success_halves_it(answer: dict[str, object]) -> None:
     found = gaps(Server(10, 14, **answer), 24)
@@ -54,10 +48,10 @@ def test_delay_of_permanently_slow_server_returns_to_normal() -> None:
 def test_strain_survives_restart() -> None:
     sim = Simulation(Server(4, 8, **ERROR), batch=1)
     sim.admit(*(f"http://a.test/{number}" for number in range(20)))
-    while row(sim).politeness.strain < 3:
+    while sim.row().politeness.strain < 3:
         sim.run(steps=1)
     sim.start()
-    assert row(sim).politeness.strain == 3
+    assert sim.row().politeness.strain == 3
 
 
 def test_server_that_is_always_slow_has_no_strain() -> None:
@@ -75,17 +69,17 @@ def test_slow_host_with_quick_robots_txt_keeps_its_delay(took: float) -> None:
     sim.admit(*(f"http://a.test/{number}" for number in range(20)))
     while len(sim.pages()) < 20:
         sim.run(steps=1)
-        assert row(sim).politeness.strain == 0
+        assert sim.row().politeness.strain == 0
 
 
 def test_slow_robots_txt_adds_no_strain_and_error_does() -> None:
     sim = Simulation(Server(1, 2, took=9.0), batch=1)
     sim.admit("http://a.test/1")
     sim.run()
-    assert (row(sim).politeness.strain, row(sim).politeness.usual_took) == (0, 0.2)
+    assert (sim.row().politeness.strain, sim.row().politeness.usual_took) == (0, 0.2)
     busy = Simulation(lambda url: ERROR if "robots.txt" in url else {}, batch=1)
     busy.admit("http://a.test/1")
     while not busy.visits:
         busy.run(steps=1)
     busy.run(steps=1)
-    assert row(busy).politeness.strain == 1
+    assert busy.row().politeness.strain == 1

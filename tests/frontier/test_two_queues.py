@@ -4,10 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from gossamer.events import DEFAULT_CRAWL, Discovery, RefetchRequested, UrlsAdmitted
-from gossamer.services.frontier.tables.hosts import HostRow
-from gossamer.services.frontier.tables.plans import PlanRow
-from gossamer.store.sqlite import SqliteStore
+from gossamer.events import DEFAULT_CRAWL, Discovery, RefetchRequested
 from gossamer.web.url import Site
 from tests.frontier.simulation import START, Simulation
 from tests.frontier.test_revisits import DAY, HOST, HOUR, Changing, define, visits
@@ -33,14 +30,7 @@ NEW = [f"{HOST}/{number}" for number in range(NEW_URLS)]
 
 def admit_links(sim: Simulation, urls: list[str] = NEW) -> None:
     """Admit all URLs at once, as the links of one page."""
-    found = tuple(Discovery(url, 5) for url in urls)
-    sim.handle(UrlsAdmitted(at=sim.now, site=Site("a.test"), via="test", urls=found))
-
-
-def host_row(sim: Simulation) -> HostRow:
-    row = SqliteStore(sim.database).table(HostRow).get("a.test", HOST)
-    assert row
-    return row
+    sim.admit_links(*(Discovery(url, 5) for url in urls), via="test")
 
 
 @pytest.mark.slow
@@ -92,24 +82,6 @@ def test_refetch_does_not_wait_for_all_new_urls() -> None:
     assert requested_at < visits(sim, QUICK)[-1] < requested_at + 300
 
 
-@pytest.mark.slow
-def test_both_queues_survive_any_crash() -> None:
-    sim = hourly()
-    sim.run(START + DAY)
-    admit_links(sim, NEW[:600])
-    for _ in range(40):
-        sim.run(steps=17)
-        sim.start()
-    sim.run(sim.now + DAY)
-    assert {*NEW[:600]} <= {*sim.pages()}
-    plans = SqliteStore(sim.database).table(PlanRow)
-    plan = plans.get((DEFAULT_CRAWL, HOST), QUICK)
-    assert plan and plan.at is not None and plan.at > sim.now - 2 * HOUR
-    row = host_row(sim)
-    assert (row.queued, row.of(DEFAULT_CRAWL).again.queued) in ((0, 0), (1, 1))
-    assert min(gap for _, gap in sim.gaps()) >= 10.0
-
-
 @pytest.mark.long
 def test_revisits_fit_beside_share_of_new_urls() -> None:
     sim = Simulation(delay=60.0)
@@ -119,6 +91,6 @@ def test_revisits_fit_beside_share_of_new_urls() -> None:
     sim.run(START + 4 * DAY)
     admit_links(sim)
     sim.run(sim.now + 1.5 * DAY)
-    row = host_row(sim)
+    row = sim.row()
     assert row.of(DEFAULT_CRAWL).new.queued > 100
     assert row.of(DEFAULT_CRAWL).again.queued < 150

@@ -8,10 +8,8 @@ from msgspec.structs import replace
 from gossamer.events import PageDeduplicated, RetryRequested, Verdict, VisitEnded
 from gossamer.events.hazards import Hazard
 from gossamer.services.frontier.tables.conditions import Condition
-from gossamer.services.frontier.tables.hosts import HostRow
-from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import HostKey, Site
-from tests.frontier.simulation import START, Simulation
+from tests.frontier.simulation import START, Simulation, make_verdict
 
 HOST, OTHER = HostKey("http://bad.test"), "http://good.test"
 WAIT, DAY = 600.0, 86400.0
@@ -28,15 +26,8 @@ def make_simulation(readable: Readable = never, count: int = 40, **settings: obj
     """Return a frontier whose *count* URLs of each host are parsed at once."""
 
     def give_verdict(ended: VisitEnded) -> PageDeduplicated:
-        return PageDeduplicated(
-            at=ended.at,
-            site=ended.site,
-            host=ended.host,
-            visit=ended.visit,
-            verdict=Verdict.FIRST if readable(ended) else Verdict.UNREADABLE,
-            digest="d",
-            fetched_at=ended.started_at,
-        )
+        verdict = Verdict.FIRST if readable(ended) else Verdict.UNREADABLE
+        return make_verdict(ended, verdict=verdict, fetched_at=ended.started_at)
 
     given = {"unreadable_limit": LIMIT, "unreadable_wait": WAIT, "delay": DELAY, **settings}
     sim = Simulation(**given)  # type: ignore[arg-type]
@@ -49,17 +40,11 @@ def visit_times(sim: Simulation, host: str = HOST) -> list[float]:
     return [at for at, _, url in sim.visits if url.startswith(f"{host}/") and "robots" not in url]
 
 
-def host(sim: Simulation) -> HostRow:
-    row = SqliteStore(sim.database).table(HostRow).get("bad.test", HOST)
-    assert row
-    return row
-
-
 def test_unreadable_host_is_tried_with_growing_backoff_and_others_continue() -> None:
     sim = make_simulation()
     sim.run(START + 300.0)
     assert len(visit_times(sim, OTHER)) == 40
-    row = host(sim)
+    row = sim.row(HOST)
     assert row.condition is Condition.BACKING_OFF
     assert row.backoff_reason and row.backoff_reason.startswith("the last ")
     assert row.backoff_reason.endswith(" pages were unreadable")
@@ -147,4 +132,4 @@ def test_pages_on_which_a_reader_fails_do_not_postpone_their_host() -> None:
     sim.give_verdict = give_failed
     sim.run(START + 300.0)
     assert len(visit_times(sim)) == 40
-    assert host(sim).condition is not Condition.BACKING_OFF
+    assert sim.row(HOST).condition is not Condition.BACKING_OFF

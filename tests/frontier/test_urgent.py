@@ -4,21 +4,16 @@ from collections import Counter
 from collections.abc import Mapping
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.events import (
     DEFAULT_CRAWL,
     BlocklistChanged,
-    Discovery,
     ErasureRequested,
     FetchRequested,
     Outcome,
-    UrlsAdmitted,
 )
-from gossamer.services.frontier.tables.hosts import HostRow
-from gossamer.services.frontier.tables.urls import UrlRow
-from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import HostKey, Site, host_key, site_of
 from tests.frontier.simulation import START, Simulation, crawl
 from tests.frontier.test_parts import parked_calendar
@@ -33,26 +28,10 @@ def simulation(**settings: object) -> Simulation:
     return Simulation(**given)  # type: ignore[arg-type]
 
 
-def admit(sim: Simulation, *urls: str, depth: int = 1) -> None:
-    """Admit URLs of one site as the links of a page."""
-    found = tuple(Discovery(url, depth) for url in urls)
-    sim.handle(UrlsAdmitted(at=sim.now, site=site_of(urls[0]), via="1.1.0@x", urls=found))
-
-
 def fetch(sim: Simulation, *urls: str, crawl: str = DEFAULT_CRAWL) -> None:
     """Request URLs of one host."""
     host = host_key(urls[0])
     sim.handle(FetchRequested(crawl=crawl, at=sim.now, site=site_of(urls[0]), host=host, urls=urls))
-
-
-def visited_at(sim: Simulation, url: str) -> list[float]:
-    return [at for at, _, visited in sim.visits if visited == url]
-
-
-def host(sim: Simulation) -> HostRow:
-    found = SqliteStore(sim.database).table(HostRow).get(SITE, HOST)
-    assert found
-    return found
 
 
 def pages(count: int, at: str = HOST) -> list[str]:
@@ -62,13 +41,13 @@ def pages(count: int, at: str = HOST) -> list[str]:
 def test_urgent_url_precedes_ten_thousand_others_of_its_host() -> None:
     sim = simulation()
     for start in range(0, 10_000, 1000):
-        admit(sim, *pages(10_000)[start : start + 1000])
+        sim.admit_links(*pages(10_000)[start : start + 1000])
     sim.run(START + 5.0)
     asked_at = sim.now
     fetch(sim, f"{HOST}/9999", f"{HOST}/unknown")
     sim.run(asked_at + 30.0)
     for url in (f"{HOST}/9999", f"{HOST}/unknown"):
-        (at,) = visited_at(sim, url)
+        (at,) = sim.starts(url)
         assert at - asked_at <= (BATCH + 2) * DELAY, "after the running order"
     assert min(gap for _, gap in sim.gaps()) >= DELAY
 
@@ -80,27 +59,14 @@ def test_unknown_urgent_url_is_visited_once_and_enters_the_url_seen_set() -> Non
     assert [(one.url, one.visited) for one in reported.urls] == [(f"{HOST}/new", True)]  # type: ignore[union-attr]
     sim.run()
     assert sim.pages() == [f"{HOST}/new"]
-    row = host(sim)
+    row = sim.row()
     assert (row.queued, row.queued_urls, row.totals.admitted) == (0, 0, 1)
-
-
-def test_waiting_url_that_becomes_urgent_is_visited_once() -> None:
-    sim = simulation()
-    admit(sim, *pages(60))
-    sim.run(START + 3.0)
-    fetch(sim, f"{HOST}/50")
-    assert host(sim).queued_urls == host(sim).queued - 1
-    sim.run()
-    assert {*Counter(sim.pages()).values()} == {1}
-    row = host(sim)
-    assert (len(sim.pages()), row.queued, row.queued_urls) == (60, 0, 0)
-    assert row.totals.admitted == 60
 
 
 def test_known_page_is_fetched_again_before_waiting_revisits() -> None:
     sim = simulation()
     sim.handle(crawl(revisit="fixed:10m"))
-    admit(sim, *pages(40))
+    sim.admit_links(*pages(40))
     sim.run(START + 400.0)
     assert sorted(sim.pages()) == sorted(pages(40))
     # The revisits of all pages become due while the host is visited.
@@ -113,21 +79,11 @@ def test_known_page_is_fetched_again_before_waiting_revisits() -> None:
 
 def test_url_that_is_being_visited_is_not_visited_again() -> None:
     sim = simulation()
-    admit(sim, *pages(20))
+    sim.admit_links(*pages(20))
     sim.run(START + 3.0)
     fetch(sim, *pages(20)[1:BATCH])
     sim.run()
     assert Counter(sim.pages()) == Counter(pages(20))
-
-
-def test_repeated_request_is_visited_once() -> None:
-    sim = simulation()
-    admit(sim, *pages(20))
-    sim.run(START + 3.0)
-    for _ in range(3):
-        fetch(sim, f"{HOST}/new")
-    sim.run()
-    assert visited_at(sim, f"{HOST}/new") and Counter(sim.pages())[f"{HOST}/new"] == 1
 
 
 def test_parked_url_is_visited_at_once_and_its_part_stays_parked() -> None:
@@ -148,14 +104,14 @@ def test_url_of_unloaded_host_precedes_all_hosts_in_memory() -> None:
     sim = simulation(loaded_limit=4, checked_out_limit=2)
     hosts = [f"http://{number}.test" for number in range(40)]
     for one in hosts:
-        admit(sim, *pages(20, one))
+        sim.admit_links(*pages(20, one))
     sim.run(START + 30.0)
     assert sim.loaded() <= 4
     last = next(one for one in reversed(hosts) if f"{one}/0" not in sim.pages())
     asked_at = sim.now
     fetch(sim, f"{last}/19")
     sim.run(asked_at + 60.0)
-    (at,) = visited_at(sim, f"{last}/19")
+    (at,) = sim.starts(f"{last}/19")
     # After one running order, for a slot, and the visit to robots.txt.
     assert at - asked_at <= (BATCH + 2) * DELAY
 
@@ -164,13 +120,13 @@ def test_urgent_url_precedes_crawls_with_a_larger_claim() -> None:
     sim = simulation(checked_out_limit=1)
     sim.define("b", weight=0.01)
     for number in range(10):
-        admit(sim, *pages(50, f"http://{number}.test"))
+        sim.admit_links(*pages(50, f"http://{number}.test"))
     sim.admit(*pages(50), crawl="b")
     sim.run(START + 120.0)
     asked_at = sim.now
     fetch(sim, f"{HOST}/urgent", crawl="b")
     sim.run(asked_at + 60.0)
-    (at,) = visited_at(sim, f"{HOST}/urgent")
+    (at,) = sim.starts(f"{HOST}/urgent")
     assert at - asked_at <= 2 * (BATCH + 2) * DELAY
 
 
@@ -178,12 +134,12 @@ def test_backoff_and_courtesy_delay_of_the_host_stay() -> None:
     answers = dict[str, Mapping[str, object]]()
     sim = Simulation(lambda url: answers.get(url, {}), delay=DELAY)
     answers[f"{HOST}/busy"] = {"outcome": Outcome.BUSY, "retry_after": 300.0}
-    admit(sim, f"{HOST}/busy")
+    sim.admit_links(f"{HOST}/busy")
     sim.run(START + 10.0)
     busy_at = sim.visits[-1][1]
     fetch(sim, f"{HOST}/page")
     sim.run(START + 400.0)
-    (at,) = visited_at(sim, f"{HOST}/page")
+    (at,) = sim.starts(f"{HOST}/page")
     assert at >= busy_at + 300.0
 
 
@@ -195,15 +151,14 @@ def test_blocklist_and_scope_still_refuse() -> None:
     fetch(sim, "http://b.test/")
     sim.run()
     assert sim.pages() == [f"{HOST}/yes"]
-    urls = sim.store.table(UrlRow)
-    for at, url in ((HOST, f"{HOST}/no/1"), ("http://b.test", "http://b.test/")):
-        row = urls.get((DEFAULT_CRAWL, at), url)
+    for url in (f"{HOST}/no/1", "http://b.test/"):
+        row = sim.url_row(url)
         assert row and row.outcome in ("blacklisted", "out_of_scope")
 
 
 def test_urls_of_an_erasure_are_not_fetched() -> None:
     sim = simulation()
-    admit(sim, *pages(3))
+    sim.admit_links(*pages(3))
     sim.run()
     sim.frontier.handle(ErasureRequested(at=sim.now, site=SITE, url=f"{HOST}/1"), sim.now)
     fetch(sim, f"{HOST}/1")
@@ -216,12 +171,13 @@ requests = st.lists(
 )
 
 
+@settings(max_examples=30)
 @given(requests=requests, batch=st.integers(1, 6))
 def test_each_new_url_is_visited_once_whenever_it_becomes_urgent(
     requests: list[tuple[int, float, bool]], batch: int
 ) -> None:
     sim = simulation(batch=batch)
-    admit(sim, *pages(20))
+    sim.admit_links(*pages(20))
     visited = set[str]()
     for number, pause, crashes in requests:
         sim.run(sim.now + pause)
@@ -236,7 +192,7 @@ def test_each_new_url_is_visited_once_whenever_it_becomes_urgent(
     assert {*counts} >= {*pages(20)}
     if not crashed:
         assert {*counts.values()} == {1}
-    row = host(sim)
+    row = sim.row()
     assert (row.queued, row.queued_urls) == (0, 0)
     starts = sorted(at for at, _, _ in sim.visits)
     assert all(after - before >= DELAY for before, after in pairwise(starts))

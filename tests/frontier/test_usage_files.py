@@ -61,18 +61,6 @@ def page_orders(sim: Simulation) -> list[HostCheckedOut]:
     return [order for _, order in sim.orders if order.visits[0].purpose is Purpose.PAGE]
 
 
-def test_usage_files_are_visited_once_between_robots_txt_and_pages() -> None:
-    sim = simulate(Web(LICENSE))
-    sim.admit(*(f"{HOST}/{n}" for n in range(30)))
-    sim.run(START + DAY / 2)
-    urls = [url for _, _, url in sim.visits]
-    assert urls[:4] == [f"{HOST}/robots.txt", TDMREP, LICENSE, f"{HOST}/0"]
-    assert len(urls) == 33
-    assert min(gap for _, gap in sim.gaps()) >= sim.settings.delay
-    for order in page_orders(sim):
-        assert statements_about(order.usage_files, f"{HOST}/0") == (RESERVED, PAID)
-
-
 def test_usage_files_are_visited_again_when_they_expire() -> None:
     web = Web(LICENSE)
     web.age = 3600.0

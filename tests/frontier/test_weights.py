@@ -2,7 +2,7 @@
 
 import pytest
 
-from gossamer.events import Discovery, RefetchRequested, UrlsAdmitted
+from gossamer.events import RefetchRequested
 from gossamer.services.frontier.revisit import unpack_page
 from gossamer.web.url import Site
 from tests.frontier.simulation import START, Simulation
@@ -16,8 +16,7 @@ def weight(sim: Simulation, url: str = URL) -> float:
 def test_page_linked_from_another_site_has_higher_weight() -> None:
     sim = simulate("optimal")
     for n, via in enumerate(("1.0.0@http://b.test/", "1.0.1@http://a.test/", "seed@seeds/0/3")):
-        found = (Discovery(f"{HOST}/{n}", 1),)
-        sim.handle(UrlsAdmitted(at=sim.now, site=Site("a.test"), via=via, urls=found))
+        sim.admit_links(f"{HOST}/{n}", via=via)
     sim.run(START + 60)
     weights = [weight(sim, f"{HOST}/{n}") for n in range(3)]
     assert weights[0] > 1.3 * weights[1] and weights[1] == weights[2]
