@@ -20,9 +20,9 @@ BODIES = {
 
 def web(url: str, now: float) -> tuple[float, Reply | Failure]:
     if url not in BODIES:
-        return 0.1, Reply(status=404, started_at=now, took=0.1)
+        return 0.1, Reply(status=404)
     headers = (("Content-Type", "text/html"), ("Content-Encoding", "x-deflate"))
-    return 0.1, Reply(status=200, headers=headers, body=BODIES[url], started_at=now, took=0.1)
+    return 0.1, Reply(status=200, headers=headers, body=BODIES[url])
 
 
 def test_coded_body_is_archived_and_not_published(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ LINKS = b"".join(b"<a href=/%d></a>" % n for n in range(12))
 def web(url: str, now: float) -> tuple[float, Reply | Failure]:
     """Answer with cookies of the host, of its site, and of other sites."""
     if url.endswith("/robots.txt"):
-        return 0.1, Reply(status=404, started_at=now, took=0.1)
+        return 0.1, Reply(status=404)
     name = host_name(url)
     site = name.removeprefix("a.").removeprefix("b.")
     cookies = (
@@ -36,7 +36,7 @@ def web(url: str, now: float) -> tuple[float, Reply | Failure]:
     )
     headers = (("Content-Type", "text/html"), *(("Set-Cookie", one) for one in cookies))
     body = f"<title>{url}</title><p>The page {url} has words.".encode() + LINKS
-    return 0.1, Reply(status=200, headers=headers, body=body, started_at=now, took=0.1)
+    return 0.1, Reply(status=200, headers=headers, body=body)
 
 
 def test_each_host_receives_its_own_cookies_in_every_order(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_shop_behind_a_cookie_wall_is_crawled(tmp_path: Path) -> None:
         headers: tuple[tuple[str, str], ...] = (("Location", "/?set=1"),)
         if url.endswith("?set=1"):
             headers = (("Location", "/"), ("Set-Cookie", "passed=1; Path=/"))
-        return 0.1, Reply(status=302, headers=headers, started_at=now, took=0.1)
+        return 0.1, Reply(status=302, headers=headers)
 
     crawl = VirtualCrawl(tmp_path, answer_with_wall, batch=4)
     crawl.define("http://shop.test/")
@@ -97,7 +97,7 @@ def test_shop_behind_a_cookie_wall_is_crawled(tmp_path: Path) -> None:
     assert first == [url for url, _ in sent[:3]]
     key = DEFAULT_CRAWL, "http://shop.test/"
     assert [row.status for row in crawl._store().table(CaptureRow).scan(key)] == [200]
-    tail = crawl.log.tail([PAGES_ARCHIVED.name]).poll(0)
+    tail = crawl.records(PAGES_ARCHIVED.name)
     assert [decode(one).status for one in tail if split_key(one.key) == key] == [200]  # type: ignore[attr-defined]
 
 
@@ -114,17 +114,17 @@ def bounce(folder: Path, check: str, cookie: Callable[[float], str]) -> list[str
         is_passed = "passed=1" in dict(crawl.fetcher.sent[-1][1]).get("Cookie", "")
         if url == f"{SHOP}/a" and is_passed:
             html = (("Content-Type", "text/html"),)
-            return 0.1, Reply(status=200, headers=html, body=b"<p>Shop", started_at=now, took=0.1)
+            return 0.1, Reply(status=200, headers=html, body=b"<p>Shop")
         headers: tuple[tuple[str, str], ...] = (("Location", check),)
         if "/check" in url:
             headers = (("Location", "/a"), ("Set-Cookie", cookie(now)))
-        return 0.1, Reply(status=302, headers=headers, started_at=now, took=0.1)
+        return 0.1, Reply(status=302, headers=headers)
 
     crawl = VirtualCrawl(folder, answer)
     crawl.define(f"{SHOP}/a")
     assert crawl.run()
     paths = [url.removeprefix(SHOP) for url, _ in crawl.fetcher.sent]
-    pages = [split_key(record.key)[1] for record in crawl.log.tail([PAGES.name]).poll(0)]
+    pages = [split_key(record.key)[1] for record in crawl.records(PAGES.name)]
     assert pages == [f"{SHOP}/a"] * pages.count(f"{SHOP}/a")
     return [path for path in paths if path != "/robots.txt"] + ["published"] * len(pages)
 

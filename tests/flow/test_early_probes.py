@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from gossamer.events import Page
 from gossamer.events.public import Gone
@@ -13,8 +12,7 @@ from gossamer.services.dedup.rows import DocumentRow, HostStepsRow
 from gossamer.services.fetcher.outcome import Failure, Reply
 from gossamer.services.frontier.tables.conditions import Condition
 from gossamer.services.frontier.tables.hosts import HostRow
-from tests.flow.test_flow import HTML
-from tests.flow.virtual import VirtualCrawl
+from tests.flow.virtual import VirtualCrawl, html_page
 
 HOST = "http://soft.test"
 WORDS = " ".join(f"word{number}" for number in range(80))
@@ -35,10 +33,9 @@ class Site:
     def __call__(self, url: str, now: float) -> tuple[float, Reply | Failure]:
         path = url.removeprefix(HOST)
         if path == "/robots.txt":
-            return 0.1, Reply(status=404, started_at=now, took=0.1)
+            return 0.1, Reply(status=404)
         body = self.pages.get(path, self.error.format(path=path))
-        reply = Reply(status=200, headers=HTML, body=body.encode())
-        return 0.1, replace(reply, started_at=now, took=0.1)
+        return 0.1, html_page(body)
 
 
 def crawl(folder: Path, site: Site, **settings: object) -> VirtualCrawl:
@@ -57,7 +54,7 @@ def probes(crawl: VirtualCrawl, known: set[str]) -> list[str]:
 def published(crawl: VirtualCrawl) -> dict[str, bool]:
     """Return path → whether the last record on `pages` is a document."""
     found = dict[str, bool]()
-    for record in crawl.log.tail([PAGES.name]).poll(0):
+    for record in crawl.records(PAGES.name):
         if not record.value:
             found[record.key.removeprefix(f"default/{HOST}")] = False
             continue
@@ -80,11 +77,9 @@ def test_two_pages_with_one_text_cause_a_probe_and_published_error_pages_are_wit
     assert {path for path, is_document in states.items() if is_document} == {"/", "/a"}
     assert not any(states.get(path) for path in LOST)
     assert states.keys() & set(LOST), "some were published before the probe"
-    rows = {
-        row.url.removeprefix(HOST): row for row in found._store().table(DocumentRow).everything()
-    }
+    rows = {row.url.removeprefix(HOST): row for row in found.rows(DocumentRow)}
     assert {rows[path].gone for path in LOST} == {Gone.SOFT_404}
-    [host] = found._store().table(HostRow).everything()
+    [host] = found.rows(HostRow)
     assert host.condition is Condition.IDLE and host.queued == 0 and host.signature
 
 

@@ -3,11 +3,9 @@
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from gossamer.events import Page
 from gossamer.events.topics import PAGES
-from gossamer.log.codec import decode
 from gossamer.services.fetcher.outcome import Reply
 from tests.flow.test_flow import Pages, virtual_crawl
 from tests.flow.virtual import VirtualCrawl
@@ -48,13 +46,9 @@ def test_each_policy_visits_its_own_part_of_the_web(
     crawl = virtual_crawl(tmp_path, WEB, 0.0)
     crawl.define("http://a.test/", external_links=policy)
     assert crawl.run()
-    found = [url for _, _, url in crawl.requests if not url.endswith("/robots.txt")]
+    found = crawl.requested()
     assert set(found) == visited and len(found) == len(visited)
-    (start,) = [
-        page
-        for record in crawl.log.tail([PAGES.name]).poll(0)
-        if isinstance(page := decode(record), Page) and page.url == "http://a.test/"
-    ]
+    (start,) = [one for one in crawl.events(PAGES.name, Page) if one.url == "http://a.test/"]
     assert list(start.links) == WEB["http://a.test/"], "the document has all links of the page"
 
 
@@ -99,20 +93,13 @@ def test_feed_entry_of_another_site_is_an_external_link(tmp_path: Path) -> None:
     kind = (("Content-Type", "application/rss+xml"),)
 
     def web(url: str, now: float) -> tuple[float, Reply]:
-        found = (
-            Reply(status=200, headers=kind, body=feed)
-            if url.endswith("/feed")
-            else Reply(status=404)
-        )
-        return 0.1, replace(found, started_at=now, took=0.1)
+        is_feed = url.endswith("/feed")
+        return 0.1, Reply(status=200, headers=kind, body=feed) if is_feed else Reply(status=404)
 
-    for policy, other in (
-        ("deep", {"http://b.test/2"}),
-        ("home", {"http://b.test/"}),
-        ("none", set()),
-    ):
+    others = {"deep": {"http://b.test/2"}, "home": {"http://b.test/"}, "none": set[str]()}
+    for policy, other in others.items():
         crawl = VirtualCrawl(tmp_path / policy, web)
         crawl.define("http://a.test/feed", external_links=policy, url_steps=("session_id",))
         assert crawl.run()
-        found = {url for _, _, url in crawl.requests if not url.endswith("/robots.txt")}
+        found = {*crawl.requested()}
         assert found == {"http://a.test/feed", "http://a.test/1"} | other

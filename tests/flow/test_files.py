@@ -4,7 +4,6 @@ from pathlib import Path
 
 from gossamer.events import Page
 from gossamer.events.topics import PAGES
-from gossamer.log.codec import decoder
 from gossamer.services.fetcher.outcome import Failure, Reply
 from tests.flow.virtual import VirtualCrawl
 from tests.parser.pdfs import pdf
@@ -22,16 +21,14 @@ FILES = {
 def web(url: str, now: float) -> tuple[float, Reply | Failure]:
     kind, body = FILES.get(url, ("text/html", b""))
     status, headers = 200 if body else 404, (("Content-Type", kind),)
-    return 0.2, Reply(status=status, headers=headers, body=body, started_at=now, took=0.2)
+    return 0.2, Reply(status=status, headers=headers, body=body)
 
 
 def test_pdf_is_published_and_its_links_are_followed(tmp_path: Path) -> None:
     crawl = VirtualCrawl(tmp_path, web, delay=1.0)
     crawl.define("http://a.test/")
     assert crawl.run()
-    tail, decode = crawl.log.tail([PAGES.name]), decoder(PAGES).decode
-    pages = [decode(record.value) for record in tail.poll(0)]
-    found = {page.url: page for page in pages if isinstance(page, Page)}
+    found = {page.url: page for page in crawl.events(PAGES.name, Page)}
     assert found.keys() == FILES.keys()
     paper = found["http://a.test/paper"]
     assert (paper.title, paper.author) == ("A paper", "Ann Author")

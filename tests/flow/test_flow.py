@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Collection
-from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.events.topics import DEAD_LETTERS, PAGES, PAGES_ARCHIVED
+from gossamer.events.topics import DEAD_LETTERS, PAGES_ARCHIVED
 from gossamer.log.codec import split_key
 from gossamer.services.fetcher.outcome import Failure, Reply
-from gossamer.web.url import host_key
-from tests.flow.torn import Died, Fate
-from tests.flow.virtual import VirtualCrawl
+from gossamer.services.frontier.tables.urls import UrlRow
+from tests.flow.torn import Fate
+from tests.flow.virtual import VirtualCrawl, html_page
 
 HTML = (("Content-Type", "text/html; charset=utf-8"),)
 ROBOTS = b"User-agent: *\nDisallow: /secret\n"
@@ -36,7 +35,7 @@ def serve(pages: Pages, took: float) -> dict[str, Reply]:
             continue
         anchors = "".join(f'<p><a href="{link}">a link</a></p>' for link in links)
         body = f"<html><title>{url}</title><body><h1>This is {url}</h1>{anchors}"
-        replies[url] = Reply(status=200, headers=HTML, body=body.encode())
+        replies[url] = html_page(body)
     return replies
 
 
@@ -65,18 +64,12 @@ def virtual_crawl(
 
     def web(url: str, now: float) -> tuple[float, Reply | Failure]:
         if url.endswith("/robots.txt"):
-            return took, Reply(status=200, body=ROBOTS, started_at=now, took=took)
+            return took, Reply(status=200, body=ROBOTS)
         reply = replies.get(url, Reply(status=404))
         if url in failing and url not in failed:
             failed.add(url)
-            return took, Reply(status=500, started_at=now, took=took)
-        return took, Reply(
-            status=reply.status,
-            headers=reply.headers,
-            body=reply.body,
-            started_at=now,
-            took=took,
-        )
+            return took, Reply(status=500)
+        return took, reply
 
     return VirtualCrawl(folder, web, fate, **options)
 
@@ -136,24 +129,18 @@ def test_nothing_is_lost_if_a_fleet_crashes_between_any_two_writes(examples: int
     def check(
         pages: Pages, deaths: list[int], failing: list[str], batch: int, loaded: int, seed: int
     ) -> None:
-        start, fate = next(iter(pages)), Fate(seed)
+        start = next(iter(pages))
         with TemporaryDirectory() as folder:
-            limits = {"batch": batch, "loaded_limit": loaded, "lease_slack": 10.0}
-            crawl = virtual_crawl(Path(folder), pages, 0.3, fate, failing, delay=1.0, **limits)
+            limits = {"batch": batch, "loaded_limit": loaded, "lease_slack": 10.0, "delay": 1.0}
+            crawl = virtual_crawl(Path(folder), pages, 0.3, Fate(seed), failing, **limits)
             crawl.define(start)
-            for writes in deaths:
-                fate.left = writes
-                with suppress(Died):
-                    crawl.run()
-                crawl.crash()
+            crawl.die(*deaths)
             assert crawl.run()
             crawl.archive.close()
         requested = assert_whole(crawl, pages, start)
         again = requested.keys() & {*failing}
         assert sum(requested.values()) - len(requested) - len(again) <= len(deaths) * batch * 4
-        outcomes = {
-            url for (table, _), rows in crawl.disk.items() if table == "urls" for url in rows
-        }
+        outcomes = {row.url for row in crawl.rows(UrlRow)}
         assert outcomes >= requested.keys(), "every requested URL has an outcome"
 
     check()
@@ -163,25 +150,16 @@ def assert_whole(crawl: VirtualCrawl, pages: Pages, seed: str) -> Counter[str]:
     """Assert that all required pages were visited, published and archived; return the requests by
     URL."""
     required = reachable(pages, seed)
-    requested = Counter(url for _, _, url in crawl.requests if not url.endswith("/robots.txt"))
+    requested = Counter(crawl.requested())
     assert set(requested) == required
-    assert_polite(crawl)
+    assert min(crawl.gaps(), default=1.0) >= 1.0 - 1e-6
     assert crawl.lag() == 0
-    assert not list(crawl.log.tail([DEAD_LETTERS.name]).poll(0))
-    records = crawl.log.tail([PAGES.name]).poll(0)
-    published = {split_key(record.key)[1] for record in records if record.value}
-    assert published == {url for url in required & pages.keys() if not redirects(url, pages)}
-    captures = crawl.log.tail([PAGES_ARCHIVED.name]).poll(0)
+    assert not crawl.records(DEAD_LETTERS.name)
+    documents = {url for url in required & pages.keys() if not redirects(url, pages)}
+    assert crawl.published() == documents
+    captures = crawl.records(PAGES_ARCHIVED.name)
     assert {split_key(record.key)[1] for record in captures} == required
     return requested
-
-
-def assert_polite(crawl: VirtualCrawl) -> None:
-    free_at: dict[str, float] = {}
-    for start, end, url in sorted(crawl.requests):
-        host = host_key(url)
-        assert start >= free_at.get(host, 0.0), f"{url} was requested too soon"
-        free_at[host] = end + 1.0
 
 
 def test_second_run_with_the_same_seeds_makes_no_requests(tmp_path: Path) -> None:
@@ -195,19 +173,3 @@ def test_second_run_with_the_same_seeds_makes_no_requests(tmp_path: Path) -> Non
     crawl.define("http://a.test/")
     assert crawl.run()
     assert crawl.requests == before
-
-
-def test_paused_crawl_stops_and_resumes(tmp_path: Path) -> None:
-    pages = {f"http://a.test/{i}": [f"http://a.test/{i + 1}"] for i in range(20)}
-    crawl = virtual_crawl(tmp_path, pages, 0.1)
-    crawl.define("http://a.test/0", max_depth=100)
-    crawl.run(60)
-    crawl.define(paused=True, max_depth=100)
-    assert crawl.run()
-    assert crawl.lag() == 0
-    part = len(crawl.requests)
-    assert part < 21
-    crawl.define(max_depth=100)
-    assert crawl.run()
-    requested = [url for _, _, url in crawl.requests if "robots" not in url]
-    assert len(requested) == len(set(requested)) == 21

@@ -57,7 +57,7 @@ def rows_about(crawl: VirtualCrawl, target: str) -> dict[type[Row], set[Any]]:
     is_erased = partial(is_about, target=target)
     found: dict[type[Row], set[Any]] = {}
     for kind in ROWS:
-        rows = crawl._store().table(kind).everything()
+        rows = crawl.rows(kind)
         if keys := {keys_of(row) for row in rows if row.without(is_erased) is not row}:
             found[kind] = keys
     return found
@@ -69,18 +69,14 @@ def names_left(crawl: VirtualCrawl, target: str) -> list[str]:
     return [
         f"{kind.table}: {text}"
         for kind in {*ROWS} - MAY_NAME
-        for row in crawl._store().table(kind).everything()
+        for row in crawl.rows(kind)
         if name in (text := LINK.sub("", str(row)))
     ]
 
 
 def documents(crawl: VirtualCrawl) -> dict[str, bytes]:
-    records = crawl.log.tail([PAGES.name]).poll(0)
+    records = crawl.records(PAGES.name)
     return {split_key(record.key)[1]: record.value for record in records}
-
-
-def requested_urls(crawl: VirtualCrawl) -> list[str]:
-    return [url for _, _, url in crawl.requests if not url.endswith("/robots.txt")]
 
 
 def run_crawl(tmp_path: Path, **settings: object) -> VirtualCrawl:
@@ -99,12 +95,12 @@ def test_records_in_flight_do_not_restore_an_erased_host(tmp_path: Path, steps: 
     forget(crawl, host=HostKey(A))
     crawl.crash()
     assert crawl.run()
-    before = len(requested_urls(crawl))
+    before = len(crawl.requested())
     assert not names_left(crawl, A)
     assert not any(value for url, value in documents(crawl).items() if url.startswith(A))
     crawl.define(f"{A}/")
     assert crawl.run()
-    assert f"{A}/" in requested_urls(crawl)[before:]
+    assert f"{A}/" in crawl.requested()[before:]
     assert documents(crawl)[f"{A}/"]
 
 
@@ -112,10 +108,10 @@ def test_erased_host_is_crawled_again_after_a_new_seed(tmp_path: Path) -> None:
     crawl = run_crawl(tmp_path)
     forget(crawl, host=HostKey(A))
     assert crawl.run()
-    before = requested_urls(crawl)
+    before = crawl.requested()
     crawl.define(f"{A}/")
     assert crawl.run()
-    assert sorted(requested_urls(crawl)[len(before) :]) == sorted(
+    assert sorted(crawl.requested()[len(before) :]) == sorted(
         url for url in before if url.startswith(A)
     )
     assert documents(crawl)[f"{A}/"]
@@ -150,14 +146,14 @@ def test_url_admitted_during_an_erasure_is_visited(
     if crashes:
         crawl.crash()
     crawl.run(until=crawl.now + DAY / 2)
-    assert requested_urls(crawl).count(new) == 1 + failing
+    assert crawl.requested().count(new) == 1 + failing
 
 
 def test_erasure_row_of_each_service_has_the_number_of_deleted_rows(tmp_path: Path) -> None:
     crawl = run_crawl(tmp_path)
     forget(crawl, host=HostKey(A))
     assert crawl.run()
-    rows = [*crawl._store().table(ErasureRow).everything()]
+    rows = crawl.rows(ErasureRow)
     assert {row.target for row in rows} == {A}
     assert {row.service for row in rows} == {"frontier", "dedup", "archive", "archive/archive"}
     counts = {name: n for row in rows for name, n in row.rows.items()}
@@ -200,7 +196,7 @@ def answer(url: str, now: float) -> tuple[float, Reply | Failure]:
     else:
         status = 404
     headers = (("Content-Type", kind),)
-    return 0.1, Reply(status=status, headers=headers, body=body.encode(), started_at=now, took=0.1)
+    return 0.1, Reply(status=status, headers=headers, body=body.encode())
 
 
 def make_crawl(folder: Path, fate: Fate) -> VirtualCrawl:
@@ -254,7 +250,7 @@ def assert_erased(crawl: VirtualCrawl, target: str) -> None:
 
 def parked_counts(crawl: VirtualCrawl) -> Counter[tuple[str, str]]:
     """Return crawl and bucket → the counted URLs of each parked part, which has one bucket."""
-    rows = crawl._store().table(ParkedPartsRow).everything()
+    rows = crawl.rows(ParkedPartsRow)
     return Counter(
         {
             (row.crawl, f"{row.site} {name}/{part.head}"): part.urls
@@ -267,7 +263,7 @@ def parked_counts(crawl: VirtualCrawl) -> Counter[tuple[str, str]]:
 def parked_urls(crawl: VirtualCrawl) -> Counter[tuple[str, str]]:
     """Return crawl and bucket → the URLs that are parked there until their site earns more."""
     found = Counter[tuple[str, str]]()
-    for row in crawl._store().table(ParkedRow).everything():
+    for row in crawl.rows(ParkedRow):
         if " trap_urls/" in row.bucket:
             found[row.crawl, row.bucket] += len(row.urls)
     return found

@@ -1,7 +1,6 @@
 """Documents that are gone: from the fetcher's response to the tombstone, through random crashes."""
 
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,7 +14,7 @@ from gossamer.log.codec import encode, split_key, tombstone
 from gossamer.services.fetcher.outcome import Failure, Reply
 from gossamer.services.frontier.tables.urls import HistoryRow, VerdictRow
 from gossamer.web.url import Site, host_key, site_of
-from tests.flow.torn import Died, Fate
+from tests.flow.torn import Fate
 from tests.flow.virtual import START, VirtualCrawl
 
 HTML = ("Content-Type", "text/html")
@@ -40,7 +39,7 @@ def web(url: str, now: float) -> tuple[float, Reply | Failure]:
     known = not path or path in PATHS
     body = f"<title>{path}</title>This is {path} {links}".encode()
     status = 200 if known else 404
-    return 0.1, Reply(status=status, headers=(HTML,), body=body, started_at=now, took=0.1)
+    return 0.1, Reply(status=status, headers=(HTML,), body=body)
 
 
 def later_visits() -> Iterable[PageFetched]:
@@ -71,18 +70,18 @@ def test_tombstones_have_their_reasons_through_crashes(examples: int) -> None:
         seed=st.integers(0, 1 << 16),
     )
     def check(before: list[int], after: list[int], seed: int) -> None:
-        fate = Fate(seed)
         with TemporaryDirectory() as folder:
-            crawl = VirtualCrawl(Path(folder), web, fate, lease_slack=10.0)
+            crawl = VirtualCrawl(Path(folder), web, Fate(seed), lease_slack=10.0)
             crawl.define(SEED)
-            run(crawl, before)
+            crawl.die(*before)
+            assert crawl.run()
             later = [*later_visits()]
             crawl.now = max(page.started_at for page in later)
             crawl.log.append([encode(page) for page in later])
-            run(crawl, after)
+            crawl.die(*after)
+            assert crawl.run()
             crawl.archive.close()
-        records = crawl.log.tail([PAGES.name]).poll(0)
-        newest = {split_key(record.key)[1]: record for record in records}
+        newest = {split_key(record.key)[1]: record for record in crawl.records(PAGES.name)}
         gone = {
             url.removeprefix(SEED): tombstone(record)
             for url, record in newest.items()
@@ -114,7 +113,7 @@ def test_history_of_a_gone_page_has_the_verdict_of_its_tombstone(tmp_path: Path)
             return web(url, now)
         location = (("Location", "/new"),) if path == "moved" else ()
         status = 301 if location else 404
-        return 0.1, Reply(status=status, headers=location, started_at=now, took=0.1)
+        return 0.1, Reply(status=status, headers=location)
 
     crawl = VirtualCrawl(tmp_path, vanishing)
     crawl.define(SEED, revisit="fixed:1d")
@@ -132,19 +131,8 @@ def test_history_of_a_gone_page_has_the_verdict_of_its_tombstone(tmp_path: Path)
     assert verdicts["moved"][2] == ("redirect", "redirect")
     tombstones = {
         split_key(record.key)[1]: tombstone(record)
-        for record in crawl.log.tail([PAGES.name]).poll(0)
+        for record in crawl.records(PAGES.name)
         if not record.value
     }
     assert tombstones[f"{SEED}missing"].verdict == "gone"
     assert tombstones[f"{SEED}moved"].redirects_to == f"{SEED}new"
-
-
-def run(crawl: VirtualCrawl, deaths: list[int]) -> None:
-    """Run to the end, and crash after each number of writes in *deaths*."""
-    assert crawl.fate
-    for writes in deaths:
-        crawl.fate.left = writes
-        with suppress(Died):
-            crawl.run()
-        crawl.crash()
-    assert crawl.run()

@@ -15,10 +15,8 @@ from gossamer.services.fetcher.outcome import Failure, Reply
 from gossamer.services.frontier.partition.parked import ParkedRow
 from gossamer.services.frontier.tables.urls import HistoryRow, UrlRow
 from gossamer.settings import ArchiveSettings, DedupSettings
-from gossamer.store import Row
 from gossamer.web.url import Site
-from tests.flow.test_flow import HTML
-from tests.flow.virtual import VirtualCrawl
+from tests.flow.virtual import VirtualCrawl, html_page
 
 DAY, HOST = 86400.0, "http://a.test"
 PAGES = 2
@@ -27,12 +25,12 @@ PAGES = 2
 def news(url: str, now: float) -> tuple[float, Reply | Failure]:
     """Answer with a different text each day."""
     if not url.startswith(f"{HOST}/") or url.endswith("/robots.txt"):
-        return 0.0, Reply(status=404, started_at=now)
+        return 0.0, Reply(status=404)
     day = int(now // DAY)
     words = " ".join(f"{url[-1:]}{day}word{n * (day + 7) % 101}" for n in range(80))
     links = "".join(f'<a href="/{n}">{n}</a>' for n in range(1, PAGES))
     body = f"<html><title>{url}</title><body><p>{words}</p>{links}"
-    return 0.0, Reply(status=200, headers=HTML, body=body.encode(), started_at=now)
+    return 0.0, html_page(body)
 
 
 def run_crawl(folder: Path, days: float, every: str = "1d", **settings: object) -> VirtualCrawl:
@@ -40,17 +38,6 @@ def run_crawl(folder: Path, days: float, every: str = "1d", **settings: object) 
     crawl.define(f"{HOST}/", scope="host('a.test')", revisit=f"fixed:{every}")
     crawl.run(until=crawl.now + days * DAY)
     return crawl
-
-
-def count(crawl: VirtualCrawl, row: type[Row]) -> int:
-    return sum(1 for _ in crawl._store().table(row).everything())
-
-
-def records(crawl: VirtualCrawl, topic: str) -> int:
-    tail, found = crawl.log.tail([topic]), 0
-    while batch := tail.poll(0):
-        found += len(batch)
-    return found
 
 
 @pytest.mark.parametrize("limited", [True, False])
@@ -65,17 +52,17 @@ def test_rows_expire_after_the_age_in_the_settings(tmp_path: Path, limited: bool
     store.table(DocumentRow).put(document)
     store.flush()
     crawl.run(until=crawl.now + 4 * DAY)
-    assert count(crawl, DocumentRow) == PAGES + 1
+    assert len(crawl.rows(DocumentRow)) == PAGES + 1
     crawl.run(until=crawl.now + 14 * DAY)
-    assert count(crawl, DocumentRow) == PAGES + (not limited)
+    assert len(crawl.rows(DocumentRow)) == PAGES + (not limited)
     # A visit finds a new text, which has at most two digests.
     for row, each in ((HistoryRow, 1), (CaptureRow, 1), (DigestRow, 2)):
         if limited:
-            assert PAGES * 4 <= count(crawl, row) <= each * PAGES * 8
+            assert PAGES * 4 <= len(crawl.rows(row)) <= each * PAGES * 8
         else:
-            assert count(crawl, row) >= PAGES * 18
-    assert count(crawl, UrlRow) == PAGES, "rows of URLs do not expire"
-    assert 1 <= count(crawl, NearRow) <= PAGES * 4, "one row in each of four bands"
+            assert len(crawl.rows(row)) >= PAGES * 18
+    assert len(crawl.rows(UrlRow)) == PAGES, "rows of URLs do not expire"
+    assert 1 <= len(crawl.rows(NearRow)) <= PAGES * 4, "one row in each of four bands"
 
 
 @pytest.mark.parametrize("limit", [100, 0])
@@ -88,7 +75,8 @@ def test_oldest_parked_urls_are_deleted_above_the_limit(tmp_path: Path, limit: i
         events.append(encode(event))
     crawl.log.append(events)
     crawl.run(until=crawl.now + 1)
-    assert 50 <= count(crawl, ParkedRow) <= 100 if limit else count(crawl, ParkedRow) == 300
+    parked = len(crawl.rows(ParkedRow))
+    assert 50 <= parked <= 100 if limit else parked == 300
     before = len(crawl.requests)
     crawl.define(scope="any()", revisit="none")
     crawl.run(until=crawl.now + DAY / 4)
@@ -104,5 +92,5 @@ def test_oldest_records_of_topics_without_consumers_are_deleted_above_the_limit(
     crawl.log.append([Message(SEEDS.name, str(n), b"{", str(n)) for n in range(20)])
     crawl.run(until=crawl.now + 1)
     for topic in (PAGES_ARCHIVED.name, DEAD_LETTERS.name):
-        found = records(crawl, topic)
+        found = len(crawl.records(topic))
         assert 1 <= found <= 4 * limit if limit else found >= 20

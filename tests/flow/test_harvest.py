@@ -1,10 +1,8 @@
 """A crawl shows its harvest, and how many URLs it found, also after crashes."""
 
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from gossamer.console.cli.status import lines
 from gossamer.console.output import Output
@@ -14,7 +12,7 @@ from gossamer.services.fetcher.outcome import Reply
 from gossamer.services.frontier.tables.harvest import NEW_TEXTS
 from gossamer.settings import DedupSettings
 from tests.flow.test_flow import HTML
-from tests.flow.torn import Died, Fate
+from tests.flow.torn import Fate
 from tests.flow.virtual import START, VirtualCrawl
 from tests.frontier.generated_web import find_reachable, generate
 
@@ -29,13 +27,13 @@ BARREN = range(0, PAGES, 3)
 def web(url: str, now: float) -> tuple[float, Reply]:
     path = url.removeprefix(HOST).strip("/")
     if path == "robots.txt":
-        return 0.1, Reply(status=404, started_at=now, took=0.1)
+        return 0.1, Reply(status=404)
     page = int(path or 0)
     links = "".join(f"<p><a href='/{target or ''}'>to {target}</a>" for target in GRAPH[page])
     words = 2 if page in BARREN else 200
     text = "".join(f"<p>word{page}x{word} and others of this page." for word in range(words))
     body = f"<title>{page}</title><main>{text}</main><nav>{links}</nav>".encode()
-    return 0.1, replace(Reply(status=200, headers=HTML, body=body), started_at=now, took=0.1)
+    return 0.1, Reply(status=200, headers=HTML, body=body)
 
 
 def status_of(crawl: VirtualCrawl) -> CrawlStatus:
@@ -97,11 +95,7 @@ def test_curve_agrees_with_the_totals_after_crashes_of_a_fleet(tmp_path: Path) -
     fate = Fate(3)
     crawl = VirtualCrawl(tmp_path, web, fate, delay=1.0, dedup=EXACT)
     crawl.define(f"{HOST}/")
-    for _ in range(12):
-        fate.left = fate.random.randint(5, 80)
-        with suppress(Died):
-            crawl.run(until=START + 5000.0)
-        crawl.crash()
+    crawl.die(*(fate.random.randint(5, 80) for _ in range(12)), seconds=5000.0)
     assert crawl.run()
     progress = status_of(crawl).progress
     assert sum(point.visits for point in progress.harvest) == progress.outcomes.total()

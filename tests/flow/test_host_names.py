@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from gossamer.errors import BadSettings
 from gossamer.events import RefetchRequested
@@ -13,11 +12,9 @@ from gossamer.services.dedup.rows import HostNameRow
 from gossamer.services.fetcher.outcome import Reply
 from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.settings import DedupSettings
-from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import HostKey, Site, host_key
-from tests.flow.test_flow import HTML
 from tests.flow.test_hazards import metric_counts, report_counts
-from tests.flow.virtual import VirtualCrawl
+from tests.flow.virtual import VirtualCrawl, html_page
 
 BARE, WWW, HUB = "http://a.test", HostKey("http://www.a.test"), "http://hub.test"
 MIRROR, LIST = "http://mirror.test", "http://list.test"
@@ -32,8 +29,8 @@ def crawl(
     def answer(url: str, now: float) -> tuple[float, Reply]:
         found = web(url)
         if isinstance(found, str):
-            found = Reply(status=200, headers=HTML, body=f"<title>A page</title>{found}".encode())
-        return 0.1, replace(found or Reply(status=404), started_at=now, took=0.1)
+            found = html_page(f"<title>A page</title>{found}")
+        return 0.1, found or Reply(status=404)
 
     started = VirtualCrawl(folder, answer, batch=batch, dedup=DedupSettings(**dedup))  # type: ignore[arg-type]
     started.define(*seeds)
@@ -96,7 +93,7 @@ def same_pages(*hosts: str) -> Web:
 
 def replicas(crawl: VirtualCrawl) -> dict[str, tuple[str, str]]:
     """Return replica → original and hazard."""
-    rows = SqliteStore(crawl.database).table(HostNameRow).everything()
+    rows = crawl.rows(HostNameRow)
     return {
         row.host: (row.original, row.rule) for row in rows if row.original == row.counterpart != ""
     }
@@ -371,7 +368,7 @@ def test_queued_urls_of_a_replica_are_visited_at_the_original(tmp_path: Path) ->
     of_mirror, of_original = (requested_paths(ran, host) for host in (MIRROR, BARE))
     assert {*only_there} <= {*of_mirror, *of_original}
     assert len(of_mirror) <= 12 and len(of_mirror) + len(of_original) <= 11 + 10 + 30
-    rows = SqliteStore(ran.database).table(UrlRow).everything()
+    rows = ran.rows(UrlRow)
     refused = [row for row in rows if row.outcome == "duphost"]
     assert {row.url for row in refused} >= {f"{MIRROR}{path}" for path in only_there[5:]}
     assert f"{BARE}{path_of(refused[0].url)} is visited instead" in refused[0].reason

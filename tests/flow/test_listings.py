@@ -12,7 +12,6 @@ from gossamer.events import DEFAULT_CRAWL, Purpose
 from gossamer.services.dedup.rows import DocumentRow
 from gossamer.services.fetcher.outcome import Failure, Reply
 from gossamer.services.frontier.tables.plans import PlanRow
-from gossamer.services.frontier.tables.urls import UrlRow
 from tests.flow.virtual import START, VirtualCrawl
 
 A, B = "http://a.test", "http://b.test"
@@ -65,7 +64,7 @@ FILES = {
 
 def answer(kind: str, body: bytes, now: float) -> tuple[float, Reply | Failure]:
     status, headers = 200 if body else 404, (("Content-Type", kind),)
-    return 0.2, Reply(status=status, headers=headers, body=body, started_at=now, took=0.2)
+    return 0.2, Reply(status=status, headers=headers, body=body)
 
 
 @pytest.fixture
@@ -83,9 +82,14 @@ def test_all_pages_are_discovered_through_sitemaps_and_feeds(crawl: VirtualCrawl
     requested = [url for _, _, url in crawl.requests]
     assert {*FILES} <= {*requested}
     assert len(requested) == len({*requested})
-    found = crawl._store().table(UrlRow).get((DEFAULT_CRAWL, A), f"{A}/2.xml.gz")
-    assert (found.origin.purpose, found.outcome, found.origin.depth) == (Purpose.SITEMAP, "page", 2)
-    assert crawl._store().table(UrlRow).get((DEFAULT_CRAWL, A), f"{A}/p5").origin.depth == 2
+    found = crawl.url_row(f"{A}/2.xml.gz")
+    assert found and (found.origin.purpose, found.outcome, found.origin.depth) == (
+        Purpose.SITEMAP,
+        "page",
+        2,
+    )
+    page = crawl.url_row(f"{A}/p5")
+    assert page and page.origin.depth == 2
 
 
 def test_entry_of_another_site_in_its_own_sitemap_is_ignored(crawl: VirtualCrawl) -> None:
@@ -98,7 +102,7 @@ def test_sitemap_in_a_redirected_robots_txt_counts_for_the_redirecting_site(tmp_
     def web(url: str, now: float) -> tuple[float, Reply | Failure]:
         if url == f"{A}/robots.txt":
             moved = (("Location", lies),)
-            return 0.2, Reply(status=301, headers=moved, started_at=now, took=0.2)
+            return 0.2, Reply(status=301, headers=moved)
         files = {
             lies: ("text/plain", f"Sitemap: {B}/map".encode()),
             f"{B}/map": (XML, listing.encode()),
@@ -113,7 +117,7 @@ def test_sitemap_in_a_redirected_robots_txt_counts_for_the_redirecting_site(tmp_
 
 
 def test_listings_are_not_documents(crawl: VirtualCrawl) -> None:
-    rows = crawl._store().table(DocumentRow).everything()
+    rows = crawl.rows(DocumentRow)
     assert {row.url for row in rows} == {f"{A}/", *(f"{A}/p{n}" for n in range(1, PAGES + 1))}
 
 

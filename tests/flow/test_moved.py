@@ -23,8 +23,7 @@ from gossamer.services.fetcher.outcome import Reply
 from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.store.sqlite import SqliteStore
-from gossamer.web.url import host_key
-from tests.flow.virtual import VirtualCrawl
+from tests.flow.virtual import VirtualCrawl, gaps_between
 
 HOSTS, PAGES_EACH, DELAY = 12, 6, 2.0
 BUSY = "https://busy.example/"
@@ -54,16 +53,16 @@ class Web:
 
     def __call__(self, address: str, now: float) -> tuple[float, Reply]:
         if address.endswith("/robots.txt"):
-            return 0.1, Reply(status=404, started_at=now, took=0.1)
+            return 0.1, Reply(status=404)
         if address == BUSY and not self.busy_until:
             self.busy_until = now + RETRY_AFTER
             after = (("Retry-After", f"{RETRY_AFTER:.0f}"),)
-            return 0.1, Reply(status=503, headers=after, started_at=now, took=0.1)
+            return 0.1, Reply(status=503, headers=after)
         body = b"<html><title>BUSY</title><body><h1>busy</h1>"
         if address != BUSY:
             anchors = "".join(f'<p><a href="{link}">a link</a></p>' for link in links(address))
             body = f"<html><title>{address}</title><h1>This is {address}</h1>{anchors}".encode()
-        return 0.1, Reply(status=200, headers=HTML, body=body, started_at=now, took=0.1)
+        return 0.1, Reply(status=200, headers=HTML, body=body)
 
 
 def side(name: str, crawl: VirtualCrawl) -> Side:
@@ -104,8 +103,7 @@ def move_crawl(source: VirtualCrawl, target: VirtualCrawl, name: str, behind: fl
 
 def request_counts(*crawls: VirtualCrawl) -> Counter[str]:
     """Return the number of requests for each URL, without robots.txt."""
-    addresses = (address for crawl in crawls for _, _, address in crawl.requests)
-    return Counter(address for address in addresses if not address.endswith("/robots.txt"))
+    return Counter(address for crawl in crawls for address in crawl.requested())
 
 
 def test_crawl_moves_to_a_fleet_and_back_without_a_lost_or_repeated_request(
@@ -130,11 +128,11 @@ def test_crawl_moves_to_a_fleet_and_back_without_a_lost_or_repeated_request(
     requests = [*laptop.requests, *fleet.requests, *later.requests]
     assert len(requests) == requested.total() + HOSTS + 1, "each robots.txt once"
     assert min(at for at, _, address in later.requests if address == BUSY) >= web.busy_until
-    _check_delays(requests)
-    assert {split_key(record.key)[1] for record in _records(later, PAGES.name)} >= ALL - {BUSY}
-    archived = Counter(split_key(one.key)[1] for one in _records(later, PAGES_ARCHIVED.name))
+    assert min(gaps_between(requests)) >= DELAY - 1e-6
+    assert {split_key(record.key)[1] for record in later.records(PAGES.name)} >= ALL - {BUSY}
+    archived = Counter(split_key(one.key)[1] for one in later.records(PAGES_ARCHIVED.name))
     assert archived == requested
-    outcomes = SqliteStore(later.database).table(UrlRow).everything()
+    outcomes = later.rows(UrlRow)
     assert {row.url for row in outcomes} == ALL
 
 
@@ -152,24 +150,9 @@ def test_all_crawls_of_a_folder_move_and_continue(tmp_path: Path) -> None:
     assert {address for address, count in requested.items() if count == 2} >= ALL - {BUSY}
     found = definitions_of(fleet.log)
     assert (found["b"], found["c"]) == (other, paused), "an operator has paused the other one"
-    _check_delays([*laptop.requests, *fleet.requests])
-    rows = SqliteStore(fleet.database).table(UrlRow).everything()
+    assert min(gaps_between([*laptop.requests, *fleet.requests])) >= DELAY - 1e-6
+    rows = fleet.rows(UrlRow)
     assert {row.url for row in rows if row.crawl == "b"} == ALL - {BUSY}
-
-
-def _check_delays(requests: list[tuple[float, float, str]]) -> None:
-    last = dict[str, float]()
-    for start, end, address in sorted(requests):
-        host = host_key(address)
-        assert start >= last.get(host, 0.0) + DELAY, address
-        last[host] = end
-
-
-def _records(crawl: VirtualCrawl, topic: str) -> list[Record]:
-    found, tail = list[Record](), crawl.log.tail([topic])
-    while records := tail.poll(0):
-        found += records
-    return found
 
 
 def test_moved_crawl_cannot_be_started_or_moved_at_its_former_place(tmp_path: Path) -> None:
@@ -200,10 +183,7 @@ def test_failed_move_is_repeated_and_the_target_does_not_start_before(tmp_path: 
     move_crawl(laptop, fleet, "the fleet")
     assert fleet.run()
     assert request_counts(laptop, fleet) == Counter([*ALL, BUSY])
-    assert not any(
-        row.queued or row.condition == "checked out"
-        for row in SqliteStore(fleet.database).table(HostRow).everything()
-    )
+    assert not any(row.queued or row.condition == "checked out" for row in fleet.rows(HostRow))
 
 
 def test_move_that_failed_at_its_last_step_is_completed(tmp_path: Path) -> None:
@@ -254,7 +234,7 @@ def test_moved_dead_letter_is_kept_beside_a_new_one_with_the_same_offset(tmp_pat
     laptop.log.append([letter("in the folder")])
     move_crawl(laptop, fleet, "the fleet")
     fleet.log.append([letter("in the fleet")])
-    found = [decode(record) for record in _records(fleet, DEAD_LETTERS.name)]
+    found = [decode(record) for record in fleet.records(DEAD_LETTERS.name)]
     assert [one.reason for one in found if isinstance(one, DeadLetter)] == [
         "in the folder",
         "in the fleet",

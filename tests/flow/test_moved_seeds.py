@@ -43,7 +43,7 @@ def test_target_joins_a_scope_that_follows_from_seeds(
     crawl = virtual_crawl(tmp_path, WEB, 0.0)
     crawl.define("http://a.test/to/b", **definition)
     assert crawl.run()
-    found = {url for _, _, url in crawl.requests if not url.endswith("/robots.txt")}
+    found = {*crawl.requested()}
     assert found == visited | ({"http://www.c.test/to/e"} if len(visited) > 1 else set())
 
 
@@ -53,5 +53,5 @@ def test_at_most_five_redirects_of_a_seed_are_followed(tmp_path: Path) -> None:
     crawl = virtual_crawl(tmp_path, web, 0.0)
     crawl.define(chain[0], scope="domain('h0.test')", scope_of_seeds="site")
     assert crawl.run()
-    found = {url for _, _, url in crawl.requests if not url.endswith("/robots.txt")}
+    found = {*crawl.requested()}
     assert found == {*chain[:6]}

@@ -12,7 +12,7 @@ from gossamer.services.fetcher.outcome import Failure, Reply
 from gossamer.services.frontier import revisit
 from gossamer.services.frontier.tables.plans import PartitionPlansRow
 from gossamer.services.frontier.tables.sites import SiteRow
-from tests.flow.virtual import START, VirtualCrawl
+from tests.flow.virtual import START, VirtualCrawl, html_page
 
 HTML = (("Content-Type", "text/html"),)
 DAY = 86400.0
@@ -51,9 +51,8 @@ class LinkingSites:
                 f"<p><a href='{u}'>{self.link_version(u, now)} news</a></p>" for u in links
             )
         elif url not in self.changes:
-            return 0.1, Reply(status=404, started_at=now, took=0.1)
-        reply = Reply(status=200, headers=HTML, body=body.encode(), started_at=now, took=0.1)
-        return 0.1, reply
+            return 0.1, Reply(status=404)
+        return 0.1, html_page(body)
 
 
 @pytest.mark.long

@@ -43,7 +43,7 @@ E = TypeVar("E", bound=Event)
 
 def web(url: str, now: float) -> tuple[float, Reply | Failure]:
     if url != URL:
-        return 0.1, Reply(status=404, started_at=now, took=0.1)
+        return 0.1, Reply(status=404)
     version = 2 if now >= CHANGES_AT else 1
     headers = (
         ("Content-Type", "text/html"),
@@ -51,7 +51,7 @@ def web(url: str, now: float) -> tuple[float, Reply | Failure]:
         ("Cache-Control", "max-age=7200"),
     )
     body = f"<title>Version {version}</title><p>The text of version {version}.".encode()
-    return 0.1, Reply(status=200, headers=headers, body=body, started_at=now, took=0.1)
+    return 0.1, Reply(status=200, headers=headers, body=body)
 
 
 def feed(url: str, now: float) -> tuple[float, Reply | Failure]:
@@ -59,7 +59,7 @@ def feed(url: str, now: float) -> tuple[float, Reply | Failure]:
         return web(url, now)
     headers = (("Content-Type", "application/rss+xml"), ("ETag", '"feed"'))
     body = b"<rss><channel><title>News</title></channel></rss>"
-    return 0.1, Reply(status=200, headers=headers, body=body, started_at=now, took=0.1)
+    return 0.1, Reply(status=200, headers=headers, body=body)
 
 
 class Listener(Processor):

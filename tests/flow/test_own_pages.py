@@ -7,7 +7,6 @@ import pytest
 
 from gossamer.events import DEFAULT_CRAWL, PageArchived, RefetchRequested, SeedAdded
 from gossamer.events.topics import DEAD_LETTERS, PAGES, PAGES_ARCHIVED
-from gossamer.log import Record
 from gossamer.log.codec import crawl_of, decode, encode, split_key
 from gossamer.services.archive.segments import is_of_crawl
 from gossamer.services.fetcher.outcome import Failure, Reply
@@ -29,11 +28,11 @@ def web(is_gone: Callable[[], bool]) -> Callable[[str, float], tuple[float, Repl
     def serve(url: str, now: float) -> tuple[float, Reply | Failure]:
         host, _, name = url.rpartition("/")
         if not name.isdigit() or (url == f"{SHARED}/1" and is_gone()):
-            return 0.1, Reply(status=410, started_at=now, took=0.1)
+            return 0.1, Reply(status=410)
         links = (f"{host}/{n}" for n in (2 * int(name) + 1, 2 * int(name) + 2) if n < COUNT)
         anchors = "".join(f'<p><a href="{link}">a link</a></p>' for link in links)
         body = f"<html><title>{url}</title><body><h1>This is {url}</h1>{anchors}".encode()
-        return 0.1, Reply(status=200, headers=HTML, body=body, started_at=now, took=0.1)
+        return 0.1, Reply(status=200, headers=HTML, body=body)
 
     return serve
 
@@ -56,21 +55,14 @@ def crawl(tmp_path: Path) -> VirtualCrawl:
     return crawl
 
 
-def read(crawl: VirtualCrawl, topic: str) -> list[Record]:
-    tail, found = crawl.log.tail([topic]), list[Record]()
-    while polled := tail.poll(0):
-        found += polled
-    return found
-
-
 def urls(name: str) -> set[str]:
     return {f"{host}/{number}" for host in HOSTS[name] for number in range(COUNT)}
 
 
 def test_each_topic_has_the_documents_of_its_crawl(crawl: VirtualCrawl) -> None:
-    assert read(crawl, DEAD_LETTERS.name) == []
+    assert crawl.records(DEAD_LETTERS.name) == []
     for name, topic in ((A, PAGES.name), (B, f"pages.{B}")):
-        newest = {split_key(record.key): record for record in read(crawl, topic)}
+        newest = {split_key(record.key): record for record in crawl.records(topic)}
         assert newest.keys() == {(name, url) for url in urls(name)}
         for record in newest.values():
             assert dict(record.headers)["crawl"] == name
@@ -81,8 +73,8 @@ def test_each_topic_has_the_documents_of_its_crawl(crawl: VirtualCrawl) -> None:
 
 
 def test_each_file_has_the_captures_of_its_crawl(crawl: VirtualCrawl, tmp_path: Path) -> None:
-    captures = [decode(record) for record in read(crawl, PAGES_ARCHIVED.name)]
-    for record in read(crawl, PAGES_ARCHIVED.name):
+    captures = [decode(record) for record in crawl.records(PAGES_ARCHIVED.name)]
+    for record in crawl.records(PAGES_ARCHIVED.name):
         assert crawl_of(record) == dict(record.headers)["crawl"] == decode(record).crawl
     for name in HOSTS:
         of_crawl = [one for one in captures if isinstance(one, PageArchived) and one.crawl == name]

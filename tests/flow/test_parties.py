@@ -2,11 +2,9 @@
 
 from pathlib import Path
 
-from gossamer.events import DEFAULT_CRAWL, CrawlDefined, Party, SeedAdded
+from gossamer.events import CrawlDefined, Party, SeedAdded
 from gossamer.events.topics import DEAD_LETTERS
 from gossamer.log.codec import decode, encode
-from gossamer.services.frontier.tables.urls import UrlRow
-from gossamer.store.sqlite import SqliteStore
 from tests.flow.test_flow import Pages, virtual_crawl
 from tests.flow.virtual import VirtualCrawl
 
@@ -35,18 +33,11 @@ def define(crawl: VirtualCrawl, parties: dict[str, Party], **seeds: str) -> None
 
 
 def visited_urls(crawl: VirtualCrawl) -> set[str]:
-    urls = (url.removeprefix("http://") for _, _, url in crawl.requests)
-    return {url for url in urls if not url.endswith("/robots.txt")}
+    return {url.removeprefix("http://") for url in crawl.requested()}
 
 
 def numbered_chain(name: str, most: int) -> set[str]:
     return {f"a.test/{name}/{n}" for n in range(most + 1)}
-
-
-def url_row(crawl: VirtualCrawl, url: str) -> UrlRow:
-    found = SqliteStore(crawl.database).table(UrlRow).get((DEFAULT_CRAWL, "http://a.test"), url)
-    assert found
-    return found
 
 
 def test_each_party_has_its_own_depth_limit_on_one_site(tmp_path: Path) -> None:
@@ -54,7 +45,8 @@ def test_each_party_has_its_own_depth_limit_on_one_site(tmp_path: Path) -> None:
     parties = {"near": Party(max_depth=1), "far": Party(max_depth=5)}
     define(crawl, parties, near="http://a.test/near/0", far="http://a.test/far/0")
     assert visited_urls(crawl) == numbered_chain("near", 1) | numbered_chain("far", 5)
-    assert url_row(crawl, "http://a.test/far/5").origin.party == "far"
+    row = crawl.url_row("http://a.test/far/5")
+    assert row and row.origin.party == "far"
 
 
 def test_party_with_a_wider_scope_visits_its_parked_urls(tmp_path: Path) -> None:
@@ -73,7 +65,7 @@ def test_scope_of_a_party_is_limited_by_the_scope_of_the_crawl(tmp_path: Path) -
     define(crawl, parties, out="http://a.test/out", other="http://a.test/away")
     assert visited_urls(crawl) == {"a.test/out", "a.test/out/1", "a.test/away", "b.test/2"}
     define(crawl, parties, out="http://b.test/")
-    (letter,) = map(decode, crawl.log.tail([DEAD_LETTERS.name]).poll(0))
+    (letter,) = map(decode, crawl.records(DEAD_LETTERS.name))
     assert "out of scope of party out, by prefix" in getattr(letter, "reason", "")
 
 
@@ -95,5 +87,6 @@ def test_url_found_by_two_parties_belongs_to_the_first(tmp_path: Path) -> None:
     parties = {"first": Party(max_depth=1), "second": Party(max_depth=9)}
     define(crawl, parties, first="http://a.test/1")
     define(crawl, parties, second="http://a.test/2")
-    assert url_row(crawl, "http://a.test/both").origin.party == "first"
+    row = crawl.url_row("http://a.test/both")
+    assert row and row.origin.party == "first"
     assert "a.test/beyond" not in visited_urls(crawl)

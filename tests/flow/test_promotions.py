@@ -1,7 +1,6 @@
 """Whole crawls in which good pages link to URLs that already wait."""
 
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,9 +12,8 @@ from hypothesis import strategies as st
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.services.fetcher.outcome import Reply
 from gossamer.services.frontier.tables.hosts import HostRow
-from gossamer.store.sqlite import SqliteStore
-from tests.flow.torn import Died, Fate
-from tests.flow.virtual import VirtualCrawl
+from tests.flow.torn import Fate
+from tests.flow.virtual import VirtualCrawl, html_page
 
 HTML = (("Content-Type", "text/html; charset=utf-8"),)
 HOST = "http://a.test"
@@ -41,17 +39,16 @@ def links_of(path: str) -> list[str]:
 def web(url: str, now: float) -> tuple[float, Reply]:
     path = url.removeprefix(HOST)
     if path == "/robots.txt":
-        return 0.1, Reply(status=404, started_at=now, took=0.1)
+        return 0.1, Reply(status=404)
     anchors = "".join(f'<p><a href="{link}">a link</a></p>' for link in links_of(path))
     words = f"Only {path}" if path.startswith("/poor") else text(path)
     body = f"<html><title>{path}</title><body><p>{words}</p>{anchors}"
-    return 0.1, Reply(status=200, headers=HTML, body=body.encode(), started_at=now, took=0.1)
+    return 0.1, html_page(body)
 
 
 def pages(crawl: VirtualCrawl) -> list[str]:
     """Return the paths of the requested pages in their order."""
-    paths = [url.removeprefix(HOST) for _, _, url in sorted(crawl.requests)]
-    return [path for path in paths if path != "/robots.txt"]
+    return [url.removeprefix(HOST) for url in crawl.requested()]
 
 
 @pytest.mark.parametrize(("strategy", "is_sooner"), [("best", True), ("breadth", False)])
@@ -65,8 +62,7 @@ def test_url_that_good_pages_link_to_is_visited_before_older_ones(
     assert len(made) == len({*made}) == 2 + POOR + GOOD
     before = {path for path in made[: made.index("/target")] if path.startswith("/poor")}
     assert (len(before) < POOR // 2) is is_sooner
-    row = SqliteStore(crawl.database).table(HostRow).get("a.test", HOST)
-    assert row
+    [row] = crawl.rows(HostRow)
     assert (row.queued, row.of(DEFAULT_CRAWL).new.surplus, row.totals.admitted) == (0, 0, len(made))
 
 
@@ -80,16 +76,11 @@ def test_promoted_url_is_visited_once_through_crashes_between_any_two_writes(exa
         seed=st.integers(0, 1 << 16),
     )
     def check(deaths: list[int], batch: int, seed: int) -> None:
-        fate = Fate(seed)
         with TemporaryDirectory() as folder:
             limits = {"batch": batch, "lease_slack": 10.0, **LIMITS}
-            crawl = VirtualCrawl(Path(folder), web, fate, **limits)
+            crawl = VirtualCrawl(Path(folder), web, Fate(seed), **limits)
             crawl.define(f"{HOST}/", strategy="best")
-            for writes in deaths:
-                fate.left = writes
-                with suppress(Died):
-                    crawl.run()
-                crawl.crash()
+            crawl.die(*deaths)
             assert crawl.run()
             crawl.archive.close()
         requested = Counter(pages(crawl))
@@ -98,12 +89,7 @@ def test_promoted_url_is_visited_once_through_crashes_between_any_two_writes(exa
         assert sum(requested.values()) - len(requested) <= len(deaths) * batch * 4
         if not deaths:
             assert {*requested.values()} == {1}
-        [row] = (
-            row
-            for (table, _), rows in crawl.disk.items()
-            if table == "hosts"
-            for row in rows.values()
-        )
+        [row] = crawl.rows(HostRow)
         assert (row.queued, row.of(DEFAULT_CRAWL).new.surplus) == (0, 0)
 
     check()

@@ -50,7 +50,7 @@ def web(url: str, now: float) -> tuple[float, Reply | Failure]:
     links = "".join(f'<a href="{link}">a link</a>' for link in LINKS.get(url, ()))
     links += f"<img src={IMAGE}>" if url == PAGE else ""
     body = f"<title>{url}</title><h1>This is {url}</h1>{links}".encode()
-    return 0.1, Reply(status=status, headers=headers, body=body, started_at=now, took=0.1)
+    return 0.1, Reply(status=status, headers=headers, body=body)
 
 
 def run_crawl(folder: Path) -> tuple[VirtualCrawl, list[Event]]:
@@ -65,7 +65,7 @@ def run_crawl(folder: Path) -> tuple[VirtualCrawl, list[Event]]:
     crawl.log.append([encode(seed)])
     assert crawl.run()
     crawl.archive.close()
-    read = (decode(record) for record in crawl.log.tail([PAGES.name]).poll(0))
+    read = (decode(record) for record in crawl.records(PAGES.name))
     return crawl, [*events, *(event for event in read if isinstance(event, Event))]
 
 

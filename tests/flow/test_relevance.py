@@ -3,11 +3,10 @@
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from gossamer.events import DEFAULT_CRAWL, Page, PageArchived, RefetchRequested
 from gossamer.events.topics import PAGES, PAGES_ARCHIVED
-from gossamer.log.codec import decode, encode
+from gossamer.log.codec import encode
 from gossamer.services.fetcher.outcome import Reply
 from gossamer.services.frontier.tables.urls import VerdictRow
 from gossamer.store.sqlite import SqliteStore
@@ -39,7 +38,7 @@ SITE = {
 def run_crawl(folder: Path, relevant: str, **fields: object) -> VirtualCrawl:
     def web(url: str, now: float) -> tuple[float, Reply]:
         found = SITE.get(url.removeprefix(HOST), Reply(status=404))
-        return 0.1, replace(found, started_at=now, took=0.1)
+        return 0.1, found
 
     crawl = VirtualCrawl(folder, web)
     crawl.define(f"{HOST}/", relevant=relevant, **fields)
@@ -49,17 +48,16 @@ def run_crawl(folder: Path, relevant: str, **fields: object) -> VirtualCrawl:
 
 
 def visited_paths(crawl: VirtualCrawl) -> set[str]:
-    return {url.removeprefix(HOST) for _, _, url in crawl.requests} - {"/robots.txt"}
+    return {url.removeprefix(HOST) for url in crawl.requested()}
 
 
 def published_paths(crawl: VirtualCrawl) -> set[str]:
-    pages = map(decode, crawl.log.tail([PAGES.name]).poll(0))
-    return {page.url.removeprefix(HOST) for page in pages if isinstance(page, Page)}
+    return {page.url.removeprefix(HOST) for page in crawl.events(PAGES.name, Page)}
 
 
 def archived_paths(crawl: VirtualCrawl) -> set[str]:
-    captures = map(decode, crawl.log.tail([PAGES_ARCHIVED.name]).poll(0))
-    return {one.url.removeprefix(HOST) for one in captures if isinstance(one, PageArchived)}
+    captures = crawl.events(PAGES_ARCHIVED.name, PageArchived)
+    return {one.url.removeprefix(HOST) for one in captures}
 
 
 def verdict_row(crawl: VirtualCrawl, path: str) -> VerdictRow:
@@ -109,5 +107,5 @@ def test_document_that_is_no_longer_relevant_has_a_tombstone(tmp_path: Path) -> 
     asked = RefetchRequested(at=crawl.now, site=Site("a.test"), host=HOST, urls=(f"{HOST}/en",))
     crawl.log.append([encode(asked)])
     assert crawl.run()
-    gone = [one for one in crawl.log.tail([PAGES.name]).poll(0) if not one.value]
+    gone = [one for one in crawl.records(PAGES.name) if not one.value]
     assert [one.key for one in gone] == [f"default/{HOST}/en"]

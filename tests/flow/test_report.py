@@ -4,7 +4,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from gossamer.inspection.crawls.crawl import OpenCrawl
 from gossamer.inspection.progress.report import HazardReport, Report, read_report
@@ -40,7 +39,7 @@ ANSWERS = {
 
 
 def web(url: str, now: float) -> tuple[float, Reply | Failure]:
-    return TOOK, replace(ANSWERS.get(url, Reply(status=404)), started_at=now, took=TOOK)
+    return TOOK, ANSWERS.get(url, Reply(status=404))
 
 
 def make_crawl(folder: Path, **settings: object) -> VirtualCrawl:

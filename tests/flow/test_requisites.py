@@ -1,7 +1,6 @@
 """Requisites in a whole crawl: fetched after pages, once in a period, archived, not published."""
 
 from collections import Counter
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from gossamer.services.frontier.tables.urls import RequisiteRow, UrlRow
 from gossamer.services.frontier.totals.tally import TallyRow
 from gossamer.settings import ArchiveSettings, Settings
 from gossamer.web.url import HostKey, Site, host_key
-from tests.flow.torn import Died, Fate
+from tests.flow.torn import Fate
 from tests.flow.virtual import START, VirtualCrawl
 
 HOST, CDN = "http://a.test", HostKey("http://cdn.test")
@@ -60,7 +59,7 @@ class WebSite:
         if etag := self.etags.get(url):
             headers = (*headers, ("ETag", etag))
         content = body.encode("latin-1")
-        return 0.1, Reply(status=status, headers=headers, body=content, started_at=now, took=0.1)
+        return 0.1, Reply(status=status, headers=headers, body=content)
 
 
 PAGES = [f"{HOST}/", *(f"{HOST}/p{n}" for n in range(4))]
@@ -78,10 +77,6 @@ def begin(
     return made
 
 
-def visited(crawl: VirtualCrawl) -> list[str]:
-    return [url for _, _, url in crawl.requests if not url.endswith("/robots.txt")]
-
-
 @pytest.mark.parametrize(
     ("which", "expected"), [("off", set()), ("same-site", OWN), ("all", OWN | FOREIGN)]
 )
@@ -90,7 +85,7 @@ def test_requisites_are_fetched_by_the_setting(
 ) -> None:
     crawl = begin(tmp_path, WebSite(), which)
     assert crawl.run()
-    urls = Counter(visited(crawl))
+    urls = Counter(crawl.requested())
     assert set(urls) == {*PAGES, *expected}
     assert set(urls.values()) == {1}
 
@@ -98,14 +93,11 @@ def test_requisites_are_fetched_by_the_setting(
 def test_requisites_come_after_pages_with_the_delay_of_their_host(tmp_path: Path) -> None:
     crawl = begin(tmp_path, WebSite())
     assert crawl.run()
-    of_host = [url for url in visited(crawl) if host_key(url) == HOST]
+    of_host = [url for url in crawl.requested() if host_key(url) == HOST]
     # The verdict on a page releases its links and its requisites. So the links of the first page
     # come before its requisites.
     assert of_host[:5] == PAGES
-    for host in (HOST, CDN):
-        starts = sorted(start for start, _, url in crawl.requests if host_key(url) == host)
-        gaps = [after - before for before, after in pairwise(starts)]
-        assert gaps and min(gaps) >= crawl.settings.delay
+    assert min(crawl.gaps()) >= crawl.settings.delay - 1e-6
     first = next(url for _, _, url in crawl.requests if host_key(url) == CDN)
     assert first == f"{CDN}/robots.txt"
 
@@ -116,13 +108,13 @@ def test_a_page_that_is_found_later_precedes_the_requisites_that_wait(tmp_path: 
     site.files[f"{HOST}/"] = (200, "text/html", f"<p>This is home.{images}")
     crawl = begin(tmp_path, site)
     crawl.run(until=START + 25.0)
-    before = visited(crawl)
+    before = crawl.requested()
     assert f"{HOST}/image0.png" in before and f"{HOST}/image50.png" not in before
     crawl.define(f"{HOST}/p0", scope="host('a.test')")
     assert crawl.run()
     # The order of the host that is in flight ends first.
-    assert visited(crawl).index(f"{HOST}/p0") <= len(before) + crawl.settings.batch
-    assert len(visited(crawl)) > len(before) + 3 * crawl.settings.batch
+    assert crawl.requested().index(f"{HOST}/p0") <= len(before) + crawl.settings.batch
+    assert len(crawl.requested()) > len(before) + 3 * crawl.settings.batch
 
 
 def test_requisites_are_archived_and_are_no_pages(tmp_path: Path) -> None:
@@ -137,7 +129,7 @@ def test_requisites_are_archived_and_are_no_pages(tmp_path: Path) -> None:
         assert row.outcome in ("page", "redirect") and row.earlier == 1
     via = store.table(RequisiteRow).get((DEFAULT_CRAWL, CDN), f"{CDN}/f.woff2").origin.via
     assert via.endswith(f"@{HOST}/more.css")
-    rows = tallies(crawl)
+    rows = crawl.rows(TallyRow)
     assert sum(one.pages for one in rows) == sum(one.admitted for one in rows) == len(PAGES)
     assert sum(one.outcomes.get("requisite", 0) for one in rows) == len(OWN | FOREIGN)
     assert {row.url for row in store.table(DocumentRow).everything()} == {*PAGES}
@@ -151,8 +143,8 @@ def test_a_requisite_is_fetched_once_in_a_period_and_then_with_conditions(tmp_pa
     site.etags = {f"{HOST}/logo.png": '"1"', f"{HOST}/s.css": '"1"'}
     crawl = begin(tmp_path, site, revisit="fixed:1d")
     crawl.run(until=START + 2.9 * PERIOD)
-    assert Counter(visited(crawl))[f"{HOST}/"] > 15
-    counts = Counter(url for url in visited(crawl) if url in OWN | FOREIGN)
+    assert Counter(crawl.requested())[f"{HOST}/"] > 15
+    counts = Counter(url for url in crawl.requested() if url in OWN | FOREIGN)
     # Three periods of a URL have begun at most, after the one in which the crawl began.
     assert {2, 3, 4}.issuperset(counts[url] for url in (f"{HOST}/logo.png", f"{CDN}/lib.js"))
     sent = [headers for url, headers in crawl.fetcher.sent if url == f"{HOST}/logo.png"]
@@ -168,7 +160,7 @@ def test_robots_and_blocklist_hold_for_requisites(tmp_path: Path) -> None:
     crawl = begin(tmp_path, site)
     crawl.log.append([encode(BlocklistChanged(at=START, rule=f"{HOST}/logo.png"))])
     assert crawl.run()
-    assert {*PAGES, *OWN, *FOREIGN}.difference(visited(crawl)) == {
+    assert {*PAGES, *OWN, *FOREIGN}.difference(crawl.requested()) == {
         f"{CDN}/lib.js",
         f"{HOST}/logo.png",
     }
@@ -181,11 +173,11 @@ def test_a_site_has_a_budget_of_requisites(tmp_path: Path) -> None:
     crawl = VirtualCrawl(tmp_path, WebSite(), archive=archive, requisite_budget=2)
     crawl.define(f"{HOST}/", scope="host('a.test')")
     assert crawl.run()
-    urls = visited(crawl)
+    urls = crawl.requested()
     assert {*PAGES} <= {*urls}
     assert len([url for url in urls if url in OWN]) == 2
-    refused = sum(row.hazards.get("trap_requisites", 0) for row in tallies(crawl))
-    assert refused >= 3 and not any(row.refused for row in tallies(crawl))
+    refused = sum(row.hazards.get("trap_requisites", 0) for row in crawl.rows(TallyRow))
+    assert refused >= 3 and not any(row.refused for row in crawl.rows(TallyRow))
 
 
 def test_a_failing_requisite_is_repeated_once_and_a_wall_never(tmp_path: Path) -> None:
@@ -195,7 +187,7 @@ def test_a_failing_requisite_is_repeated_once_and_a_wall_never(tmp_path: Path) -
     site.headers[f"{CDN}/c.gif"] = (("cf-mitigated", "challenge"),)
     crawl = begin(tmp_path, site)
     crawl.run(until=START + DAY)
-    counts = Counter(visited(crawl))
+    counts = Counter(crawl.requested())
     assert (counts[f"{CDN}/f.woff2"], counts[f"{CDN}/c.gif"]) == (2, 1)
     row = crawl._store().table(RequisiteRow).get((DEFAULT_CRAWL, CDN), f"{CDN}/f.woff2")
     assert (row.outcome, row.status, row.earlier) == ("server_error", 500, 1)
@@ -209,7 +201,7 @@ def test_a_url_may_be_a_page_and_a_requisite(tmp_path: Path) -> None:
     site.files[f"{HOST}/"] = (200, kind, f"{body}<img src=/p1>")
     crawl = begin(tmp_path, site, revisit="fixed:1d")
     crawl.run(until=START + 3.5 * DAY)
-    assert Counter(visited(crawl))[both] == 1 + Counter(visited(crawl))[f"{HOST}/p2"]
+    assert Counter(crawl.requested())[both] == 1 + Counter(crawl.requested())[f"{HOST}/p2"]
     store = crawl._store()
     assert store.table(UrlRow).get((DEFAULT_CRAWL, HOST), both).origin.purpose is Purpose.PAGE
     assert store.table(RequisiteRow).get((DEFAULT_CRAWL, HOST), both).outcome == "page"
@@ -222,30 +214,22 @@ def test_styles_without_end_are_left(tmp_path: Path) -> None:
         if "/endless" in url:
             style = f"@import '{url}x';".encode()
             headers = (("Content-Type", "text/css"),)
-            return 0.1, Reply(status=200, headers=headers, body=style, started_at=now, took=0.1)
+            return 0.1, Reply(status=200, headers=headers, body=style)
         return site(url, now)
 
     site.files[f"{HOST}/"] = (200, "text/html", "<link rel=stylesheet href=/endless><p>A page.")
     crawl = VirtualCrawl(tmp_path, endless, archive=ArchiveSettings(requisites="all"))
     crawl.define(f"{HOST}/", scope="host('a.test')")
     assert crawl.run()
-    assert len(visited(crawl)) == 2 + MAX_STYLES
+    assert len(crawl.requested()) == 2 + MAX_STYLES
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_crashes_lose_no_requisite(tmp_path: Path, seed: int) -> None:
-    fate = Fate(seed)
-    crawl = begin(tmp_path, WebSite(), fate=fate)
-    for number in range(8):
-        fate.left = 5 + 13 * number + seed
-        try:
-            if crawl.run():
-                break
-        except Died:
-            crawl.crash()
-    fate.left = None
+    crawl = begin(tmp_path, WebSite(), fate=Fate(seed))
+    crawl.die(*range(5 + seed, 100 + seed, 13))
     assert crawl.run()
-    assert {*visited(crawl)} == {*PAGES, *OWN, *FOREIGN}
+    assert {*crawl.requested()} == {*PAGES, *OWN, *FOREIGN}
 
 
 def test_why_says_what_a_requisite_is_and_which_page_needed_it(tmp_path: Path) -> None:
@@ -300,7 +284,7 @@ def test_why_says_in_words_why_a_requisite_is_not_fetched(
         if "huge" in url:
             kind = "video/mp4" if url.endswith("mp4") else "image/png"
             headers = (("Content-Type", kind),)
-            cut = Reply(status=200, headers=headers, truncated="length", started_at=now, took=0.1)
+            cut = Reply(status=200, headers=headers, truncated="length")
             return 0.1, cut
         return site(url, now)
 
@@ -322,7 +306,7 @@ def test_media_and_all_candidates_are_fetched_by_their_settings(tmp_path: Path) 
     crawl.define(f"{HOST}/", scope="host('a.test')")
     assert crawl.run()
     names = ("a.png", "s.png", "l.png", "v.mp4", "huge.png")
-    assert {f"{HOST}/{name}" for name in names} <= {*visited(crawl)}
+    assert {f"{HOST}/{name}" for name in names} <= {*crawl.requested()}
 
 
 def test_a_forgotten_host_has_no_requisites_until_a_page_is_fetched_again(tmp_path: Path) -> None:
@@ -334,9 +318,5 @@ def test_a_forgotten_host_has_no_requisites_until_a_page_is_fetched_again(tmp_pa
     assert {row.host for row in rows.everything()} == {HOST}
     assert not [row for row in captures.everything() if row.url in FOREIGN]
     crawl.run(until=START + 2 * DAY)
-    assert Counter(visited(crawl))[f"{CDN}/lib.js"] == 2
-    assert Counter(visited(crawl))[f"{HOST}/logo.png"] == 1
-
-
-def tallies(crawl: VirtualCrawl) -> list[TallyRow]:
-    return [*crawl._store().table(TallyRow).everything()]
+    assert Counter(crawl.requested())[f"{CDN}/lib.js"] == 2
+    assert Counter(crawl.requested())[f"{HOST}/logo.png"] == 1

@@ -3,11 +3,9 @@
 import json
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, Page, RefetchRequested
 from gossamer.events.topics import PAGES
-from gossamer.log.codec import decode, encode
+from gossamer.log.codec import encode
 from gossamer.rules import identify_rules
 from gossamer.services.fetcher.outcome import Reply
 from gossamer.services.frontier.tables.urls import VerdictRow
@@ -39,8 +37,7 @@ class RuledCrawl:
                 links = "".join(f"<a href={one}>to {one}</a>" for one in LINKS.get(path, ()))
                 body = f"<title>{path}</title><h1>The page {path}</h1>{links}"
             status = 404 if path == "/robots.txt" else 200
-            reply = Reply(status=status, headers=headers, body=body.encode())
-            return 0.1, replace(reply, started_at=now, took=0.1)
+            return 0.1, Reply(status=status, headers=headers, body=body.encode())
 
         self.crawl = VirtualCrawl(folder / "data", web)
 
@@ -60,8 +57,8 @@ class RuledCrawl:
         ]
 
     def pages(self) -> dict[str, Page]:
-        pages = map(decode, self.crawl.log.tail([PAGES.name]).poll(0))
-        return {one.url.removeprefix(HOST): one for one in pages if isinstance(one, Page)}
+        pages = self.crawl.events(PAGES.name, Page)
+        return {one.url.removeprefix(HOST): one for one in pages}
 
     def reason(self, path: str) -> str:
         rows = SqliteStore(self.crawl.database).table(VerdictRow)

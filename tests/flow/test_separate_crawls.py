@@ -65,7 +65,7 @@ def serve(url: str, now: float) -> tuple[float, Reply | Failure]:
     pages = next((crawl.pages for crawl in (BOOKS, NEWS) if host in crawl.sites), 0)
     status, headers, links, text = 200, HTML, list[str](), url
     if path == "robots.txt":
-        return TOOK, Reply(status=200, body=ROBOTS, started_at=now, took=TOOK)
+        return TOOK, Reply(status=200, body=ROBOTS)
     if path.startswith("calendar/"):
         number = int(path.removeprefix("calendar/"))
         links, text = [f"/calendar/{number + 1}", f"/calendar/{number + 2}"], "no events"
@@ -83,7 +83,7 @@ def serve(url: str, now: float) -> tuple[float, Reply | Failure]:
         status = 404
     anchors = "".join(f'<p><a href="{link}">a link</a></p>' for link in links)
     body = f"<html><title>{text}</title><body><h1>This is {text}</h1>{anchors}".encode()
-    return TOOK, Reply(status=status, headers=headers, body=body, started_at=now, took=TOOK)
+    return TOOK, Reply(status=status, headers=headers, body=body)
 
 
 def pause(other: Crawl, name: str, crawl: VirtualCrawl) -> None:

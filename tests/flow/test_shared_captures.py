@@ -1,20 +1,16 @@
 """Two crawls of one host through all services: each page is requested once, and both have it."""
 
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.events import ErasureRequested
-from gossamer.log.codec import encode
 from gossamer.services.archive.rows import CaptureRow
 from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.services.frontier.tables.urls import HistoryRow
 from gossamer.services.frontier.totals.tally import TallyRow
-from gossamer.web.url import Site
 from tests.flow.test_crawls import (
     DELAY,
     OF_A,
@@ -25,12 +21,11 @@ from tests.flow.test_crawls import (
     A,
     B,
     expected,
-    gaps,
     published,
     visited,
     web,
 )
-from tests.flow.torn import Died, Fate
+from tests.flow.torn import Fate
 from tests.flow.virtual import VirtualCrawl
 
 HOUR = 3600.0
@@ -59,19 +54,11 @@ def test_each_page_is_requested_once_and_both_crawls_have_all(tmp_path: Path) ->
     assert crawl.run()
     assert {*requests(crawl, 30).values()} == {1}
     assert visited(crawl) == published(crawl) == expected(30)
-    assert min(gaps(crawl)) >= DELAY - 1e-6
-    tallies = [*crawl._store().table(TallyRow).everything()]
+    assert min(crawl.gaps()) >= DELAY - 1e-6
+    tallies = crawl.rows(TallyRow)
     pages = {name: sum(row.pages for row in tallies if row.crawl == name) for name in (A, B)}
     assert pages == {A: 60, B: 60}
     assert crawl.lag() == 0
-
-
-def test_crawls_that_share_nothing_request_each_page_twice(tmp_path: Path) -> None:
-    crawl = two_crawls(tmp_path, 12, share_for=0.0)
-    assert crawl.run()
-    counts = requests(crawl, 12)
-    assert {counts[url] for url in expected(12)[A] & expected(12)[B]} == {2}
-    assert visited(crawl) == published(crawl) == expected(12)
 
 
 def test_history_and_archive_have_the_time_of_the_capture(tmp_path: Path) -> None:
@@ -100,7 +87,7 @@ def test_revisits_of_one_crawl_serve_the_other(tmp_path: Path) -> None:
         )  # fmt: skip
     crawl.run(until=crawl.now + 3.5 * 24 * HOUR)
     assert {*requests(crawl, 6).values()} == {4}, "each round is requested once"
-    rows = [row for row in crawl._store().table(HistoryRow).everything() if row.outcome == "page"]
+    rows = [row for row in crawl.rows(HistoryRow) if row.outcome == "page"]
     rounds = Counter((row.crawl, row.url) for row in rows)
     assert {*rounds.values()} == {4}, "and both crawls have seen each round"
 
@@ -112,7 +99,7 @@ def test_lost_blobs_become_requests(tmp_path: Path) -> None:
     crawl.kept.clear()
     assert crawl.run()
     assert visited(crawl) == published(crawl) == expected(20)
-    assert min(gaps(crawl)) >= DELAY - 1e-6
+    assert min(crawl.gaps()) >= DELAY - 1e-6
 
 
 def test_usage_policy_of_each_crawl_holds(tmp_path: Path) -> None:
@@ -121,42 +108,18 @@ def test_usage_policy_of_each_crawl_holds(tmp_path: Path) -> None:
     assert visited(crawl) == {A: expected(12)[A]} == published(crawl)
 
 
-def test_erased_page_is_not_taken_from_a_capture(tmp_path: Path) -> None:
-    crawl = two_crawls(tmp_path, 12)
-    crawl.run(until=crawl.now + 8.0)
-    crawl.log.append(
-        [
-            encode(
-                ErasureRequested(
-                    at=crawl.now, site=Site("shared.test"), host=SHARED, requested_by="me"
-                )
-            )
-        ]
-    )
-    erased_at = crawl.now
-    assert crawl.run()
-    crawl.define(f"{SHARED}/0", scope=SCOPES[B], crawl=B)
-    assert crawl.run()
-    again = [url for start, _, url in crawl.requests if start > erased_at]
-    assert f"{SHARED}/0" in again
-
-
 @settings(deadline=None, max_examples=8)
 @given(st.lists(st.integers(1, 400), max_size=4), st.integers(0, 99), st.booleans())
 def test_crashes_lose_no_page_of_either_crawl(lives: list[int], seed: int, loses: bool) -> None:
     with TemporaryDirectory() as folder:
-        fate = Fate(seed)
-        crawl = two_crawls(Path(folder), 6, fate)
+        crawl = two_crawls(Path(folder), 6, Fate(seed))
         for life in lives:
-            fate.left = life
-            with suppress(Died):
-                crawl.run(until=crawl.now + 30.0)
-            crawl.crash()
+            crawl.die(life, seconds=30.0)
             if loses and crawl.kept:
                 crawl.kept.clear()
         assert crawl.run()
         assert visited(crawl) == published(crawl) == expected(6)
-        assert all(row.queued == 0 for row in crawl._store().table(HostRow).everything())
-        assert min(gaps(crawl)) >= DELAY - 1e-6
+        assert all(row.queued == 0 for row in crawl.rows(HostRow))
+        assert min(crawl.gaps()) >= DELAY - 1e-6
         if not lives:
             assert {*requests(crawl, 6).values()} == {1}

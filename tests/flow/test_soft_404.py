@@ -52,7 +52,7 @@ def web(url: str, now: float) -> tuple[float, Reply | Failure]:
         body = RULES if "shy" in url else ""
     elif not exists(url):
         (status, headers), body = MISSING[host_name(url)], MISSING_PAGE
-    return 0.1, Reply(status=status, headers=headers, body=body.encode(), started_at=now, took=0.1)
+    return 0.1, Reply(status=status, headers=headers, body=body.encode())
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def probes(crawl: VirtualCrawl, host: str) -> list[str]:
 
 @pytest.mark.long
 def test_each_host_is_probed_once_and_its_answer_is_its_signature(crawl: VirtualCrawl) -> None:
-    rows = crawl._store().table(HostRow).everything()
+    rows = crawl.rows(HostRow)
     found = {host_name(row.host): row.signature for row in rows}
     honest, soft, moves, fails, shy = (found[name] for name in MISSING)
     assert (honest.status, honest.location, honest.digest) == (404, "", "")
@@ -116,17 +116,9 @@ def test_answer_to_a_probe_is_archived_and_not_published(
     assert any(headers.get("WARC-Target-URI") == missing for headers in archived)
 
 
-@pytest.mark.long
-def test_no_host_is_probed_if_the_setting_is_0(tmp_path: Path) -> None:
-    crawl = VirtualCrawl(tmp_path, web, batch=4, probe_after=0)
-    crawl.define(*(f"http://{name}/" for name in MISSING), max_depth=1)
-    assert crawl.run()
-    assert [probes(crawl, name) for name in MISSING] == [[]] * 5
-
-
 def verdict_reasons(crawl: VirtualCrawl, host: str) -> dict[str, str]:
     """Return path → reason of the verdicts on pages of *host*."""
-    rows = crawl._store().table(VerdictRow).everything()
+    rows = crawl.rows(VerdictRow)
     return {row.url.removeprefix(row.host): row.reason for row in rows if host in row.host}
 
 
@@ -155,21 +147,6 @@ def test_page_that_matches_the_signature_is_not_published_and_its_links_are_not_
     assert "http://soft.test/sorry" not in visited
     published = crawl.log.reader("test", [PAGES.name], crawl._store()).poll(1000)
     assert not any(b"Oops" in record.value for record in published)
-
-
-@pytest.mark.long
-def test_home_page_that_matches_the_signature_is_published(tmp_path: Path) -> None:
-    def app(url: str, now: float) -> tuple[float, Reply | Failure]:
-        if url.endswith("/robots.txt"):
-            return 0.1, Reply(status=404, started_at=now, took=0.1)
-        body = f"<title>An app</title><p>{WORDS}{LINKS}".encode()
-        return 0.1, Reply(status=200, headers=(HTML,), body=body, started_at=now, took=0.1)
-
-    crawl = VirtualCrawl(tmp_path, app, batch=1, probe_after=2)
-    crawl.define("http://app.test/")
-    assert crawl.run()
-    reasons = verdict_reasons(crawl, "app.test")
-    assert reasons.pop("/") == "" and set(reasons.values()) == {NO_PAGE}
 
 
 def hazards() -> float:

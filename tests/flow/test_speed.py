@@ -65,18 +65,6 @@ def test_speed_of_an_hour_holds_for_orders_in_flight(tmp_path: Path) -> None:
     assert request_rate(crawl, NEXT_HOUR + HOUR + IN_FORCE, NEXT_HOUR + HOUR + 300) > 0.15
 
 
-@pytest.mark.long
-def test_speed_in_bytes_limits_received_bytes(tmp_path: Path) -> None:
-    crawl = start_crawl(tmp_path, hosts=20, delay=1.0, each=100)
-    crawl.run(until=START + 20)
-    slow = set_speed(crawl, Speed("", bytes=200.0))
-    before = crawl.lag
-    crawl.run(until=slow + 150)
-    assert before() == 0
-    sizes = [len(crawl.web(url, at)[1].body) for at, _, url in crawl.requests if at > slow + 30]  # type: ignore[union-attr]
-    assert 0.8 * 200 <= sum(sizes) / 120 <= 1.2 * 200
-
-
 @pytest.mark.slow
 def test_site_that_is_turned_off_receives_no_requests_from_orders_in_flight(tmp_path: Path) -> None:
     crawl = start_crawl(tmp_path, hosts=2, delay=4.0)

@@ -4,9 +4,9 @@ The lists are the published ones of November 2024 and of October 2026.
 """
 
 import zlib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
-from itertools import pairwise
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -36,7 +36,7 @@ from tests.flow.virtual import START, VirtualCrawl, Web
 DIFFERENCES = Path(__file__).with_name("public_suffix_list_2024.diff")
 HOUR = 3600.0
 DELAY = 5.0
-PAGES = 5
+PAGES = 4
 """Pages of each host."""
 SEED = "http://start.test/0"
 
@@ -46,6 +46,7 @@ def read_differences(mark: str) -> list[str]:
     return [line[1:] for line in lines if line.startswith(mark)]
 
 
+@cache
 def older_list() -> SuffixList:
     rules = zlib.decompress(packaged_list().packed).decode().splitlines()
     rules = [one for one in rules if one not in {*read_differences("-")}]
@@ -60,7 +61,7 @@ def changed_suffixes() -> list[str]:
         [one for one in read_differences(mark) if "*" not in one and one.count(".") == 1]
         for mark in "+-"
     ]
-    return [one for found in plain for one in found[:: len(found) // 4] if one.isascii()]
+    return [one for found in plain for one in found[:: len(found) // 3] if one.isascii()]
 
 
 HOSTS = [f"{name}.{suffix}" for suffix in changed_suffixes() for name in ("one", "www.two")]
@@ -77,12 +78,12 @@ LINKS = {
 def web(url: str, now: float, text: str = "") -> tuple[float, Reply | Failure]:
     """Answer with a page that has a text of its own, unless *text* is given."""
     if url not in LINKS:
-        return 0.1, Reply(status=404, started_at=now, took=0.1)
+        return 0.1, Reply(status=404)
     words = text or " ".join(f"{word}{url}" for word in ("page", "about", "things", "of"))
     anchors = "".join(f'<p><a href="{link}">a link</a></p>' for link in LINKS[url])
     body = f"<html><title>{text or url}</title><body><p>{words}</p>{anchors}".encode()
     headers = (("Content-Type", "text/html; charset=utf-8"),)
-    return 0.1, Reply(status=200, headers=headers, body=body, started_at=now, took=0.1)
+    return 0.1, Reply(status=200, headers=headers, body=body)
 
 
 def equal_pages(url: str, now: float) -> tuple[float, Reply | Failure]:
@@ -121,27 +122,25 @@ def apply(crawl: VirtualCrawl) -> list[str]:
 
 
 def all_tallies(crawl: VirtualCrawl) -> list[TallyRow]:
-    return [*crawl._store().table(TallyRow).everything()]
-
-
-def assert_polite(crawl: VirtualCrawl) -> None:
-    times = defaultdict[str, list[float]](list)
-    for start, _, url in sorted(crawl.requests):
-        times[url.split("/")[2]].append(start)
-    for host, starts in times.items():
-        gaps = [later - earlier for earlier, later in pairwise(starts)]
-        assert min(gaps, default=DELAY) > DELAY * 0.99, host
+    return crawl.rows(TallyRow)
 
 
 def test_lists_differ_for_all_hosts_of_the_test() -> None:
     before = [site_of(f"http://{host}/") for host in HOSTS]
     use_list(packaged_list())
     assert all(site_of(f"http://{h}/") != s for h, s in zip(HOSTS, before, strict=True))
-    assert len(HOSTS) > 12
+    assert len(HOSTS) >= 12
 
 
-@pytest.mark.parametrize("partitions", [None, 12])
-@pytest.mark.parametrize("seconds", [4.0, 21.0, 60.0])
+@pytest.mark.parametrize(
+    ("seconds", "partitions"),
+    [
+        (21.0, None),
+        (4.0, 12),
+        *(pytest.param(*one, marks=pytest.mark.long) for one in ((4.0, None), (60.0, None))),
+        *(pytest.param(*one, marks=pytest.mark.long) for one in ((21.0, 12), (60.0, 12))),
+    ],
+)
 def test_crawl_continues_where_it_was(
     seconds: float, partitions: int | None, tmp_path: Path
 ) -> None:
@@ -154,7 +153,7 @@ def test_crawl_continues_where_it_was(
     assert visits.keys() == LINKS.keys()
     # Requests that are in flight when a crawl stops are repeated: at most one for each host.
     assert sum(visits.values()) <= len(LINKS) + len(hosts)
-    assert_polite(crawl)
+    assert min(crawl.gaps()) > 0.97 * DELAY
 
 
 def test_pages_are_revisited_at_their_times(tmp_path: Path) -> None:
@@ -206,7 +205,7 @@ def test_second_apply_changes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 40))]
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 40))]
 )
 def test_crash_before_any_write_is_repaired_by_a_second_call(seed: int, tmp_path: Path) -> None:
     fate = Fate(seed)
@@ -223,7 +222,7 @@ def test_crash_before_any_write_is_repaired_by_a_second_call(seed: int, tmp_path
     crawl.run(until=START + HOUR / 2)
     visits = Counter(url for _, _, url in crawl.requests if url in LINKS)
     assert visits.keys() == LINKS.keys()
-    assert_polite(crawl)
+    assert min(crawl.gaps()) > 0.97 * DELAY
 
 
 def test_urls_that_a_budget_has_parked_are_parked_at_their_new_sites(tmp_path: Path) -> None:
@@ -234,7 +233,7 @@ def test_urls_that_a_budget_has_parked_are_parked_at_their_new_sites(tmp_path: P
     apply(crawl)
     crawl.run(until=START + HOUR / 2)
     assert found <= requested(crawl) | parked(crawl)
-    rows = crawl._store().table(ParkedPartsRow).everything()
+    rows = crawl.rows(ParkedPartsRow)
     assert {row.site for row in rows} <= {site_of(url) for url in LINKS}
     assert sum(sum(row.parked.values()) for row in all_tallies(crawl)) >= len(parked(crawl))
 
@@ -278,5 +277,5 @@ def requested(crawl: VirtualCrawl) -> set[str]:
 
 
 def parked(crawl: VirtualCrawl) -> set[str]:
-    rows = crawl._store().table(ParkedRow).everything()
+    rows = crawl.rows(ParkedRow)
     return {found.url for row in rows for found in row.urls}

@@ -4,10 +4,9 @@ from pathlib import Path
 
 from gossamer.events import Page, Verdict
 from gossamer.events.topics import PAGES
-from gossamer.log.codec import decode
 from gossamer.services.fetcher.outcome import Failure, Reply
 from gossamer.settings import DedupSettings
-from tests.flow.virtual import VirtualCrawl
+from tests.flow.virtual import VirtualCrawl, html_page
 
 HTML = (("Content-Type", "text/html"),)
 LIMIT = 4
@@ -26,7 +25,7 @@ def web(url: str, now: float) -> tuple[float, Reply | Failure]:
         body = f"<title>{path}</title>This is {path} <a href='/{path}x'>go on</a>"
         body = body if len(path) < 5 else f"<title>{path}</title>The end"
     status = 404 if url.endswith("/robots.txt") else 200
-    return 0.1, Reply(status=status, headers=HTML, body=body.encode(), started_at=now, took=0.1)
+    return 0.1, html_page(body, status)
 
 
 def crawl_pages(folder: Path, *seeds: str) -> list[Page]:
@@ -34,8 +33,7 @@ def crawl_pages(folder: Path, *seeds: str) -> list[Page]:
     crawl.define(*seeds, max_depth=50)
     assert crawl.run()
     crawl.archive.close()
-    pages = [decode(record) for record in crawl.log.tail([PAGES.name]).poll(0)]
-    return [page for page in pages if isinstance(page, Page)]
+    return crawl.events(PAGES.name, Page)
 
 
 def test_path_of_near_duplicates_ends(tmp_path: Path) -> None:

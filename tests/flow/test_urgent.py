@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,8 +12,8 @@ from gossamer.events import Discovery, FetchRequested, UrlsAdmitted
 from gossamer.log.codec import encode
 from gossamer.services.fetcher.outcome import Failure, Reply
 from gossamer.web.url import HostKey, Site
-from tests.flow.torn import Died, Fate
-from tests.flow.virtual import VirtualCrawl
+from tests.flow.torn import Fate
+from tests.flow.virtual import VirtualCrawl, html_page
 
 HOST = HostKey("http://a.test")
 PAGES, BATCH = 40, 10
@@ -30,38 +29,26 @@ class Chain:
         self.requests.append((now, url))
         number = url.rpartition("/")[2]
         if url.endswith("/robots.txt") or int(number or 0) >= PAGES:
-            return 0.1, Reply(status=404, started_at=now, took=0.1)
+            return 0.1, Reply(status=404)
         body = f"<title>{number}</title>text of page {number} <a href=/{int(number or 0) + 1}>x</a>"
-        return 0.1, Reply(
-            status=200,
-            headers=(("Content-Type", "text/html"),),
-            body=body.encode(),
-            started_at=now,
-            took=0.1,
-        )
+        return 0.1, html_page(body)
 
     def pages(self) -> list[str]:
         return [url for _, url in self.requests if not url.endswith("/robots.txt")]
 
 
 def request(crawl: VirtualCrawl, *urls: str) -> None:
-    crawl.log.append(
-        [encode(FetchRequested(at=crawl.now, site=Site("a.test"), host=HOST, urls=urls))]
-    )
+    event = FetchRequested(at=crawl.now, site=Site("a.test"), host=HOST, urls=urls)
+    crawl.log.append([encode(event)])
 
 
 def admit(crawl: VirtualCrawl, numbers: Iterable[int]) -> None:
     """Append an admission of each page to the log."""
+    found = (Discovery(f"{HOST}/{number}", depth=1) for number in numbers)
+    via = f"1@{HOST}/0"
     crawl.log.append(
-        encode(
-            UrlsAdmitted(
-                at=crawl.now,
-                site=Site("a.test"),
-                via=f"1@{HOST}/0",
-                urls=(Discovery(f"{HOST}/{number}", depth=1),),
-            )
-        )
-        for number in numbers
+        encode(UrlsAdmitted(at=crawl.now, site=Site("a.test"), via=via, urls=(one,)))
+        for one in found
     )
 
 
@@ -119,19 +106,15 @@ def test_url_whose_admission_waits_is_visited_once(tmp_path: Path) -> None:
 def test_requests_are_applied_once_through_crashes_between_any_two_writes(
     seed: int, deaths: list[int]
 ) -> None:
-    web, fate = Chain(), Fate(seed)
+    web = Chain()
     with TemporaryDirectory() as folder:
-        crawl = VirtualCrawl(Path(folder), web, fate, batch=2, lease_slack=10.0)
+        crawl = VirtualCrawl(Path(folder), web, Fate(seed), batch=2, lease_slack=10.0)
         crawl.define(f"{HOST}/0", max_depth=0)
         crawl.run(until=crawl.now + 2.0)
         admitted, unknown = f"{HOST}/{PAGES}", f"{HOST}/{PAGES + 1}"
         admit(crawl, [PAGES])
         request(crawl, admitted, unknown)
-        for writes in deaths:
-            fate.left = writes
-            with suppress(Died):
-                crawl.run(until=crawl.now + 30.0)
-            crawl.crash()
+        crawl.die(*deaths, seconds=30.0)
         crawl.run(until=crawl.now + 3600.0)
         crawl.archive.close()
     made = Counter(web.pages())

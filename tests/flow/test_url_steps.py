@@ -6,11 +6,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from msgspec.structs import replace
 
 from gossamer.events import Page
 from gossamer.events.topics import PAGES
-from gossamer.log.codec import decode
 from gossamer.services.dedup.rows import HostStepsRow
 from gossamer.services.fetcher.outcome import Reply
 from gossamer.services.frontier.tables.urls import UrlRow
@@ -18,9 +16,8 @@ from gossamer.settings import DedupSettings
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import HostKey
 from gossamer.web.url_steps import ALL_STEPS
-from tests.flow.test_flow import HTML
 from tests.flow.test_hazards import metric_counts, report_counts
-from tests.flow.virtual import VirtualCrawl
+from tests.flow.virtual import VirtualCrawl, html_page
 
 HOST = HostKey("http://a.test")
 Site = dict[str, str | Reply]
@@ -40,8 +37,8 @@ def run(
     def web(url: str, now: float) -> tuple[float, Reply]:
         found = site.get(url.removeprefix(HOST), Reply(status=404))
         if isinstance(found, str):
-            found = Reply(status=200, headers=HTML, body=f"<title>A page</title>{found}".encode())
-        return 0.1, replace(found, started_at=now, took=0.1)
+            found = html_page(f"<title>A page</title>{found}")
+        return 0.1, found
 
     limit = fields.pop("url_limit", 2000)
     crawl = VirtualCrawl(folder, web, dedup=DedupSettings(url_limit=limit))  # type: ignore[arg-type]
@@ -102,8 +99,7 @@ def test_links_above_the_length_limit_are_counted_and_not_visited(tmp_path: Path
 
 def test_documents_have_links_in_canonical_form(tmp_path: Path) -> None:
     crawl = run(tmp_path, {"/": links("/a?PHPSESSID=1", "/a?sid=1")})
-    (page,) = [decode(record) for record in crawl.log.tail([PAGES.name]).poll(0)]
-    assert isinstance(page, Page)
+    (page,) = crawl.events(PAGES.name, Page)
     assert page.links == (f"{HOST}/a", f"{HOST}/a?sid=1")
     assert page.hazards == ("session_id",)
 
@@ -206,7 +202,7 @@ def test_default_document_with_the_same_text_as_its_directory_refutes_nothing(
 
 
 def url_rows(crawl: VirtualCrawl) -> list[UrlRow]:
-    return [*SqliteStore(crawl.database).table(UrlRow).everything()]
+    return crawl.rows(UrlRow)
 
 
 def visit_forced_sessions(folder: Path, form: str, pages: int = 5) -> VirtualCrawl:
@@ -223,12 +219,12 @@ def visit_forced_sessions(folder: Path, form: str, pages: int = 5) -> VirtualCra
         path = url.removeprefix(HOST)
         found = pattern.fullmatch(path)
         if not found and path != "/":
-            return 0.1, Reply(status=404, started_at=now, took=0.1)
+            return 0.1, Reply(status=404)
         number = found[1] if found else "0"
         there = [form.format(page=n, token=f"{tokens.getrandbits(128):032x}") for n in range(pages)]
         text = " ".join(f"word{number}x{n}" for n in range(30))
         body = f"<title>Page {number}</title>This is page {number}. {text}{links(*there)}"
-        return 0.1, Reply(status=200, headers=HTML, body=body.encode(), started_at=now, took=0.1)
+        return 0.1, html_page(body)
 
     crawl = VirtualCrawl(folder, web)
     crawl.define(f"{HOST}/", url_steps=ALL_STEPS)

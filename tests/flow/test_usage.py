@@ -3,16 +3,15 @@
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from gossamer.events import DEFAULT_CRAWL, Outcome, Page, PageArchived, RefetchRequested
 from gossamer.events.topics import PAGES, PAGES_ARCHIVED
 from gossamer.inspection.archive.usage import read_usage
 from gossamer.inspection.crawls.crawl import OpenCrawl
 from gossamer.inspection.urls.urls import UrlExplanation, explain_url
-from gossamer.log.codec import decode, encode
+from gossamer.log.codec import encode
 from gossamer.services.fetcher.outcome import Reply
-from gossamer.services.frontier.tables.urls import UrlRow, VerdictRow
+from gossamer.services.frontier.tables.urls import VerdictRow
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import HostKey, Site
 from tests.flow.test_flow import HTML
@@ -45,7 +44,7 @@ ALL = set(SITE) - {"/robots.txt"}
 def run_crawl(folder: Path, **fields: object) -> VirtualCrawl:
     def web(url: str, now: float) -> tuple[float, Reply]:
         found = SITE.get(url.removeprefix(HOST), Reply(status=404))
-        return 0.1, replace(found, started_at=now, took=0.1)
+        return 0.1, found
 
     crawl = VirtualCrawl(folder, web)
     crawl.define(f"{HOST}/", **fields)
@@ -63,19 +62,17 @@ def requested(crawl: VirtualCrawl) -> set[str]:
 
 
 def published(crawl: VirtualCrawl) -> dict[str, Page]:
-    pages = map(decode, crawl.log.tail([PAGES.name]).poll(0))
-    return {page.url.removeprefix(HOST): page for page in pages if isinstance(page, Page)}
+    return {page.url.removeprefix(HOST): page for page in crawl.events(PAGES.name, Page)}
 
 
 def archived(crawl: VirtualCrawl) -> dict[str, PageArchived]:
-    captures = map(decode, crawl.log.tail([PAGES_ARCHIVED.name]).poll(0))
-    return {one.url.removeprefix(HOST): one for one in captures if isinstance(one, PageArchived)}
+    captures = crawl.events(PAGES_ARCHIVED.name, PageArchived)
+    return {one.url.removeprefix(HOST): one for one in captures}
 
 
 def excluded(crawl: VirtualCrawl) -> dict[str, str]:
     """Return path → reason of the URLs that were not requested because of their usage."""
-    rows = SqliteStore(crawl.database).table(UrlRow)
-    found = {path: rows.get((DEFAULT_CRAWL, HOST), HOST + path) for path in ALL}
+    found = {path: crawl.url_row(HOST + path) for path in ALL}
     return {
         path: row.reason
         for path, row in found.items()
@@ -174,5 +171,5 @@ def test_document_that_became_disallowed_has_a_tombstone(tmp_path: Path) -> None
     asked = RefetchRequested(at=crawl.now, site=Site("a.test"), host=HOST, urls=(f"{HOST}/meta",))
     crawl.log.append([encode(asked)])
     assert crawl.run()
-    gone = [one for one in crawl.log.tail([PAGES.name]).poll(0) if not one.value]
+    gone = [one for one in crawl.records(PAGES.name) if not one.value]
     assert [one.key for one in gone] == [f"default/{HOST}/meta"]

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,8 @@ from gossamer.inspection.crawls.crawl import OpenCrawl
 from gossamer.services.archive.rows import CaptureRow
 from gossamer.services.fetcher.outcome import Failure, Reply
 from gossamer.web.usage.files import statements_about
-from tests.flow.torn import Died, Fate
-from tests.flow.virtual import START, VirtualCrawl
+from tests.flow.torn import Fate
+from tests.flow.virtual import START, VirtualCrawl, html_page
 
 HOST = "http://a.test"
 ROBOTS, TDMREP = f"{HOST}/robots.txt", f"{HOST}/.well-known/tdmrep.json"
@@ -42,9 +41,7 @@ class Site:
 
     def __call__(self, url: str, now: float) -> tuple[float, Reply | Failure]:
         status, body = self.files.get(url, (404, ""))
-        headers = (("Content-Type", "text/html"),)
-        reply = Reply(status=status, headers=headers, body=body.encode(), started_at=now, took=0.1)
-        return 0.1, reply
+        return 0.1, html_page(body, status)
 
 
 def begin(folder: Path, site: Site, fate: Fate | None = None, **settings: object) -> VirtualCrawl:
@@ -64,9 +61,7 @@ def test_usage_files_are_visited_once_before_pages_and_archived(tmp_path: Path) 
     urls = [url for _, _, url in crawl.requests]
     assert urls[:4] == [ROBOTS, TDMREP, LICENSE, PAGE]
     assert Counter(urls).most_common(1)[0][1] == 1 and len(urls) == 9
-    starts = sorted(start for start, _, _ in crawl.requests)
-    gaps = [after - before for before, after in pairwise(starts)]
-    assert min(gaps) >= crawl.settings.delay
+    assert min(crawl.gaps()) >= crawl.settings.delay - 1e-6
     captures = crawl._store().table(CaptureRow)
     for url in (ROBOTS, TDMREP, LICENSE):
         assert len(captures.scan((DEFAULT_CRAWL, url))) == 1
@@ -131,16 +126,8 @@ def test_page_whose_use_a_file_disallows_is_not_requested(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("seed", range(6))
 def test_crashes_lose_no_statement(tmp_path: Path, seed: int) -> None:
-    fate = Fate(seed)
-    crawl = begin(tmp_path, Site(), fate)
-    for number in range(8):
-        fate.left = 5 + 13 * number + seed
-        try:
-            if crawl.run():
-                break
-        except Died:
-            crawl.crash()
-    fate.left = None
+    crawl = begin(tmp_path, Site(), Fate(seed))
+    crawl.die(*range(5 + seed, 100 + seed, 13))
     assert crawl.run()
     (found,) = read_usage(opened(crawl, tmp_path), PAGE, crawl.now)
     assert {one.url for one in found.categories["train-ai"].by} == {TDMREP, LICENSE}

@@ -5,7 +5,6 @@ Report: browsertrix-crawler #933. Norconex, Nutch and ultimate-sitemap-parser re
 
 from collections import Counter
 from collections.abc import Mapping
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ from gossamer.services.dedup.rows import DocumentRow
 from gossamer.services.fetcher.outcome import Failure, Reply
 from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.services.frontier.tables.plans import PlanRow
-from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.services.frontier.totals.tally import TallyRow
 from tests.flow.virtual import VirtualCrawl
 
@@ -39,9 +37,7 @@ class Web:
         body = f"<p>All that can be told about the words of {url} is here, in the last line."
         status, kind, body = self.answers.get(url, (200, HTML, body))
         name = "Location" if status // 100 == 3 else "Content-Type"
-        headers = ((name, kind),)
-        reply = Reply(status=status, headers=headers, body=body.encode(), started_at=now, took=0.1)
-        return 0.1, reply
+        return 0.1, Reply(status=status, headers=((name, kind),), body=body.encode())
 
 
 def make_crawl(
@@ -54,18 +50,13 @@ def visited(crawl: VirtualCrawl) -> Counter[str]:
     return Counter(url for _, _, url in crawl.requests)
 
 
-def url_row(crawl: VirtualCrawl, url: str = URL) -> UrlRow | None:
-    found: UrlRow | None = crawl._store().table(UrlRow).get((DEFAULT_CRAWL, HOST), url)
-    return found
-
-
 def totals(crawl: VirtualCrawl) -> Counter[str]:
-    rows = crawl._store().table(TallyRow).everything()
+    rows = crawl.rows(TallyRow)
     return sum((Counter(row.outcomes) for row in rows), Counter[str]())
 
 
 def published(crawl: VirtualCrawl) -> set[str]:
-    rows = crawl._store().table(DocumentRow).everything()
+    rows = crawl.rows(DocumentRow)
     return {row.url for row in rows if not row.gone and row.published_at}
 
 
@@ -77,9 +68,8 @@ def test_usual_sitemap_of_a_seed_is_read(tmp_path: Path, kind: str, body: str) -
     crawl.define(f"{HOST}/")
     assert crawl.run()
     assert visited(crawl) == Counter([f"{HOST}/robots.txt", f"{HOST}/", URL, f"{HOST}/hidden"])
-    starts = sorted((start, end) for start, end, _ in crawl.requests)
-    assert all(later[0] - earlier[1] >= 1.0 for earlier, later in pairwise(starts))
-    found = url_row(crawl)
+    assert min(crawl.gaps()) >= 1.0
+    found = crawl.url_row(URL)
     assert found and (found.origin.purpose, found.outcome) == (
         Purpose.USUAL_SITEMAP,
         Outcome.PAGE,
@@ -136,7 +126,7 @@ def test_missing_usual_sitemap_costs_one_request(tmp_path: Path, status: int) ->
     counted = totals(crawl)
     assert counted["usual sitemap"] == 1
     assert not {"gone", "client_error", "server_error"} & counted.keys()
-    rows = [*crawl._store().table(TallyRow).everything()]
+    rows = crawl.rows(TallyRow)
     assert not any(row.failed_urls for row in rows)
     assert crawl._store().table(PlanRow).get((DEFAULT_CRAWL, HOST), URL) is None
 

@@ -51,7 +51,7 @@ def web(url: str, now: float) -> tuple[float, Reply | Failure]:
         status, headers, body = WALLS[name]
     elif name == "app.test":
         body = APP
-    return 0.1, Reply(status=status, headers=headers, body=body, started_at=now, took=0.1)
+    return 0.1, Reply(status=status, headers=headers, body=body)
 
 
 HOSTS = (*WALLS, *AT_ROBOTS, "app.test", "home.test")
@@ -74,7 +74,7 @@ def requested(crawl: VirtualCrawl, host: str) -> list[str]:
 
 
 def published(crawl: VirtualCrawl) -> set[str]:
-    return {split_key(record.key)[1] for record in crawl.log.tail([PAGES.name]).poll(0)}
+    return {split_key(record.key)[1] for record in crawl.records(PAGES.name)}
 
 
 @pytest.mark.parametrize("name", WALLS)
@@ -134,14 +134,14 @@ def test_walls_are_not_archived(crawl: VirtualCrawl) -> None:
 
 
 def test_walls_are_counted_at_their_hosts(crawl: VirtualCrawl) -> None:
-    rows = {host_name(row.host): row for row in crawl._store().table(HostRow).everything()}
+    rows = {host_name(row.host): row for row in crawl.rows(HostRow)}
     assert rows["price.test"].walls["payment: pay per crawl"] == 3 + 1, "three pages and the probe"
     assert set(rows["anubis.test"].walls) == {"challenge: Anubis"}
     assert rows["app.test"].walls == {}
 
 
 def test_walls_are_counted_by_kind_in_the_report(crawl: VirtualCrawl) -> None:
-    totals = crawl._store().table(TallyRow).everything()
+    totals = crawl.rows(TallyRow)
     rows = [day for row in totals for day in scan_days(crawl._store(), row.crawl, row.partition)]
     report = make_report("walls", sorted(rows, key=lambda row: row.at), {})
     found = {one.hazard: one for one in report.hazards}
@@ -151,7 +151,7 @@ def test_walls_are_counted_by_kind_in_the_report(crawl: VirtualCrawl) -> None:
 
 
 def test_challenge_is_not_the_signature_of_a_host(crawl: VirtualCrawl) -> None:
-    rows = {host_name(row.host): row for row in crawl._store().table(HostRow).everything()}
+    rows = {host_name(row.host): row for row in crawl.rows(HostRow)}
     for name in WALLS:
         signature = rows[name].signature
         assert signature is None or (signature.status, signature.digest) == (0, "")
@@ -161,7 +161,7 @@ def test_document_stays_while_later_visits_are_challenged(tmp_path: Path) -> Non
     crawl = VirtualCrawl(tmp_path, web)
     crawl.define("http://app.test/", max_depth=0)
     crawl.run(until=START + DAY)
-    before = [*crawl.log.tail([PAGES.name]).poll(0)]
+    before = crawl.records(PAGES.name)
     url = "http://app.test/"
     wall = Wall(WallKind.CHALLENGE, "Anubis", "its cookie")
     later = [
@@ -181,7 +181,7 @@ def test_document_stays_while_later_visits_are_challenged(tmp_path: Path) -> Non
     ]
     crawl.log.append([encode(one) for one in later])
     crawl.run(until=START + 400 * DAY)
-    assert [*crawl.log.tail([PAGES.name]).poll(0)] == before and before
+    assert crawl.records(PAGES.name) == before and before
     verdict = crawl._store().table(VerdictRow).get((DEFAULT_CRAWL, "http://app.test"), url)
     assert verdict and verdict.verdict == "first"
 

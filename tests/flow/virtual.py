@@ -1,17 +1,19 @@
 """A crawl in virtual time and one thread: the real services, log and store, without sockets."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from heapq import heappop, heappush
 from math import inf
 from pathlib import Path
 from shutil import copytree
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist
 from gossamer.events import (
+    DEFAULT_CRAWL,
     BlocklistChanged,
     CrawlDefined,
     Event,
@@ -24,9 +26,9 @@ from gossamer.events import (
     SpeedSet,
     VisitEnded,
 )
-from gossamer.events.topics import TOPICS, VISITS_ORDERED, Retention
-from gossamer.log import partition_of
-from gossamer.log.codec import encode
+from gossamer.events.topics import PAGES, TOPICS, VISITS_ORDERED, Retention
+from gossamer.log import Record, partition_of
+from gossamer.log.codec import decode, encode, split_key
 from gossamer.log.sqlite import PARTITIONS, SqliteLog
 from gossamer.runtime.loop import Loop
 from gossamer.runtime.processor import Processor
@@ -55,25 +57,47 @@ from gossamer.services.fetcher.steps import (
 )
 from gossamer.services.fetcher.visit import converse, refusal
 from gossamer.services.frontier.service import Frontier
+from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.services.parser.options import Options
 from gossamer.settings import ArchiveSettings, DedupSettings, FrontierSettings, Settings
 from gossamer.settings.sections import DOCUMENTS
 from gossamer.sqlite import Database
-from gossamer.store import lifetime_of
+from gossamer.store import R, lifetime_of
 from gossamer.store.claims import ClaimRow
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.http import Headers
+from gossamer.web.url import host_key, host_name
 from gossamer.web.usage import policy_of
-from tests.flow.torn import Fate, TornLog, TornStore
+from tests.flow.torn import Died, Fate, TornLog, TornStore
 from tests.support.conditional import answer_conditionally
 from tests.support.inline_parser import InlineParser
 from tests.support.memory_disk import MemoryDisk
 
 START = 1_700_000_000.0
 VISIT_LIMIT = 60.0
+HTML: Headers = (("Content-Type", "text/html; charset=utf-8"),)
 
 Web = Callable[[str, float], tuple[float, Reply | Failure]]
-"""URL and time → seconds until the answer, and the answer."""
+"""URL and time → seconds until the answer, and the answer, without its times."""
+
+
+def html_page(body: str | bytes, status: int = 200, *headers: tuple[str, str]) -> Reply:
+    """Return a document of HTML with further *headers*."""
+    content = body.encode() if isinstance(body, str) else body
+    return Reply(status=status, headers=(*HTML, *headers), body=content)
+
+
+E = TypeVar("E", bound=Event)
+
+
+def gaps_between(requests: Iterable[tuple[float, float, str]]) -> list[float]:
+    """Return the seconds from the end of each request to the next one to its host name."""
+    ends, found = dict[str, float](), list[float]()
+    for start, end, url in sorted(requests):
+        if (name := host_name(url)) in ends:
+            found.append(start - ends[name])
+        ends[name] = end
+    return found
 
 
 class VirtualFetcher(Processor):
@@ -197,6 +221,8 @@ class VirtualFetcher(Processor):
         else:
             self.sent.append((step.url, step.headers))
             took, answer = self._web(step.url, now)
+            if isinstance(answer, Reply):
+                answer = replace(answer, started_at=now, took=took)
             at, answer = now + took, answer_conditionally(answer, step.headers)
             self._requests.append((now, at, step.url))
         self._count += 1
@@ -355,6 +381,50 @@ class VirtualCrawl:
                 return False
             self.now = max(self.now, min(dues))
         return False
+
+    def die(self, *deaths: int, seconds: float = inf) -> None:
+        """Run a fleet for *seconds* once for each number of *deaths*. It crashes after this number
+        of writes, or at the end."""
+        assert self.fate
+        for writes in deaths:
+            self.fate.left = writes
+            with suppress(Died):
+                self.run(until=self.now + seconds)
+            self.crash()
+
+    def requested(self) -> list[str]:
+        """Return the requested URLs in their order, without robots.txt."""
+        return [url for _, _, url in self.requests if not url.endswith("/robots.txt")]
+
+    def gaps(self) -> list[float]:
+        """Return the seconds from the end of each request to the next one to its host name."""
+        return gaps_between(self.requests)
+
+    def rows(self, kind: type[R]) -> list[R]:
+        """Return all rows of a table."""
+        return [*self._store().table(kind).everything()]
+
+    def url_row(self, url: str, crawl: str = DEFAULT_CRAWL) -> UrlRow | None:
+        """Return the row of the last outcome of *url*."""
+        row: UrlRow | None = self._store().table(UrlRow).get((crawl, host_key(url)), url)
+        return row
+
+    def records(self, topic: str) -> list[Record]:
+        """Return all records of a topic."""
+        tail, found = self.log.tail([topic]), list[Record]()
+        while some := tail.poll(0):
+            found += some
+        return found
+
+    def events(self, topic: str, kind: type[E]) -> list[E]:
+        """Return the events of one kind in a topic."""
+        decoded = (decode(record) for record in self.records(topic) if record.value)
+        return [event for event in decoded if isinstance(event, kind)]
+
+    def published(self) -> set[str]:
+        """Return the URLs whose last record on `pages` is a document."""
+        newest = {split_key(one.key)[1]: one.value for one in self.records(PAGES.name)}
+        return {url for url, value in newest.items() if value}
 
     def lag(self) -> int:
         """Return the number of records that services have not consumed."""
