@@ -1,5 +1,7 @@
 """Access to a real Kafka: passwords, TLS, and brokers that are absent or stop."""
 
+import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from itertools import count
@@ -8,10 +10,20 @@ from typing import TypeVar
 
 import pytest
 
-from gossamer.errors import GossamerError, Unavailable
+from gossamer.errors import Fenced, GossamerError, Unavailable
+from gossamer.events import Outcome, VisitEnded
+from gossamer.events.topics import VISITS_ENDED
 from gossamer.log import Message, Record
+from gossamer.log.codec import decode, encode
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
+from gossamer.services.fetcher.wiring import Coordination, fixed_epoch, serve
+from gossamer.settings import Settings
+from gossamer.store.sqlite import SqliteStore
+from tests.fetcher.orders import order
+from tests.fetcher.orders import settings as fetcher_settings
+from tests.fetcher.servers import page, serving
+from tests.runtime.manual import until as until_async
 from tests.servers import free_ports
 from tests.support.waiting import until
 
@@ -19,7 +31,8 @@ from .kafka_broker import PASSWORD, USER, Broker
 from .kafka_member import Nothing
 
 T = TypeVar("T")
-TOPIC = "visits.ended"
+TOPIC = VISITS_ENDED.name
+VISITS = 6
 pytestmark = pytest.mark.slow
 
 
@@ -170,3 +183,57 @@ def test_killed_broker_keeps_acknowledged_records_and_clients_continue(
     until(lambda: b"later" in {record.value for record in tail.poll(0.1)}, "the tail goes on")
     for opened in (log, hasty):
         opened.close()
+
+
+# A fetcher during an outage
+
+
+@pytest.mark.parametrize("member", [pytest.param("", marks=pytest.mark.long), "fetcher-1"])
+async def test_visits_during_a_kafka_outage_are_reported_once_afterwards(
+    broker: Broker, store: SqliteStore, member: str
+) -> None:
+    given = Settings(
+        fetcher=fetcher_settings(connect_limit=30.0, first_byte_limit=30.0, visit_limit=60.0)
+    )
+    stop, topics = asyncio.Event(), broker.settings(timeout=10.0, prefix=f"outage{member}.")
+    list(Topics(topics).apply())
+    with closing(KafkaLog(topics, member)) as log:
+        async with serving(**{f"p{n}": page() for n in range(VISITS)}) as server:
+            urls = [f"{server.root}/p{n}" for n in range(VISITS)]
+            log.append([encode(order(*urls, pause=1.0))])
+            running = asyncio.create_task(serve_as_a_process(given, log, store, stop))
+            await until_async(lambda: len(server.paths) >= 2)
+            await asyncio.to_thread(broker.server.kill)
+            await until_async(lambda: len(server.paths) == VISITS)
+            await asyncio.to_thread(broker.server.start)
+            ended = await reported_visits(log)
+            stop.set()
+            await running
+    assert [one.outcome for one in ended] == [Outcome.PAGE] * VISITS
+    assert Counter(server.paths) == Counter(f"/p{n}" for n in range(VISITS)), "one request a page"
+
+
+async def serve_as_a_process(
+    given: Settings, log: KafkaLog, store: SqliteStore, stop: asyncio.Event
+) -> None:
+    """Fetch until *stop*; start again after a fence, as a process of a fleet does.
+
+    The broker may fence a static member that rejoins twice. The visits have ended by then. If they
+    were repeated or lost, the pages would not be reported once.
+    """
+    while not stop.is_set():
+        try:
+            await serve(given, log, store, Coordination(fixed_epoch(1)), stop)
+        except Fenced:
+            continue
+
+
+async def reported_visits(log: KafkaLog) -> list[VisitEnded]:
+    """Return the reported visits by their numbers, once the last one is on the log."""
+    tail = log.tail([VISITS_ENDED.name])
+    found: dict[int, VisitEnded] = {}
+    while not any(one.last for one in found.values()):
+        for record in await asyncio.to_thread(tail.poll, 0.5):
+            if isinstance(event := decode(record), VisitEnded):
+                found.setdefault(event.index, event)
+    return [found[index] for index in sorted(found)]
