@@ -5,7 +5,7 @@ from collections import deque
 
 import pytest
 
-from tests.synthweb_tests.reader import links_of
+from tests.synthweb_tests.walking import links_of
 from tests.traps import KINDS, LOOKALIKES, TRAPS, Sites, TrapWeb
 from tests.traps.web import split_url
 
@@ -28,7 +28,7 @@ def walk(sites: Sites) -> set[str]:
         if waiting:
             url = waiting.popleft()
             answer = sites.to(*split_url(url))
-            new = sorted(links_of(url, answer, answer.body) - found)
+            new = sorted({*links_of(url, answer)} - found)
             found.update(new)
             waiting.extend(new)
     return found
