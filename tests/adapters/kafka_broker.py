@@ -51,6 +51,14 @@ def own_topics(servers: str, **what: object) -> KafkaSettings:
     return settings
 
 
+def write_key(issued: trustme.LeafCert, path: Path) -> Path:
+    """Write a key with its certificates, in the only format that Java reads; return *path*."""
+    key = load_pem_private_key(issued.private_key_pem.bytes(), None)
+    text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    path.write_bytes(text + b"".join(part.bytes() for part in issued.cert_chain_pems))
+    return path
+
+
 class Broker:
     """The server, its listeners, and the authority of its certificate."""
 
@@ -78,13 +86,7 @@ class Broker:
     def _sign(self, data: Path) -> Path:
         authority = trustme.CA()
         authority.cert_pem.write_to_path(str(self.ca_file))
-        issued = authority.issue_cert("127.0.0.1")
-        key = load_pem_private_key(issued.private_key_pem.bytes(), None)
-        # The only format that Java reads.
-        text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        keys = data / "server.pem"
-        keys.write_bytes(text + b"".join(part.bytes() for part in issued.cert_chain_pems))
-        return keys
+        return write_key(authority.issue_cert("127.0.0.1"), data / "server.pem")
 
     def start(self) -> None:
         """Start the server, and create the user."""

@@ -9,12 +9,6 @@ from time import monotonic
 
 import pytest
 import trustme
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
-)
 
 from gossamer import clock
 from gossamer.clock import pause
@@ -29,6 +23,7 @@ from gossamer.web.url import HostKey, Site
 from tests.servers import Server
 
 from .cassandra_node import apply, open_store, settings
+from .kafka_broker import write_key
 
 HANG_TIMEOUT = 180.0
 
@@ -125,13 +120,7 @@ class GuardedNode:
         self.authority.issue_cert("client").private_key_and_cert_chain_pem.write_to_path(
             str(self.cert_file)
         )
-        node = folder / "node.pem"
-        issued = self.authority.issue_cert("node.example")
-        key = load_pem_private_key(issued.private_key_pem.bytes(), None)
-        node.write_bytes(
-            key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-            + b"".join(blob.bytes() for blob in issued.cert_chain_pems)
-        )
+        node = write_key(self.authority.issue_cert("node.example"), folder / "node.pem")
         (self.server.data / "extra.yaml").write_text(f"""
 commitlog_sync: periodic
 commitlog_sync_period: 10000ms

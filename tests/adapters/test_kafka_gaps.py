@@ -1,7 +1,5 @@
 """Gaps on a real Kafka: deleted records that a group has not consumed stop the group."""
 
-from collections.abc import Iterator
-from contextlib import closing
 from uuid import uuid4
 
 import pytest
@@ -28,13 +26,6 @@ TOPIC, OTHER = VISITS_ENDED.name, PAGES_DEDUPLICATED.name
 def settings(kafka: str) -> KafkaSettings:
     """Return settings of topics with one partition."""
     return own_topics(kafka, partitions=1, session=6.0)
-
-
-@pytest.fixture
-def log(settings: KafkaSettings) -> Iterator[KafkaLog]:
-    """Return a log on these topics."""
-    with closing(KafkaLog(settings)) as log:
-        yield log
 
 
 def append(log: KafkaLog, count: int, topic: str = TOPIC) -> None:

@@ -40,14 +40,6 @@ def settings(kafka: str, session: float) -> KafkaSettings:
 
 
 @pytest.fixture
-def log(settings: KafkaSettings) -> Iterator[KafkaLog]:
-    """Return a log of the test's own process."""
-    opened = KafkaLog(settings)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
 def group() -> str:
     """Return the name of a new group."""
     return f"group-{uuid4().hex[:8]}"

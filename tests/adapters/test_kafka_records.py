@@ -1,8 +1,6 @@
 """Records on a real Kafka that other programs wrote, or that are larger than most."""
 
 import os
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -30,19 +28,12 @@ def settings(kafka: str) -> KafkaSettings:
     return own_topics(kafka, partitions=4)
 
 
-@pytest.fixture
-def kafka_log(settings: KafkaSettings) -> Iterator[KafkaLog]:
-    """Return a log on these topics."""
-    with closing(KafkaLog(settings)) as log:
-        yield log
-
-
 def stored_records(log: KafkaLog, topic: str) -> list[Record]:
     return drain(log.tail([topic]))
 
 
 def test_records_of_other_producers_are_processed_or_dead_letters(
-    settings: KafkaSettings, kafka_log: KafkaLog, store: SqliteStore
+    settings: KafkaSettings, log: KafkaLog, store: SqliteStore
 ) -> None:
     other = Producer({"bootstrap.servers": settings.servers, "message.max.bytes": 2 * SEEDS.limit})
     for value, key in (
@@ -59,16 +50,16 @@ def test_records_of_other_producers_are_processed_or_dead_letters(
         other.produce(f"{settings.prefix}control", value, b"default")
     assert other.flush(30) == 0
     sower = Discoverer(store)
-    runner = sequential_loop(sower, kafka_log, store, lambda: 1.0)
-    while kafka_log.lag("dedup", "seeds"):
+    runner = sequential_loop(sower, log, store, lambda: 1.0)
+    while log.lag("dedup", "seeds"):
         runner.step(0.1)
     runner.close()
-    answers = [decode(record) for record in stored_records(kafka_log, "urls.discovered")]
+    answers = [decode(record) for record in stored_records(log, "urls.discovered")]
     assert sorted(a.site for a in answers if isinstance(a, UrlsDiscovered)) == ["a", "b"]
     assert "control any()" in sower.calls
     letters = {
         (letter.topic, letter.key): letter
-        for letter in map(decode, stored_records(kafka_log, "dead.letters"))
+        for letter in map(decode, stored_records(log, "dead.letters"))
         if isinstance(letter, DeadLetter)
     }
     assert {key: letter.reason.partition(":")[0] for key, letter in letters.items()} == {
@@ -85,7 +76,7 @@ def test_records_of_other_producers_are_processed_or_dead_letters(
 
 def test_dead_letters_are_listed_and_replayed(
     settings: KafkaSettings,
-    kafka_log: KafkaLog,
+    log: KafkaLog,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -100,31 +91,31 @@ def test_dead_letters_are_listed_and_replayed(
         reason="why",
         value=b"\xff",
     )  # fmt: skip
-    kafka_log.append([encode(letter)])
+    log.append([encode(letter)])
     options = ["--config", str(config), "--service", "archive"]
     assert main(["dead-letters", "list", *options]) == 0
     (line,) = capsys.readouterr().out.splitlines()
     assert "pages.deduplicated/0/1" in line
     assert main(["dead-letters", "replay", line.split()[0], *options]) == 0
     assert "1 dead letter" in capsys.readouterr().out
-    (record,) = stored_records(kafka_log, "pages.deduplicated")
+    (record,) = stored_records(log, "pages.deduplicated")
     assert (record.key, record.value) == ("k", b"\xff")
 
 
-def test_largest_events_are_accepted_and_larger_ones_refused(kafka_log: KafkaLog) -> None:
+def test_largest_events_are_accepted_and_larger_ones_refused(log: KafkaLog) -> None:
     for topic in (PAGES_PARSED, DEAD_LETTERS):
         name, body = topic.name, os.urandom(topic.limit)
-        kafka_log.append([Message(name, "k" * 1000, body, "k")])
-        assert stored_records(kafka_log, name)[-1].value == body
+        log.append([Message(name, "k" * 1000, body, "k")])
+        assert stored_records(log, name)[-1].value == body
         with pytest.raises(GossamerError, match=f"too large for .*{name}"):
-            kafka_log.append([Message(name, "k", os.urandom(2 * MAX_RECORD_BYTES), "k")])
-    kafka_log.append([Message("pages.parsed", "k", b"next", "k")])
-    assert stored_records(kafka_log, "pages.parsed")[-1].value == b"next"
+            log.append([Message(name, "k", os.urandom(2 * MAX_RECORD_BYTES), "k")])
+    log.append([Message("pages.parsed", "k", b"next", "k")])
+    assert stored_records(log, "pages.parsed")[-1].value == b"next"
 
 
-def test_other_clients_can_read_the_topics(settings: KafkaSettings, kafka_log: KafkaLog) -> None:
-    kafka_log.append([Message("pages", "https://a.example/é", b"page", "a.example")])
-    kafka_log.append([Message("pages", "https://a.example/é", b"", "a.example")])
+def test_other_clients_can_read_the_topics(settings: KafkaSettings, log: KafkaLog) -> None:
+    log.append([Message("pages", "https://a.example/é", b"page", "a.example")])
+    log.append([Message("pages", "https://a.example/é", b"", "a.example")])
     other = Consumer(
         {"bootstrap.servers": settings.servers, "group.id": "x", "auto.offset.reset": "earliest"}
     )

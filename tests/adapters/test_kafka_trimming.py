@@ -1,6 +1,5 @@
 """Records are deleted from Kafka once all groups have committed them, and not before."""
 
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -26,12 +25,9 @@ def settings(kafka: str) -> KafkaSettings:
     return own_topics(kafka, partitions=2, session=6.0, replay_window=0.0)
 
 
-@pytest.fixture
-def log(settings: KafkaSettings, monkeypatch: pytest.MonkeyPatch) -> Iterator[KafkaLog]:
-    """Return a log on these topics, whose readers delete at every poll."""
+@pytest.fixture(autouse=True)
+def _trim_at_every_poll(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "TRIM_INTERVAL", 0.0)
-    with closing(KafkaLog(settings)) as log:
-        yield log
 
 
 def append(log: KafkaLog, topic: str) -> None:
@@ -96,9 +92,8 @@ def test_every_consumed_topic_is_trimmed(
 
 
 def test_fetched_pages_wait_for_additional_groups(
-    settings: KafkaSettings, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    settings: KafkaSettings, store: SqliteStore
 ) -> None:
-    monkeypatch.setattr(retention, "TRIM_INTERVAL", 0.0)
     topic, indexer = PAGES_FETCHED.name, f"{settings.prefix}another-program"
     waiting = settings.model_copy(update={"further_groups": (indexer,)})
     with closing(KafkaLog(waiting)) as log:
@@ -121,7 +116,6 @@ def test_fetched_pages_wait_for_additional_groups(
 def test_deletion_is_retried_after_an_outage_of_the_brokers(
     tmp_path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention, "TRIM_INTERVAL", 0.0)
     monkeypatch.setattr(retention, "REQUEST_TIMEOUT", 1.0)
     broker, topic = Broker(tmp_path / "kafka"), PAGES_FETCHED.name
     broker.start()

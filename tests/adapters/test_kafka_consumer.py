@@ -1,8 +1,6 @@
 """A consumer in another language, the example of `docs/consuming.md`, on a real Kafka."""
 
 import subprocess
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -13,7 +11,8 @@ from gossamer.log.codec import encode
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.settings.servers import KafkaSettings
 from gossamer.web.url import fingerprint, site_of
-from tests.adapters.kafka_broker import own_topics
+
+from .kafka_broker import own_topics
 
 ROOT = Path(__file__).parents[2]
 QUIET = "15"
@@ -42,12 +41,6 @@ def settings(kafka: str) -> KafkaSettings:
     return own_topics(kafka, partitions=6)
 
 
-@pytest.fixture
-def kafka_log(settings: KafkaSettings) -> Iterator[KafkaLog]:
-    with closing(KafkaLog(settings)) as log:
-        yield log
-
-
 def libraries() -> str:
     """Return the folder with Kafka's client; Jackson is beside it."""
     command = [str(ROOT / "scripts" / "servers" / "fetch"), "kafka"]
@@ -72,13 +65,13 @@ def consume(folder: Path, settings: KafkaSettings) -> list[str]:
 
 @pytest.mark.long
 def test_java_consumer_reads_published_documents(
-    settings: KafkaSettings, kafka_log: KafkaLog, tmp_path: Path
+    settings: KafkaSettings, log: KafkaLog, tmp_path: Path
 ) -> None:
     pages = [page(f"http://site{n}.example/", f"Größe {n}") for n in range(20)]
     other = page("http://www.bücher.example.xn--p1ai/", "ещё")
     gone = Tombstone("default", pages[0].url, pages[0].site, reason="removed", trace=pages[0].trace)
     foreign = msgspec.structs.replace(other, crawl="news", title="of another crawl")
-    kafka_log.append([*map(encode, (*pages, other, foreign)), encode(gone)])
+    log.append([*map(encode, (*pages, other, foreign)), encode(gone)])
     lines = consume(tmp_path, settings)
     assert sorted(lines) == sorted(
         [
