@@ -144,12 +144,12 @@ class WebCrawl:
             yield under_way
 
     def pages(self) -> list[Fields]:
-        done = run([GOSSAMER, "pages", "--data", str(self.data)])
+        done = ask(self.data, "pages")
         assert (done.code, done.err) == (0, "")
         return [json.loads(line) for line in done.out.splitlines()]
 
     def why(self, url: str) -> str:
-        done = run([GOSSAMER, "why", "--verbose", "--data", str(self.data), url])
+        done = ask(self.data, "why", "--verbose", url)
         assert (done.code, done.err) == (0, "")
         return done.out
 
@@ -175,6 +175,17 @@ def start_command(command: list[str], output_folder: Path) -> Iterator[Started]:
         for pid in under_way.pids():
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+
+
+def crawl_urls(data: Path, *words: str, delay: float = 0.01) -> Done:
+    """Crawl servers of this machine in the folder *data*. *words* are seeds and options."""
+    manners = ["--contact", CONTACT, "--delay", str(delay), *LOOPBACK]
+    return ask(data, "crawl", *manners, *words)
+
+
+def ask(data: Path, *words: str) -> Done:
+    """Run a command on the crawl in the folder *data*."""
+    return run([GOSSAMER, *words, "--data", str(data)])
 
 
 def run(command: list[str], stdin: str = "", **more: str) -> Done:

@@ -22,7 +22,14 @@ from tests.support.commands import Done
 from tests.support.waiting import HANG_TIMEOUT, until
 from tests.synthweb import SynthWeb, measure
 
-from .assertions import assert_pages, assert_polite, assert_thorough, captures_in, readable
+from .assertions import (
+    assert_pages,
+    assert_polite,
+    assert_thorough,
+    captures_in,
+    page_answers,
+    readable,
+)
 from .crawl import CONTACT, GOSSAMER, LOOPBACK, Fields, environment, run
 
 SERVICES = ("frontier", "fetcher", "parser", "dedup", "archive")
@@ -150,6 +157,17 @@ class Fleet:
         for member in self.members:
             member.start()
 
+    def rest(self) -> None:
+        """Stop the crawl, and wait until all records are consumed."""
+        assert self.gossamer("speed", "0").code == 0
+        until(lambda: not any(self.lag().values()) and self.idle(), "the fleet is at rest")
+
+    def resume(self) -> None:
+        """Start all members again after a rest, and let the crawl go on."""
+        self.start()
+        self.await_ready()
+        assert self.gossamer("speed", "none").code == 0
+
     def of(self, service: str) -> list[Member]:
         return [member for member in self.members if member.service == service]
 
@@ -164,6 +182,26 @@ class Fleet:
     def seed(self) -> None:
         done = self.gossamer("seed", *self.web.seeds)
         assert done.code == 0, done
+
+    def change_when_stopped(self, *words: str) -> Done:
+        """Run a command that needs groups without members, until it succeeds.
+
+        Kafka counts stopped processes as members for a session.
+        """
+        results: list[Done] = []
+
+        def has_changed() -> bool:
+            results.append(self.gossamer(*words))
+            return results[-1].code == 0
+
+        until(has_changed, "the groups have no members any more")
+        return results[-1]
+
+    def await_pages(self, count: int, what: str = "more pages") -> None:
+        """Wait for *count* more pages; fail if the crawl ends meanwhile."""
+        enough = len(page_answers(self.web)) + count
+        until(lambda: len(page_answers(self.web)) >= enough or self.web.is_complete(), what)
+        assert not self.web.is_complete(), f"the crawl ended too soon: {what}"
 
     def pages(self) -> list[Fields]:
         done = self.gossamer("pages")
@@ -203,6 +241,16 @@ class Fleet:
         for member in self.members:
             member.signal(signal.SIGCONT)
             member.kill()
+
+
+def of_short_leases(delay: float, batch: int) -> dict[str, str]:
+    """Return settings of a crawl whose unanswered orders expire soon after their visits."""
+    return {
+        "GOSSAMER_FRONTIER__DELAY": str(delay),
+        "GOSSAMER_FRONTIER__BATCH": str(batch),
+        "GOSSAMER_FRONTIER__LEASE_SLACK": "2",
+        "GOSSAMER_FETCHER__VISIT_LIMIT": "4",
+    }
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from tests.support.waiting import until
 from tests.synthweb import SynthWeb, World
 
 from .assertions import assert_archived
-from .crawl import GOSSAMER, Crawl, run
+from .crawl import Crawl, ask
 
 SMALL = World.plain(seed=4, hosts=5, pages=3)
 
@@ -19,7 +19,7 @@ KILLED, WAITING = "killed", "captures"  # The buckets of one process are in one 
 OPTIONS = {"skip_instance_cache": True, "use_listings_cache": False}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_crawl_that_is_killed_during_an_upload_loses_no_file(tmp_path: Path) -> None:
     config = tmp_path / "settings.toml"
     config.write_text(f'[archive]\nvolumes = ["s3://{KILLED}"]\nsegment_size = 4000\n')
@@ -58,13 +58,13 @@ def test_files_wait_for_their_store_and_are_uploaded_by_the_next_run(tmp_path: P
         assert first.code == 0, first
         warc = crawl.data / "warc"
         (waiting,) = warc.glob("*.warc.gz")
-        status = run([GOSSAMER, "status", "--data", str(crawl.data)]).out
+        status = ask(crawl.data, "status").out
         assert "archive: 1 file" in status and "s3://captures/news/" in status
         store.start()
         second = crawl.run()
         assert second.code == 0, second
         assert list(warc.iterdir()) == []
-        assert "archive:" not in run([GOSSAMER, "status", "--data", str(crawl.data)]).out
+        assert "archive:" not in ask(crawl.data, "status").out
         stored = [Path(name).name for name in files.ls(f"{WAITING}/news")]
         assert waiting.name in stored
         files.get(f"{WAITING}/news/", f"{warc}/", recursive=True)

@@ -24,7 +24,9 @@ from .consent_crawls import (
 )
 from .crawl import GOSSAMER, run
 
-COMBINATIONS = 208
+COMBINATIONS = {"open": 208, "strict": 100}
+"""Crawl → its hosts with statements. By day each statement is alone at a host, and few random
+combinations follow."""
 FEW = 10
 STATED = "Content-Usage: train-ai=n"
 STATED_LINE = 3
@@ -39,6 +41,17 @@ Found = dict[str, Any]
 def host_of(hosts: Hosts, **forms: str) -> str:
     """Return the host with this combination."""
     return next(name for name, one in hosts.combinations.items() if one == Combination(**forms))
+
+
+def crawl_once(name: str, crawl: str, shared_folder: Path) -> Found:
+    """Crawl with a section of the settings, or return that crawl of another test process."""
+
+    def make() -> Found:
+        with crawl_consent(COMBINATIONS[name], crawl) as it:
+            return {**examine(it), "combinations": COMBINATIONS[name]}
+
+    found: Found = once(shared_folder / f"consent-{name}.json", make)
+    return found
 
 
 def examine(it: ConsentCrawl) -> Found:
@@ -57,30 +70,18 @@ def examine(it: ConsentCrawl) -> Found:
 @pytest.fixture(scope="module")
 def open_crawl(shared_folder: Path) -> Found:
     """A crawl for all purposes that publishes every page, made once in a run of tests."""
-
-    def make() -> Found:
-        with crawl_consent(COMBINATIONS, ALL_PURPOSES) as it:
-            return examine(it)
-
-    found: Found = once(shared_folder / "consent-open.json", make)
-    return found
+    return crawl_once("open", ALL_PURPOSES, shared_folder)
 
 
 @pytest.fixture(scope="module")
 def strict_crawl(shared_folder: Path) -> Found:
     """A crawl that obeys what sites disallow, made once in a run of tests."""
-
-    def make() -> Found:
-        with crawl_consent(COMBINATIONS, STRICT) as it:
-            return examine(it)
-
-    found: Found = once(shared_folder / "consent-strict.json", make)
-    return found
+    return crawl_once("strict", STRICT, shared_folder)
 
 
 def hosts_of(found: Found) -> Hosts:
     """Return the truth of a crawled web."""
-    return Hosts(ConsentWeb(combinations=COMBINATIONS), found["port"])
+    return Hosts(ConsentWeb(combinations=found["combinations"]), found["port"])
 
 
 def published(found: Found) -> set[str]:
@@ -137,13 +138,9 @@ def test_license_is_published_with_its_price(open_crawl: Found) -> None:
     assert [(one["amount"], one["currency"]) for one in payments] == [("0.01", "USD")]
 
 
-@pytest.mark.slow
-def test_why_names_the_line_of_robots_txt(strict_crawl: Found) -> None:
-    assert f"robots.txt line {STATED_LINE}: {STATED}" in strict_crawl["why"]["stated"]
-
-
 @pytest.mark.long
-def test_audit_names_the_line_of_robots_txt(open_crawl: Found) -> None:
+def test_why_and_usage_name_the_line_of_robots_txt(open_crawl: Found) -> None:
+    assert f"robots.txt line {STATED_LINE}: {STATED}" in open_crawl["why"]["stated"]
     code, out, err = open_crawl["usage"]
     assert (code, err) == (0, "")
     assert f"line {STATED_LINE}" in out
@@ -154,31 +151,21 @@ def test_audit_names_the_line_of_robots_txt(open_crawl: Found) -> None:
 
 
 @pytest.mark.slow
-def test_page_whose_files_disallow_a_purpose_is_not_requested(strict_crawl: Found) -> None:
+def test_page_that_disallows_a_purpose_is_not_requested_or_not_kept(strict_crawl: Found) -> None:
     hosts = hosts_of(strict_crawl)
-    forbidden = {
+    by_files = {
         url
         for url in hosts.pages
         for combination, path in [hosts.combination(url)]
         if DISALLOWED in purposes_of(combination.verdicts_before(path))
     }
-    assert forbidden
-    assert set(strict_crawl["conduct"]["pages"]) & forbidden == set()
-    assert set(strict_crawl["conduct"]["pages"]) == set(hosts.pages) - forbidden
-
-
-@pytest.mark.slow
-def test_page_that_disallows_a_purpose_is_neither_published_nor_archived(
-    strict_crawl: Found,
-) -> None:
-    hosts = hosts_of(strict_crawl)
     disallowed = {
         url for url, verdicts in hosts.pages.items() if DISALLOWED in purposes_of(verdicts)
     }
-    allowed = set(hosts.pages) - disallowed
-    assert disallowed and allowed
+    assert by_files and by_files < disallowed < set(hosts.pages)
+    assert set(strict_crawl["conduct"]["pages"]) == set(hosts.pages) - by_files
     for found in (published(strict_crawl), set(strict_crawl["archived"])):
-        assert found & set(hosts.pages) == allowed
+        assert found & set(hosts.pages) == set(hosts.pages) - disallowed
 
 
 def purposes_of(verdicts: dict[str, str]) -> set[str]:
@@ -191,8 +178,11 @@ def purposes_of(verdicts: dict[str, str]) -> set[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("crawl", CRAWLS)
-def test_no_wall_is_published_or_archived(crawl: str, request: pytest.FixtureRequest) -> None:
+def test_no_wall_is_published_archived_or_requested_after_its_final_refusal(
+    crawl: str, request: pytest.FixtureRequest
+) -> None:
     found = request.getfixturevalue(crawl)
+    assert found["conduct"]["pursued"] == found["conduct"]["repeated"] == {}
     hosts = hosts_of(found)
     walled = urls_behind(hosts, Kind.CHALLENGE, Kind.PAYMENT, Kind.LICENSE)
     assert published(found) & walled == set()
@@ -207,16 +197,6 @@ def test_no_wall_is_read_as_robots_txt(open_crawl: Found) -> None:
     robots = open_crawl["conduct"]["robots"]
     behind = [host for host, walled in hosts.walled.items() if walled.at_robots]
     assert {host for host in behind if not 1 <= robots.get(host, 0) <= MAX_ROBOTS} == set()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("crawl", CRAWLS)
-def test_no_url_is_requested_after_its_final_refusal(
-    crawl: str, request: pytest.FixtureRequest
-) -> None:
-    conduct = request.getfixturevalue(crawl)["conduct"]
-    assert conduct["pursued"] == {}
-    assert conduct["repeated"] == {}
 
 
 @pytest.mark.long
@@ -240,30 +220,24 @@ def test_usage_files_are_requested_once_before_the_pages_and_at_the_pace_of_page
 
 
 @pytest.mark.long
-def test_signed_requests_are_valid_asked_for_and_admitted(open_crawl: Found) -> None:
+def test_signed_requests_are_valid_asked_for_admitted_and_not_sent_in_vain(
+    open_crawl: Found,
+) -> None:
     conduct = open_crawl["conduct"]
     assert conduct["badly_signed"] == []
     assert conduct["signed_unasked"] == []
     admitted = admitted_urls(hosts_of(open_crawl))
     assert admitted - published(open_crawl) == set()
     assert {*conduct["signed"]} >= {"signature-401.test", "signature-403.test"}
+    assert conduct["signed"].get("signature-vain.test") == 1
 
 
 @pytest.mark.long
-def test_host_that_refuses_signed_requests_gets_no_more_of_them(open_crawl: Found) -> None:
-    assert open_crawl["conduct"]["signed"].get("signature-vain.test") == 1
-
-
-@pytest.mark.long
-def test_every_request_is_signed_if_settings_say_so() -> None:
+def test_every_or_no_request_is_signed_if_settings_say_so() -> None:
     with crawl_consent(FEW, ALL_PURPOSES, sign="always") as it:
         requests = it.web.requests()
         assert {request.note for request in requests} == {"signed"}
         assert any(request.path == "/robots.txt" for request in requests)
-
-
-@pytest.mark.long
-def test_no_request_is_signed_if_settings_say_so() -> None:
     with crawl_consent(FEW, ALL_PURPOSES, sign="never") as it:
         assert it.conduct.signed == {}
         admitted = admitted_urls(it.web.hosts)

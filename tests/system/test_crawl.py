@@ -22,7 +22,7 @@ from .assertions import (
     readable,
 )
 from .conftest import Finished
-from .crawl import GOSSAMER, Crawl, run
+from .crawl import Crawl, ask
 
 SMALL = World.plain(seed=4, hosts=8, pages=3)
 TREE = World(seed=2, hosts=13, pages=4, shape="tree", redirects=0, duplicates=0)
@@ -68,7 +68,7 @@ def test_crawl_needs_no_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         crawl = Crawl(web, tmp_path / "data", delay=0.02)
         output_of(crawl.run())
         assert_complete(crawl)
-    pages = run([GOSSAMER, "pages", "--data", str(crawl.data), "--format", "parquet"])
+    pages = ask(crawl.data, "pages", "--format", "parquet")
     assert pages.code == 1
     assert "pyarrow not installed" in pages.err
 

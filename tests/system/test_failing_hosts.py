@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.serving import NOTHING, Sent, serving
 
-from .crawl import CONTACT, GOSSAMER, LOOPBACK, run
+from .crawl import ask, crawl_urls
 
 URLS = 60
 
@@ -21,12 +21,10 @@ def test_host_with_server_errors_only_is_not_asked_for_each_of_its_urls(tmp_path
         pages.append(path)
         return Sent(b"out of order", 500)
 
-    data = ["--data", str(tmp_path / "data")]
     with serving(answer) as host:
         seeds = [f"{host}/{number}" for number in range(URLS)]
-        manners = ["--contact", CONTACT, "--delay", "0.01", "--revisit", "none", *LOOPBACK]
-        done = run([GOSSAMER, "crawl", *data, *manners, *seeds])
+        done = crawl_urls(tmp_path, "--revisit", "none", *seeds)
     assert done.code == 3, "only a host that backs off is left"
     assert 4 <= len(pages) <= 10, "one order, which was made before the fourth failure"
-    hosts = run([GOSSAMER, "hosts", *data])
+    hosts = ask(tmp_path, "hosts")
     assert "backing off until" in hosts.out and host in hosts.out

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.serving import HTML, NOTHING, Sent, serving
 
-from .crawl import CONTACT, GOSSAMER, LOOPBACK, run
+from .crawl import ask, crawl_urls
 
 LONG = "/" + "x" * 3000
 ENDLESS = "<svg><foreignObject><script><a title='</script>" + "<div>" * 200_000 + "'>"
@@ -76,7 +76,6 @@ def test_each_hazard_is_counted_and_no_other_page_is_lost(tmp_path: Path) -> Non
     settings.write_text(
         "[parser]\npage_limit = 1\n[frontier]\nprobe_after = 0\nworth_parking = false\n"
     )
-    manners = ["--contact", CONTACT, "--delay", "0.01", "--revisit", "none", *LOOPBACK]
     requested: list[str] = []
 
     def record(target: str) -> Sent:
@@ -84,10 +83,10 @@ def test_each_hazard_is_counted_and_no_other_page_is_lost(tmp_path: Path) -> Non
         return answer(target)
 
     with serving(record) as host:
-        where = ["--data", str(tmp_path / "data"), "--config", str(settings)]
-        done = run([GOSSAMER, "crawl", *where, *manners, f"{host}/"])
+        options = ["--config", str(settings), "--revisit", "none"]
+        done = crawl_urls(tmp_path / "data", *options, f"{host}/")
     assert (done.code, done.err) == (0, ""), done
-    status = run([GOSSAMER, "status", "--data", str(tmp_path / "data"), "--json"])
+    status = ask(tmp_path / "data", "status", "--json")
     found = json.loads(status.out)["hazards"]
     assert {name: found.get(name) for name in COUNTED} == COUNTED
     assert sorted(set(requested) - {"/robots.txt"}) == sorted(PAGES), "no other URL is requested"

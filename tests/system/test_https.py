@@ -1,11 +1,8 @@
 """HTTPS with a trusted certificate, and with an untrusted one."""
 
 import gzip
-import os
 import re
 import ssl
-import subprocess
-import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -14,8 +11,7 @@ import trustme
 
 from tests.support.serving import NOTHING, Sent, serving
 
-GOSSAMER = Path(sys.executable).with_name("gossamer")
-
+from .crawl import CONTACT, GOSSAMER, LOOPBACK, ask, run
 
 PAGES = {"/": b"<a href=/two>two</a>", "/two": b"<p>the second page</p>"}
 """Two pages, without a robots.txt."""
@@ -28,22 +24,11 @@ def serve(authority: trustme.CA) -> AbstractContextManager[str]:
 
 
 def crawl(url: str, data: Path, trusted: Path, code: int = 0, **settings: str) -> str:
-    command = [str(GOSSAMER), "crawl", "--contact", "me@example.org", "--data", str(data)]
-    done = subprocess.run(
-        [*command, "--delay", "0", "--no-text", "--allow-network", "127.0.0.0/8", url],
-        env={**os.environ, "SSL_CERT_FILE": str(trusted)} | settings,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == code, done.stderr
-    return done.stdout
-
-
-def ask(*words: str, data: Path) -> str:
-    command = [str(GOSSAMER), *words, "--data", str(data)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    manners = ["--contact", CONTACT, "--delay", "0", "--no-text", *LOOPBACK]
+    command = [GOSSAMER, "crawl", *manners, "--data", str(data), url]
+    done = run(command, SSL_CERT_FILE=str(trusted), **settings)
+    assert done.code == code, done
+    return done.out
 
 
 @pytest.fixture
@@ -74,12 +59,11 @@ def test_untrusted_certificate_is_refused_or_its_fault_recorded_and_shown(
             data,
             bundle,
             GOSSAMER_FETCHER__CERTIFICATES="record",
-            GOSSAMER_FETCHER__USUAL_SITEMAPS="never",
         )
         assert re.search(r"pages +2 ", output)
     fault = "the certificate is not trusted: unable to get local issuer certificate"
-    assert f"(200) although {fault}, published" in ask("why", url, data=data)
-    assert f"visited although {fault}" in ask("hosts", host.partition("//")[2], data=data)
+    assert f"(200) although {fault}, published" in ask(data, "why", url).out
+    assert f"visited although {fault}" in ask(data, "hosts", host.partition("//")[2]).out
     records = b"".join(gzip.decompress(file.read_bytes()) for file in data.rglob("*.warc.gz"))
     assert records.count(b"hazard: invalid_certificate\r\n") == 3
     assert records.count(f"certificateFault: {fault}\r\n".encode()) == 3

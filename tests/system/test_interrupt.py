@@ -185,7 +185,7 @@ class Terminal:
         self.process.wait(HANG_TIMEOUT)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_terminal_shows_a_live_view_and_is_restored_after_ctrl_c(
     tmp_path: Path, web: SynthWeb
 ) -> None:

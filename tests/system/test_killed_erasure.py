@@ -10,7 +10,7 @@ from tests.support.waiting import until
 from tests.synthweb import SynthWeb, World
 
 from .assertions import warcs
-from .crawl import GOSSAMER, Crawl, Started, run
+from .crawl import Crawl, Started, ask
 
 WORLD = World.plain(seed=3, hosts=6, pages=12)
 
@@ -50,11 +50,11 @@ def test_killed_erasure_is_finished_by_the_next_run(tmp_path: Path, parts: tuple
         assert crawl.run().code == 0
         host = web.seeds[0].rstrip("/")
         assert records_about(crawl.data, host)
-        assert run([GOSSAMER, "forget", "--yes", "--data", str(crawl.data), host]).code == 0
+        assert ask(crawl.data, "forget", "--yes", host).code == 0
         for count in parts:
             kill_when_recorded(crawl, count)
         last = crawl.run(seeds=[])
     assert (last.code, last.err) == (0, "")
     assert records_about(crawl.data, host) == 0
-    listed = run([GOSSAMER, "forget", "--list", "--data", str(crawl.data)]).out
+    listed = ask(crawl.data, "forget", "--list").out
     assert host in listed and "being erased" not in listed

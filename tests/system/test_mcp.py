@@ -10,7 +10,7 @@ from mcp import Client, StdioServerParameters
 
 from tests.support.serving import NOTHING, Sent, serving
 
-from .crawl import CONTACT, GOSSAMER, LOOPBACK, environment, run
+from .crawl import CONTACT, GOSSAMER, LOOPBACK, crawl_urls, environment
 
 LAMPS = "Four hundred lamps of three centuries are shown here, with the makers of each of them. "
 BRIDGES = "The committee of the bridge meets in the museum, and Zürich has sent its engineers. "
@@ -23,8 +23,7 @@ class Museum:
         self.host, self.data, self.pages = host, data, pages
 
     def crawl(self, *words: str) -> None:
-        manners = ["--contact", CONTACT, "--delay", "0.05", *LOOPBACK, "--data", str(self.data)]
-        done = run([GOSSAMER, "crawl", "--quiet", *manners, *words])
+        done = crawl_urls(self.data, "--quiet", *words)
         assert done.code == 0, done.err
 
     @asynccontextmanager

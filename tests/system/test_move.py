@@ -33,21 +33,13 @@ def move_to_fleet(live_fleet: Fleet, laptop: Crawl) -> Done:
 
 def move_to_folder(live_fleet: Fleet, folder: Path) -> Done:
     """Follow the steps of docs/operations/changes.md; return the output."""
-    assert live_fleet.gossamer("speed", "0").code == 0
-    until(lambda: not any(live_fleet.lag().values()) and live_fleet.idle(), "the fleet is at rest")
+    live_fleet.rest()
     refused = live_fleet.gossamer("move", "--to", str(folder))
     assert refused.code == 1 and "still run: stop all services" in refused.err, refused
     live_fleet.stop()
-    results = list[Done]()
-
-    def move_when_stopped() -> bool:
-        results.append(live_fleet.gossamer("move", "--to", str(folder)))
-        assert results[-1].code == 0 or "still run" in results[-1].err, results[-1]
-        return results[-1].code == 0
-
-    until(move_when_stopped, "the groups have no members any more")
+    done = live_fleet.change_when_stopped("move", "--to", str(folder))
     assert live_fleet.gossamer("speed", "none", "--data", str(folder)).code == 0
-    return results[-1]
+    return done
 
 
 def crawl_until(web: SynthWeb, pages: int) -> None:

@@ -9,7 +9,6 @@ from tests.servers.nodes import KINDS, Node, three_of_each
 from tests.support.waiting import until
 from tests.synthweb import SynthWeb, World
 
-from .assertions import page_answers
 from .fleet import Fleet, assert_whole, crawl_to_the_end, fleet
 
 WORLD = World(seed=17, hosts=8, pages=160, silent=0, stuck=0, retries=0, delays=0, jitter=0.05)
@@ -41,10 +40,10 @@ def test_crawl_continues_without_one_node_and_waits_without_two(tmp_path: Path) 
         fleet(web, tmp_path, 1, **nodes.settings(), **SETTINGS) as live_fleet,
     ):
         live_fleet.seed()
-        more_pages(live_fleet, "the first")
+        live_fleet.await_pages(MORE, "the first")
         for node in (nodes.of["kafka"][0], nodes.of["cassandra"][0]):
             node.cut()
-            more_pages(live_fleet, f"without {node.name}")
+            live_fleet.await_pages(MORE, f"without {node.name}")
         for node in (nodes.of["kafka"][0], nodes.of["cassandra"][0]):
             node.heal()
         for kind, those in nodes.of.items():
@@ -67,22 +66,22 @@ def test_crawl_survives_a_broker_and_a_node_that_are_stopped_and_killed(
         fleet(web, tmp_path, 1, **nodes.settings(), **SETTINGS) as live_fleet,
     ):
         live_fleet.seed()
-        more_pages(live_fleet, "the first")
+        live_fleet.await_pages(MORE, "the first")
         pair = [those[0] for those in nodes.of.values()]
         for node in pair:
             node.stop()
         resume_at = time.monotonic() + STOPPED
-        more_pages(live_fleet, "while one of each is stopped")
+        live_fleet.await_pages(MORE, "while one of each is stopped")
         until(lambda: time.monotonic() >= resume_at, "the end of the stop")
         for node in pair:
             node.go_on()
-        more_pages(live_fleet, "with all again")
+        live_fleet.await_pages(MORE, "with all again")
         for node in pair:
             node.kill()
-        more_pages(live_fleet, "while one of each is dead")
+        live_fleet.await_pages(MORE, "while one of each is dead")
         for node in pair:
             node.restart()
-        more_pages(live_fleet, "with all again")
+        live_fleet.await_pages(MORE, "with all again")
         crawl_to_the_end(live_fleet)
         ended = [member.name for member in live_fleet.members if not member.running]
         assert not ended
@@ -100,17 +99,7 @@ def lose_two(live_fleet: Fleet, kind: str, those: list[Node]) -> None:
     assert not live_fleet.web.is_complete(), "the crawl was over too soon to wait"
     for node in those:
         node.heal()
-    more_pages(live_fleet, f"with all of {kind} again")
-
-
-def more_pages(live_fleet: Fleet, what: str) -> None:
-    """Wait until the crawl has made progress."""
-    enough = len(page_answers(live_fleet.web)) + MORE
-    until(
-        lambda: len(page_answers(live_fleet.web)) >= enough or live_fleet.web.is_complete(),
-        f"pages: {what}",
-    )
-    assert not live_fleet.web.is_complete(), f"the crawl ended too soon: {what}"
+    live_fleet.await_pages(MORE, f"with all of {kind} again")
 
 
 def until_quiet(live_fleet: Fleet, what: str) -> None:

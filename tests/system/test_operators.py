@@ -9,7 +9,7 @@ import pytest
 from tests.support.waiting import until
 from tests.synthweb import SynthWeb, World
 
-from .crawl import GOSSAMER, Crawl, run
+from .crawl import Crawl, ask
 
 WORLD = World.plain(seed=8, hosts=4, pages=200)
 IN_FORCE = 5.0
@@ -36,13 +36,13 @@ def test_blocked_host_receives_no_requests_until_it_is_unblocked(
 
         with crawl.start() as under_way:
             blocked, other, *_ = until(several, "requests to two hosts")
-            done = run([GOSSAMER, "block", "--data", str(crawl.data), blocked])
+            done = ask(crawl.data, "block", blocked)
             at = time.time()
             assert done.code == 0, done
             until(lambda: len(after(requests_to(other), at)) > 20, "the crawl goes on elsewhere")
             assert after(requests_to(blocked), at) == []
             before = len(requests_to(blocked))
-            done = run([GOSSAMER, "unblock", "--data", str(crawl.data), blocked])
+            done = ask(crawl.data, "unblock", blocked)
             assert done.code == 0, done
             until(lambda: len(requests_to(blocked)) > before + 5, "requests to the host")
             under_way.interrupt()

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import Done
 from tests.support.serving import NOTHING, Sent, serving
 
-from .crawl import CONTACT, GOSSAMER, LOOPBACK, run
+from .crawl import ask, crawl_urls
 
 WORDS = "A museum of lamps shows four hundred lamps of three centuries, and their makers. "
 PAGES = {
@@ -26,13 +25,8 @@ PAGES = {
 }
 
 
-def crawl(data: Path, *words: str) -> Done:
-    given = ["--contact", CONTACT, "--delay", "0.05", *LOOPBACK, "--data", str(data), *words]
-    return run([GOSSAMER, "crawl", *given])
-
-
 def show(data: Path, *words: str) -> str:
-    done = run([GOSSAMER, *words, "--data", str(data)])
+    done = ask(data, *words)
     assert done.code == 0, done.err
     return done.out
 
@@ -40,8 +34,8 @@ def show(data: Path, *words: str) -> str:
 def test_pages_for_retrieval_have_markdown_in_later_runs_too(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with serving(lambda path: PAGES.get(path, NOTHING)) as host:
-        assert crawl(data, "--for", "rag", "--depth", "0", f"{host}/").code == 0
-        done = crawl(data, f"{host}/more", f"{host}/no")
+        assert crawl_urls(data, "--for", "rag", "--depth", "0", f"{host}/").code == 0
+        done = crawl_urls(data, f"{host}/more", f"{host}/no")
     assert done.code == 0, done.err
     pages = [json.loads(line) for line in show(data, "pages").splitlines()]
     found = {page["url"].removeprefix(host): page["markdown"] for page in pages}
@@ -53,6 +47,6 @@ def test_pages_for_retrieval_have_markdown_in_later_runs_too(tmp_path: Path) -> 
 def test_archive_has_requisites_and_files_of_all_types(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with serving(lambda path: PAGES.get(path, NOTHING)) as host:
-        assert crawl(data, "--for", "archive", f"{host}/").code == 0
+        assert crawl_urls(data, "--for", "archive", f"{host}/").code == 0
     index = show(data, "cdx")
     assert all(f'"{host}{path}"' in index for path in ("/", "/more", "/lamp.gif", "/list.bin"))

@@ -61,8 +61,8 @@ def same(column: Any, expected: Any) -> bool:
     return bool(column == expected) or (column is None and not expected)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("to", ["--output", pytest.param(">", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("to", ["--output", ">"])
 def test_parquet_table_has_the_rows_of_the_lines(
     mixed_crawl: Finished, tmp_path: Path, to: str
 ) -> None:
@@ -165,8 +165,15 @@ REASONS: dict[str, tuple[Callable[[SynthWeb], str], str]] = {
 """The state of a URL of the web → the URL, and a pattern of what `gossamer why` says of it."""
 
 
+REASON_CASES = [
+    pytest.param(state, marks=[] if state == "excluded URL" else pytest.mark.long)
+    for state in REASONS
+]
+"""One state is explained by day: `tests/console/test_why.py` has the words for them."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("state", REASONS)
+@pytest.mark.parametrize("state", REASON_CASES)
 def test_why_finds_what_the_services_have_stored(state: str, mixed_crawl: Finished) -> None:
     url_of, pattern = REASONS[state]
     why = mixed_crawl.crawl.why(url_of(mixed_crawl.web))
@@ -189,7 +196,7 @@ def of_kind(truth: Truth, kind: str) -> str:
     return next(url for url, error in sorted(truth.errors.items()) if error == kind)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_reading_a_running_crawl_does_not_disturb_it(tmp_path: Path) -> None:
     with SynthWeb(World.plain(seed=6, hosts=8, pages=6)) as web:
         crawl = Crawl(web, tmp_path / "data", delay=0.3)

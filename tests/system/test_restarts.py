@@ -13,7 +13,6 @@ from confluent_kafka.admin import AdminClient
 from tests.support.waiting import until
 from tests.synthweb import SynthWeb, World
 
-from .assertions import page_answers
 from .by_hand import of_servers
 from .fleet import SERVICES, Fleet, Member, assert_whole, crawl_to_the_end, fleet
 
@@ -106,7 +105,7 @@ def test_rolling_restart_and_kills_keep_partitions_hosts_and_urls(
     settings = {**of_servers(kafka, cassandra), **DEFAULTS}
     with SynthWeb(world) as web, fleet(web, tmp_path, 2, **settings) as live_fleet:
         live_fleet.seed()
-        until(lambda: len(page_answers(web)) >= 100, "the first pages")
+        live_fleet.await_pages(100)
         restarts = Restarts(live_fleet)
         for service in services:
             for member in live_fleet.of(service):

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import Done
 from tests.support.serving import HTML, NOTHING, Sent, serving
 
-from .crawl import CONTACT, GOSSAMER, LOOPBACK, Fields, run
+from .crawl import Fields, ask, crawl_urls
 
 WORDS = "The lamp stands on a desk and gives light to those who read at night, page after page. "
 SHOP = {
@@ -45,11 +44,6 @@ def answer(path: str) -> Sent:
     return Sent(SHOP[path].encode(), 200, {"Content-Type": HTML}) if path in SHOP else NOTHING
 
 
-def crawl(folder: Path, *words: str) -> Done:
-    manners = ["--contact", CONTACT, "--delay", "0.01", *LOOPBACK]
-    return run([GOSSAMER, "crawl", "--data", str(folder / "data"), *manners, *words])
-
-
 def write_rules(folder: Path, text: str) -> str:
     path = folder / "rules.py"
     path.write_text(text)
@@ -57,7 +51,7 @@ def write_rules(folder: Path, text: str) -> str:
 
 
 def read_pages(folder: Path) -> dict[str, Fields]:
-    done = run([GOSSAMER, "pages", "--data", str(folder / "data")])
+    done = ask(folder / "data", "pages")
     pages = map(json.loads, done.out.splitlines())
     return {"/" + page["url"].split("/", 3)[3]: page for page in pages}
 
@@ -68,7 +62,7 @@ def test_own_rules_select_pages_and_extract_rows(tmp_path: Path) -> None:
     (tmp_path / "prices.py").write_text(PRICES)
     (tmp_path / "currency.txt").write_text("EUR\n")
     with serving(answer) as host:
-        done = crawl(tmp_path, "--rules", rules, f"{host}/")
+        done = crawl_urls(tmp_path / "data", "--rules", rules, f"{host}/")
     assert (done.code, done.err) == (0, "")
     pages = read_pages(tmp_path)
     assert pages.keys() == {"/lamp", "/stool", "/broken", "/login"}, "the list is not kept"
@@ -81,9 +75,9 @@ def test_own_rules_select_pages_and_extract_rows(tmp_path: Path) -> None:
     }
     failure = "could not convert string to float: 'on request' < prices.py:2 in to_price"
     assert "failed on 1 page" in done.out and failure in " ".join(done.out.split())
-    report = run([GOSSAMER, "report", "--data", str(tmp_path / "data")])
+    report = ask(tmp_path / "data", "report")
     assert f"{host}/broken: ValueError: {failure}" in report.out
-    why = run([GOSSAMER, "why", "--data", str(tmp_path / "data"), f"{host}/"])
+    why = ask(tmp_path / "data", "why", f"{host}/")
     assert "not relevant, by keep in rules.py:13" in " ".join(why.out.split())
 
 
@@ -91,14 +85,14 @@ def test_own_rules_select_pages_and_extract_rows(tmp_path: Path) -> None:
 def test_refused_links_are_explained_and_taken_up_by_changed_rules(tmp_path: Path) -> None:
     rules = write_rules(tmp_path, "def follow(link, page):\n    return 'login' not in link.url\n")
     with serving(answer) as host:
-        done = crawl(tmp_path, "--rules", rules, f"{host}/")
+        done = crawl_urls(tmp_path / "data", "--rules", rules, f"{host}/")
         assert (done.code, done.err) == (0, "")
         assert read_pages(tmp_path).keys() == SHOP.keys() - {"/login"}
-        why = run([GOSSAMER, "why", "--data", str(tmp_path / "data"), f"{host}/login"])
+        why = ask(tmp_path / "data", "why", f"{host}/login")
         expected = f"Not fetched: refused by follow in rules.py:1; found on {host}/."
         assert expected in " ".join(why.out.split())
         write_rules(tmp_path, "def follow(link, page):\n    return link.text != ''\n")
-        done = crawl(tmp_path)
+        done = crawl_urls(tmp_path / "data")
     assert (done.code, done.err) == (0, "")
     assert read_pages(tmp_path).keys() == SHOP.keys(), "the crawl keeps its rules, as edited"
 
@@ -115,10 +109,12 @@ def test_rules_that_cannot_work_are_refused_before_the_crawl(tmp_path: Path) -> 
     }
     for text, reason in refused.items():
         rules = write_rules(tmp_path, text)
-        done = crawl(tmp_path, "--rules", rules, "http://127.0.0.1:7777/")
+        done = crawl_urls(tmp_path / "data", "--rules", rules, "http://127.0.0.1:7777/")
         assert (done.code, done.out) == (2, "")
         assert f"rules: {reason.format(rules=rules)}" in done.err
-    done = crawl(tmp_path, "--rules", str(tmp_path / "nosuch.py"), "http://127.0.0.1:7777/")
+    done = crawl_urls(
+        tmp_path / "data", "--rules", str(tmp_path / "nosuch.py"), "http://127.0.0.1:7777/"
+    )
     assert done.code == 2 and "nosuch.py cannot be read: No such file" in done.err
     assert not (tmp_path / "data").exists()
 
@@ -127,7 +123,7 @@ def test_rules_that_cannot_work_are_refused_before_the_crawl(tmp_path: Path) -> 
 def test_strict_rules_end_the_crawl_at_the_first_failure(tmp_path: Path) -> None:
     rules = write_rules(tmp_path, "def keep(page):\n    return page.title != 'Shop' or 1 / 0\n")
     with serving(answer) as host:
-        done = crawl(tmp_path, "--rules", rules, "--rules-strict", f"{host}/")
+        done = crawl_urls(tmp_path / "data", "--rules", rules, "--rules-strict", f"{host}/")
     assert done.code == 1
     assert "a rule failed (--rules-strict)" in done.out and "ZeroDivisionError" in done.out
     assert f"{host}/: ZeroDivisionError: division by zero < rules.py:2 in keep" in " ".join(

@@ -6,17 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import Done
 from tests.support.serving import HTML, Sent, serving
 
-from .crawl import CONTACT, GOSSAMER, LOOPBACK, run
+from .crawl import crawl_urls
 
 NO_PAGE = 3
-
-
-def crawl(data: Path, *words: str) -> Done:
-    manners = ["--contact", CONTACT, "--delay", "0.01", *LOOPBACK]
-    return run([GOSSAMER, "crawl", "--data", str(data), *manners, *words])
 
 
 def moved(target: str) -> Sent:
@@ -36,7 +30,7 @@ def nobody() -> str:
 @pytest.mark.long
 def test_seeds_without_pages_have_an_exit_status_of_their_own(tmp_path: Path) -> None:
     down = nobody()
-    done = crawl(tmp_path / "data", f"{down}/")
+    done = crawl_urls(tmp_path / "data", f"{down}/")
     assert done.code == NO_PAGE and done.err == ""
     assert f"{down}/" in done.out and "connection refused" in done.out
     [blocked] = re.findall(
@@ -49,18 +43,18 @@ def test_seeds_without_pages_have_an_exit_status_of_their_own(tmp_path: Path) ->
 @pytest.mark.long
 def test_redirected_seed_counts_as_a_page_and_another_may_fail(tmp_path: Path) -> None:
     with serving(moved) as host:
-        done = crawl(tmp_path / "data", f"{host}/", f"{host}/missing")
+        done = crawl_urls(tmp_path / "data", f"{host}/", f"{host}/missing")
         assert (done.code, done.err) == (0, "")
-        done = crawl(tmp_path / "data", f"{host}/missing")
+        done = crawl_urls(tmp_path / "data", f"{host}/missing")
         assert done.code == NO_PAGE and f"{host}/missing: 404 " in done.out
-        done = crawl(tmp_path / "data")
+        done = crawl_urls(tmp_path / "data")
         assert (done.code, done.err) == (0, ""), "no seed was named, and there are pages"
 
 
 @pytest.mark.long
 def test_failed_host_is_visited_at_once_if_its_seed_is_added_again(tmp_path: Path) -> None:
     data, down = tmp_path / "data", nobody()
-    assert crawl(data, f"{down}/").code == NO_PAGE
+    assert crawl_urls(data, f"{down}/").code == NO_PAGE
     with serving(moved, int(down.rpartition(":")[2])):
-        done = crawl(data, f"{down}/")
+        done = crawl_urls(data, f"{down}/")
     assert (done.code, done.err) == (0, "") and re.search(r"pages +1 ", done.out)

@@ -5,7 +5,6 @@ import random
 import re
 import signal
 import socket
-import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -95,15 +94,6 @@ def test_crawl_stops_at_a_full_disk_and_continues_after_space_is_freed(
         assert_complete(crawl)
 
 
-@pytest.mark.long
-def test_read_only_disk_is_reported(tmp_path: Path) -> None:
-    with SynthWeb(WORLD) as web, disk(tmp_path / "d", "10m") as d:
-        mount("-o", "remount,ro", str(d))
-        err = message_of(Crawl(web, d / "data").run(), 1)
-        assert str(d / "data") in err and "--data" in err
-        assert web.requests() == []
-
-
 # --- the data file
 
 
@@ -151,21 +141,10 @@ def test_damaged_data_file_is_reported_and_unchanged(
     assert len(finished_crawl.web.requests()) == request_count
 
 
-@pytest.mark.long
-def test_foreign_file_is_reported_and_unchanged(tmp_path: Path, finished_crawl: Crawl) -> None:
-    database = tmp_path / "data" / "gossamer.db"
-    database.parent.mkdir()
-    with closing(sqlite3.connect(database)) as foreign:
-        foreign.execute("CREATE TABLE bookmarks (url)")
-    before = digests([database])
-    assert str(database) in message_of(Crawl(finished_crawl.web, database.parent).run(), 1)
-    assert digests([database]) == before
-
-
 # --- the processes
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_second_crawl_on_a_folder_is_refused(tmp_path: Path) -> None:
     with SynthWeb(SLOW) as web:
         crawl = Crawl(web, tmp_path / "data", delay=1.0)

@@ -16,7 +16,7 @@ from tests.synthweb import SynthWeb, World
 
 from .assertions import page_answers
 from .by_hand import of_servers
-from .fleet import Fleet, Member, assert_whole, crawl_to_the_end, fleet
+from .fleet import Fleet, Member, assert_whole, crawl_to_the_end, fleet, of_short_leases
 
 ROOT = Path(__file__).resolve().parents[2]
 WORLD = World(seed=19, hosts=12, pages=78, silent=0, stuck=0, retries=0, delays=0, jitter=0.02)
@@ -163,10 +163,7 @@ def test_fleet_is_upgraded_and_rolled_back_under_load(
         **of_servers(kafka, cassandra),
         "PYTHONPATH": str(older),
         "PYTHONSAFEPATH": "1",  # Not the folder of the tests.
-        "GOSSAMER_FRONTIER__DELAY": str(DELAY),
-        "GOSSAMER_FRONTIER__BATCH": str(BATCH),
-        "GOSSAMER_FRONTIER__LEASE_SLACK": "2",
-        "GOSSAMER_FETCHER__VISIT_LIMIT": "4",
+        **of_short_leases(DELAY, BATCH),
     }
     with SynthWeb(WORLD) as web, fleet(web, tmp_path / "fleet", 1, **settings) as live_fleet:
         for service in ("frontier", "fetcher"):
@@ -174,7 +171,7 @@ def test_fleet_is_upgraded_and_rolled_back_under_load(
         live_fleet.await_ready()
         live_fleet.seed()
         upgrade = Upgrade(live_fleet)
-        until(lambda: len(page_answers(web)) >= 15, "the first pages")
+        live_fleet.await_pages(15)
         # The crawl must last until the last process was replaced.
         assert live_fleet.gossamer("speed", SPEED).code == 0
         upgrade.prepare(newer)
