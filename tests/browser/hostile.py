@@ -93,10 +93,17 @@ def hostile_site(listener: str) -> Iterator[HostileSite]:
         for text in attacks(listener)[:8]
         for name, chars in (("page", ""), ("fail", "'()"))
     )
+    with serving_in_thread(server):
+        yield site
+
+
+@contextmanager
+def serving_in_thread(server: ThreadingHTTPServer) -> Iterator[None]:
+    """Answer requests within the block."""
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield site
+        yield
     finally:
         server.shutdown()
         server.server_close()
@@ -115,11 +122,5 @@ def listening(address: str) -> Iterator[list[str]]:
             return request, peer
 
     server = Listener(("127.0.0.1", int(address.rpartition(":")[2])), BaseHTTPRequestHandler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with serving_in_thread(server):
         yield connections
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -4,13 +4,14 @@ It answers at all addresses 127.0.0.N of one port, so each address is a host and
 """
 
 import random
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
+
+from .hostile import serving_in_thread
 
 PAGES = 2000
 """Pages of each host, all linked from its seed."""
@@ -112,11 +113,5 @@ def recorded_web(outside: str, small: int) -> Iterator[RecordedWeb]:
     server = ThreadingHTTPServer(("0.0.0.0", 0), _handler(web))
     server.daemon_threads = True
     web.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with serving_in_thread(server):
         yield web
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
