@@ -1,6 +1,7 @@
 """Crawls of a web of consent: every verdict is right, no wall is passed or kept, and only asked
 requests are signed."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +44,15 @@ def host_of(hosts: Hosts, **forms: str) -> str:
     return next(name for name, one in hosts.combinations.items() if one == Combination(**forms))
 
 
-def crawl_once(name: str, crawl: str, shared_folder: Path) -> Found:
-    """Crawl with a section of the settings, or return that crawl of another test process."""
+def crawl_once(
+    name: str, crawl: str, shared_folder: Path, read: Callable[[ConsentCrawl], Found]
+) -> Found:
+    """Crawl with a section of the settings, or return that crawl of another test process, as
+    *read* returns it."""
 
     def make() -> Found:
         with crawl_consent(COMBINATIONS[name], crawl) as it:
-            return {**examine(it), "combinations": COMBINATIONS[name]}
+            return {**read(it), "combinations": COMBINATIONS[name]}
 
     found: Found = once(shared_folder / f"consent-{name}.json", make)
     return found
@@ -70,13 +74,13 @@ def examine(it: ConsentCrawl) -> Found:
 @pytest.fixture(scope="module")
 def open_crawl(shared_folder: Path) -> Found:
     """A crawl for all purposes that publishes every page, made once in a run of tests."""
-    return crawl_once("open", ALL_PURPOSES, shared_folder)
+    return crawl_once("open", ALL_PURPOSES, shared_folder, examine)
 
 
 @pytest.fixture(scope="module")
 def strict_crawl(shared_folder: Path) -> Found:
     """A crawl that obeys what sites disallow, made once in a run of tests."""
-    return crawl_once("strict", STRICT, shared_folder)
+    return crawl_once("strict", STRICT, shared_folder, ConsentCrawl.as_json)
 
 
 def hosts_of(found: Found) -> Hosts:
