@@ -2,16 +2,10 @@
 
     python -m bench.worth quality [--pages 20000] [--strategies breadth best]
     python -m bench.worth novelty [--size 1] [--requests 60000]
-    python -m bench.worth memory [--sites 1000000] [--pages 1]
-    python -m bench.worth counters [--sites 1000000] [--pages 1]
-    python -m bench.worth cost --before FOLDER
 
 `quality`: how many of the good pages a strategy finds by the number of visits. Good pages mostly
 link to good pages. `ideal` knows the quality of every visited page and waits for no host.
-`novelty`: new useful texts per request on hosts of very different worth. `memory`: memory of a
-frontier by the number of sites; `counters`: of the counters of worth alone. `cost`: CPU of dedup
-and frontier for a page, and for an admitted URL, of the code here and of a working tree in FOLDER,
-in turn.
+`novelty`: new useful texts per request on hosts of very different worth.
 
 The real dedup and frontier run in virtual time (`bench.worth_crawl`, `bench.worth_webs`).
 """
@@ -27,9 +21,7 @@ from typing import NamedTuple
 
 import structlog
 
-from bench.worth_cost import print_costs
 from bench.worth_crawl import Request, WorthCrawl
-from bench.worth_sites import counters_by_sites, memory_by_sites
 from bench.worth_webs import NoveltyWeb, QualityWeb, ideal_visits, share_reached
 from gossamer.events import Purpose
 from gossamer.policies import STRATEGIES
@@ -155,25 +147,6 @@ def print_novelty(size: float, requests: int, seed: int, names: Sequence[str]) -
         print(f"{name:36}{'; '.join(parts)}")
 
 
-# Memory.
-
-
-def print_memory(sites: int, pages: int, loaded: int) -> None:
-    """Print the memory of a frontier by the number of sites."""
-    print(f"{pages} visits to each site, at most {loaded:,} hosts in memory")
-    print(f"{'sites':>10}{'MiB':>8}{'bytes on disk per site':>24}", flush=True)
-    for count, mib, size in memory_by_sites(sites, pages, loaded):
-        print(f"{count:10,}{mib:8.0f}{size / count:24,.0f}", flush=True)
-
-
-def print_counters(sites: int, pages: int) -> None:
-    """Print the memory of the counters by the number of sites."""
-    print(f"{pages} visits to each site, each in a part of its own")
-    print(f"{'sites':>10}{'MiB':>8}{'bytes of a site':>18}", flush=True)
-    for count, mib, stored in counters_by_sites(sites, pages):
-        print(f"{count:10,}{mib:8.0f}{stored:18,}", flush=True)
-
-
 def main() -> None:
     """Run the chosen part."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
@@ -181,9 +154,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parts = parser.add_subparsers(dest="part", required=True)
-    quality, novelty, memory, counters, cost = (
-        parts.add_parser(name) for name in ("quality", "novelty", "memory", "counters", "cost")
-    )
+    quality, novelty = (parts.add_parser(name) for name in ("quality", "novelty"))
     for part in (quality, novelty):
         part.add_argument("--seed", type=int, default=1)
     quality.add_argument("--pages", type=int, default=20_000)
@@ -192,24 +163,11 @@ def main() -> None:
     novelty.add_argument("--size", type=float, default=1.0, help="1 has 42,000 useful texts")
     novelty.add_argument("--requests", type=int, default=60_000)
     novelty.add_argument("--policies", nargs="+", default=[*POLICIES], choices=[*POLICIES])
-    for part in (memory, counters):
-        part.add_argument("--sites", type=int, default=1_000_000)
-        part.add_argument("--pages", type=int, default=1)
-    memory.add_argument("--loaded", type=int, default=50_000)
-    cost.add_argument("--before", type=Path, required=True, help="working tree of other code")
-    cost.add_argument("--pages", type=int, default=5000)
-    cost.add_argument("--urls", type=int, default=200_000)
     options = parser.parse_args()
     if options.part == "quality":
         print_quality(options.pages, options.hosts, options.seed, options.strategies)
-    elif options.part == "novelty":
-        print_novelty(options.size, options.requests, options.seed, options.policies)
-    elif options.part == "memory":
-        print_memory(options.sites, options.pages, options.loaded)
-    elif options.part == "counters":
-        print_counters(options.sites, options.pages)
     else:
-        print_costs(options.before, options.pages, options.urls)
+        print_novelty(options.size, options.requests, options.seed, options.policies)
 
 
 if __name__ == "__main__":

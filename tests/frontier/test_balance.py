@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bench.balance import ALIKE, ONE_SLOW, equal, run_crawl, unequal
 from gossamer.events import DEFAULT_CRAWL
+from gossamer.log import partition_of
 from gossamer.services.frontier.choice.dispatch import (
     MAX_EXTRA_ORDERS,
     MAX_LOAD_FACTOR,
@@ -34,6 +34,10 @@ from tests.frontier.simulation import START
 
 PARTITIONS, DELAY = 4, 1.0
 JITTER = 1e-6
+ALIKE, ONE_SLOW = (0.5, 0.5, 0.5, 0.5), (0.5, 0.5, 0.5, 2.0)
+"""Seconds of a request at each fetcher, which makes eight at once."""
+LARGE_FACTOR = 10
+"""How many times more hosts the partitions of one fetcher have."""
 
 counts = st.lists(st.integers(0, 300), min_size=1, max_size=24)
 
@@ -74,6 +78,31 @@ def fleet(
     fetchers = [Fetcher(seconds, places=places, hosts=8) for seconds in took]
     given = {"delay": DELAY, "checked_out_limit": 60, **given}
     return Fleet(fetchers, PARTITIONS, balanced, frontiers, **given)
+
+
+def equal(sites: int, pages: int) -> dict[str, int]:
+    """Return hosts of one size."""
+    return {f"http://site{number}.example": pages // sites for number in range(sites)}
+
+
+def unequal(sites: int, pages: int) -> dict[str, int]:
+    """Return hosts of two sizes: the first fetcher's are `LARGE_FACTOR` times as large."""
+    hosts = equal(sites, pages)
+    weights = {
+        host: LARGE_FACTOR if partition_of(site_of(host), PARTITIONS) % len(ALIKE) == 0 else 1
+        for host in hosts
+    }
+    total = sum(weights.values())
+    return {host: max(1, pages * weight // total) for host, weight in weights.items()}
+
+
+def run_crawl(hosts: Mapping[str, int], speeds: tuple[float, ...], balanced: bool) -> Fleet:
+    """Return a finished crawl of *hosts*."""
+    fetchers = [Fetcher(took) for took in speeds]
+    fleet = Fleet(fetchers, PARTITIONS, balanced, delay=DELAY, checked_out_limit=256)
+    fleet.admit(hosts)
+    fleet.run()
+    return fleet
 
 
 def check_polite(fleet: Fleet, at_once: int, gap: float) -> None:
