@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from argparse import ArgumentTypeError
+from collections.abc import Callable
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -35,35 +36,26 @@ def test_durations(text: str, value: float) -> None:
     assert seconds(text) == value
 
 
-@pytest.mark.parametrize("text", ["", "s", "-1", "1y", "1h30m", "nan", "inf", "1e3"])
-def test_invalid_durations_are_refused(text: str) -> None:
-    with pytest.raises(ArgumentTypeError, match="not a duration"):
-        seconds(text)
+REFUSED = {
+    seconds: ("not a duration", ["", "s", "-1", "1y", "1h30m", "nan", "inf", "1e3"]),
+    positive: ("not a whole number ≥ 1", ["", "0", "-1", "1.5", "many", "²"]),
+    non_negative: ("not a whole number ≥ 0", ["", "-1", "1.5", "many", "²"]),
+    port: ("not a port from 1 to 65535", ["", "0", "-1", "80.0", "65536", "http", "²"]),
+}
 
 
-@pytest.mark.parametrize("text", ["", "0", "-1", "1.5", "many", "²"])
-def test_invalid_positive_numbers_are_refused(text: str) -> None:
-    with pytest.raises(ArgumentTypeError, match="not a whole number ≥ 1"):
-        positive(text)
-
-
-@pytest.mark.parametrize("text", ["", "-1", "1.5", "many", "²"])
-def test_invalid_numbers_are_refused(text: str) -> None:
-    assert non_negative("0") == 0
-    with pytest.raises(ArgumentTypeError, match="not a whole number ≥ 0"):
-        non_negative(text)
-
-
-@pytest.mark.parametrize("text", ["", "0", "-1", "80.0", "65536", "http", "²"])
-def test_invalid_ports_are_refused(text: str) -> None:
-    assert port("65535") == 65535
-    with pytest.raises(ArgumentTypeError, match="not a port from 1 to 65535"):
-        port(text)
+@pytest.mark.parametrize(
+    ("read", "text"), [(read, text) for read, (_, texts) in REFUSED.items() for text in texts]
+)
+def test_invalid_values_are_refused(read: Callable[[str], float], text: str) -> None:
+    assert (non_negative("0"), port("65535")) == (0, 65535)
+    with pytest.raises(ArgumentTypeError, match=REFUSED[read][0]):
+        read(text)
 
 
 @given(st.text())
 def test_any_text_gives_a_value_or_is_refused(text: str) -> None:
-    for read in (seconds, positive, non_negative, port):
+    for read in REFUSED:
         try:
             assert read(text) >= 0
         except ArgumentTypeError:

@@ -3,6 +3,7 @@
 import io
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -80,6 +81,12 @@ def show_report(
     before = {DEFAULT_CRAWL: pages_before}
     ended = Ended(end, of, waiting or Waiting(), 2.0, before, folder, failures, {}, verbose)
     return "\n".join([summary(ended)[0], *map(Output().line, report(ended))])
+
+
+def ended_run(of: Progress, **fields: Any) -> Ended:
+    """Return the first run of a crawl, which is done."""
+    rest = {"pages_before": {}, "failures": (), "failed_seeds": {}, **fields}
+    return Ended(End.DONE, of, Waiting(), 2.0, folder=Folder(Path("data")), **rest)
 
 
 def show_progress(of: Progress, word: str = "", workload: Workload = NO_WORK) -> str:
@@ -250,24 +257,17 @@ def test_report_names_hosts_that_back_off_with_time_and_reason(transcript: Trans
 
 
 @pytest.mark.parametrize(
-    ("count", "text"),
-    [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (5e6, "5.0 MB"), (3e12, "3.0 TB")],
+    ("shown", "text"),
+    [
+        *[(size(0), "0 B"), (size(999), "999 B"), (size(1000), "1.0 kB"), (size(5e6), "5.0 MB")],
+        *[(size(3e12), "3.0 TB"), (duration(0.04), "0.0 s"), (duration(59.4), "59.4 s")],
+        *[(duration(59.6), "1 min 00 s"), (duration(3600), "1 h 00 min")],
+        *[(counts({}), "none"), (counts({"gone": 0}), "none")],
+        (counts({"gone": 1, "page": 1200, "busy": 1}), "1,200 page, 1 busy, 1 gone"),
+    ],
 )
-def test_sizes_are_readable(count: int, text: str) -> None:
-    assert size(count) == text
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.04, "0.0 s"), (59.4, "59.4 s"), (59.6, "1 min 00 s"), (3600, "1 h 00 min")],
-)
-def test_durations_are_readable(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
-
-
-def test_counts_are_readable() -> None:
-    assert counts({}) == counts({"gone": 0}) == "none"
-    assert counts({"gone": 1, "page": 1200, "busy": 1}) == "1,200 page, 1 busy, 1 gone"
+def test_figures_are_readable(shown: str, text: str) -> None:
+    assert shown == text
 
 
 def test_rate_is_that_of_the_last_seconds() -> None:
@@ -302,7 +302,7 @@ def test_rate_is_that_of_the_other_crawls_after_one_was_removed_or_resumed() -> 
 def test_pages_of_a_run_are_those_of_the_crawls_that_were_not_removed() -> None:
     of = of_crawls(news=150, papers=20)
     before = {"news": 100, "blogs": 5000}
-    ended = Ended(End.DONE, of, Waiting(), 2.0, before, Folder(Path("data")), (), {})
+    ended = ended_run(of, pages_before=before)
     assert next(report(ended)).text.startswith("70 in this run")
 
 
@@ -311,20 +311,14 @@ def test_seeds_without_a_page_are_named_beside_others(transcript: Transcript) ->
     failures[f"{HOST}/0"] = SeedFailure("", 0, "it redirects to http://b.example/, which is out")
     for number, has_seed_page in ((2, True), (22, True), (2, False)):
         failed = dict([*failures.items()][:number])
-        ended = Ended(
-            End.DONE, progress(), Waiting(), 2.0, {}, Folder(Path("data")), (), failed,
-            has_seed_page=has_seed_page,
-        )  # fmt: skip
+        ended = ended_run(progress(), failed_seeds=failed, has_seed_page=has_seed_page)
         shown = [Output().line(line) for line in report(ended) if line.style == RED]
         transcript.add(f"{number} seeds", [summary(ended)[0], *shown])
 
 
 def test_end_with_parked_urls_names_them_and_how_to_visit_them(transcript: Transcript) -> None:
     parked = {Site("a.example"): 29, Site("b.example"): 3}
-    ended = Ended(
-        End.DONE, progress(queued=0), Waiting(), 2.0, {}, Folder(Path("data")), (), {},
-        parked=parked,
-    )  # fmt: skip
+    ended = ended_run(progress(queued=0), parked=parked)
     shown = [Output().line(line) for line in report(ended) if line.title == "parked"]
     transcript.add("parked URLs", [summary(ended)[0], *shown])
 
@@ -338,11 +332,7 @@ def test_run_whose_listings_were_not_read_does_not_say_that_nothing_is_left(
             Counter(nested_index=2, too_many_links=1),
             Counter(malformed_listing=1),
         ):
-            ended = Ended(
-                End.DONE, progress(queued=0, hazards=hazards), Waiting(), 2.0, {},
-                Folder(Path("data")), (), {}, parked=parked,
-            )  # fmt: skip
-            text, _ = summary(ended)
+            text, _ = summary(ended_run(progress(queued=0, hazards=hazards), parked=parked))
             assert ("nothing" in text) == ("malformed_listing" in hazards)
             transcript.add(f"{dict(hazards)}, {sum(parked.values())} parked", text)
 
@@ -358,10 +348,7 @@ def test_hosts_that_mirror_another_are_named(transcript: Transcript) -> None:
     assert len(read_replicas(store, progress(hazards=Counter({Hazard.DUPHOST: 1})))) == 5
     replicas = read_replicas(store, progress(refused=Counter({Hazard.DUPHOST: 7})))
     for number in (0, 1, 5):
-        ended = Ended(
-            End.DONE, progress(), Waiting(), 2.0, {}, Folder(Path("data")), (), {},
-            replicas=dict([*replicas.items()][:number]),
-        )  # fmt: skip
+        ended = ended_run(progress(), replicas=dict([*replicas.items()][:number]))
         shown = [Output().line(line) for line in report(ended) if line.title == "mirrors"]
         transcript.add(f"{number} mirrors", shown)
 
@@ -389,7 +376,7 @@ def test_failures_are_one_table_with_examples(transcript: Transcript) -> None:
     )
     of.latest = ((f"{HOST}/missing", "gone"),)
     failures = read_failures(None, DEFAULT_CRAWL, of, Waiting())
-    ended = Ended(End.DONE, of, Waiting(), 2.0, {}, Folder(Path("data")), failures, {})
+    ended = ended_run(of, failures=failures)
     shown = [line for line in report(ended) if line.style == RED]
     transcript.add("red lines of the report", map(Output().line, shown))
 
@@ -483,9 +470,7 @@ def test_lines_are_wrapped_and_coloured_on_a_terminal_alone() -> None:
 
 @pytest.mark.parametrize(("chosen", "option"), [("", ""), ("news", " --crawl news")])
 def test_suggested_commands_name_the_crawl_if_there_are_several(chosen: str, option: str) -> None:
-    ended = Ended(
-        End.DONE, progress(), Waiting(), 2.0, {}, Folder(Path("data")), (), {}, chosen=chosen
-    )
+    ended = ended_run(progress(), chosen=chosen)
     shown = {line.title: line.text for line in report(ended)}
     assert shown["read pages"].endswith(f" pages --data data{option}")
     assert shown["explain"].endswith(f" why --data data{option} URL")
