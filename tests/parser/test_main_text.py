@@ -21,6 +21,11 @@ SENTENCE = (
 )
 
 
+def page_text(body: str, head: str = "") -> str:
+    """Return the text of a page about a bridge."""
+    return parse_response(f"<!DOCTYPE html><title>Bridge</title>{head}{body}").text or ""
+
+
 def text_of(inner: str, element: str = "article") -> str:
     body = f"<{element}><h1>Bridge</h1>{PARAGRAPHS}{inner}{PARAGRAPHS}"
     parsed = parse_response(f"<!DOCTYPE html><title>Bridge</title><body>{body}")
@@ -69,7 +74,7 @@ def test_sentence_between_paragraphs_is_main_text(markup: str, element: str) -> 
 )
 def test_last_paragraph_with_a_part_that_the_extractor_drops_is_main_text(part: str) -> None:
     body = f"<article><h1>Bridge</h1>{PARAGRAPHS}<p>{part.format(SENTENCE)}</p></article>"
-    assert SENTENCE in (parse_response(f"<!DOCTYPE html><title>Bridge</title>{body}").text or "")
+    assert SENTENCE in page_text(body)
 
 
 def test_readings_of_all_words_are_main_text() -> None:
@@ -84,12 +89,19 @@ def test_readings_of_all_words_are_main_text() -> None:
 
 
 @pytest.mark.parametrize(
-    "markup", ["<ul><li>{}</ul>", "<dl><dt>x<dd>{}</dl>", "<h2>{}</h2>", "<div>{}</div>"]
+    "markup",
+    [
+        # adbar/trafilatura#233, #354, #147: elements directly in body.
+        *("<ul><li>{}</ul>", "<dl><dt>x<dd>{}</dl>", "<h2>{}</h2>", "<div>{}</div>"),
+        # BEM's modifiers, the tags of an entry of WordPress, and any element of Elementor.
+        "<div class='section section--banner'><div>{}</div></div>",
+        "<div class='post-117 status-publish hentry tag-bridges'><div>{}</div></div>",
+        "<div class='elementor-widget elementor-widget-text-editor'><div>{}</div></div>",
+    ],
 )
-def test_sentence_directly_in_body_is_main_text(markup: str) -> None:
-    """adbar/trafilatura#233, #354, #147: elements directly in body."""
+def test_sentence_in_body_is_main_text(markup: str) -> None:
     body = f"<body><h1>Bridge</h1>{PARAGRAPHS}{markup.format(SENTENCE)}{PARAGRAPHS}"
-    assert SENTENCE in (parse_response(f"<!DOCTYPE html><title>Bridge</title>{body}").text or "")
+    assert SENTENCE in page_text(body)
 
 
 def test_hours_in_lists_of_cells_are_main_text() -> None:
@@ -120,25 +132,7 @@ def test_names_of_wrappers_do_not_matter() -> None:
     """readthedocs/sphinx_rtd_theme: the text is in an element of the class wy-nav-content."""
     text = f"{PARAGRAPHS}<div>{SENTENCE}</div>{PARAGRAPHS}"
     body = f"<div class='wy-nav-content'><div class='sidebar-layout'>{text}"
-    assert SENTENCE in (
-        parse_response(f"<!DOCTYPE html><title>Bridge</title><body>{body}").text or ""
-    )
-
-
-@pytest.mark.parametrize(
-    "names",
-    [
-        "section section--banner",
-        "post-117 status-publish hentry tag-bridges",
-        "elementor-widget elementor-widget-text-editor",
-    ],
-)
-def test_classes_of_the_look_or_the_subject_of_an_element_do_not_matter(names: str) -> None:
-    """BEM's modifiers, the tags of an entry of WordPress, and any element of Elementor."""
-    body = f"{PARAGRAPHS}<div class='{names}'><div>{SENTENCE}</div></div>{PARAGRAPHS}"
-    assert SENTENCE in (
-        parse_response(f"<!DOCTYPE html><title>Bridge</title><body>{body}").text or ""
-    )
+    assert SENTENCE in page_text(f"<body>{body}")
 
 
 def test_ratings_are_main_text_of_a_list_of_goods_and_not_of_an_article() -> None:
@@ -191,7 +185,7 @@ def test_labels_of_posts_are_not_main_text_and_short_answers_are() -> None:
     ]
     statement = '<script type="application/ld+json">{"@type":"DiscussionForumPosting"}</script>'
     body = f"{statement}<h1>Is the bridge safe?</h1><ul>{''.join(posts)}</ul>"
-    text = parse_response(f"<!DOCTYPE html><title>Bridge</title>{body}").text or ""
+    text = page_text(body)
     assert all(one in text for one in ("Post 0", "Post 2", "Same here", "Never on a Sunday"))
     assert not any(label in text for label in ("Member", "posts", "Reply"))
 
@@ -202,7 +196,7 @@ def test_comments_are_main_text_of_a_page_that_states_that_it_is_a_discussion(ki
     statement = f"""<script type='application/ld+json'>{{"@type": "{kind}"}}</script>"""
     answer = f"The old bridge is safe. {SENTENCE}"
     body = f"<h1>Bridge</h1>{PARAGRAPHS}<div class='commentlist comments'><p>{answer}</p></div>"
-    text = parse_response(f"<!DOCTYPE html><title>Bridge</title>{statement}{body}").text or ""
+    text = page_text(body, statement)
     assert text.count("The council of the small town") == 6
     assert (answer in text) is (kind != "BlogPosting")
 
@@ -320,7 +314,7 @@ def test_paragraphs_count_if_an_extractor_finds_hardly_any_of_them() -> None:
 def test_text_that_only_noscript_has_is_text() -> None:
     """adbar/trafilatura, `parcoabruzzo.it.58354.html`: scripts replace the whole page."""
     page = f"<body><script>var a = 1;</script><noscript><article>{PARAGRAPHS}</article></noscript>"
-    text = parse_response(f"<!DOCTYPE html><title>Bridge</title>{page}").text or ""
+    text = page_text(page)
     assert text.count("The council of the small town") == 6
     notice = parse_response("<body><noscript>Please enable JavaScript.</noscript><p>Bridge").text
     assert notice == "Bridge"
