@@ -3,13 +3,15 @@
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from gossamer.events import CrawlDefined, Event
+from gossamer.events import CrawlDefined, Event, Link, PageParsed, Visit
 from gossamer.services.dedup.seen import SeenTable
 from gossamer.services.dedup.service import Dedup
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import host_key, site_of
+from tests.support.kinds import with_kind
 
 E = TypeVar("E", bound=Event)
 
@@ -23,6 +25,22 @@ def make_dedup(
     if crawl:
         list(dedup.handle(crawl, 0.0))
     return dedup
+
+
+def parsed_page(
+    url: str, digest: str = "", *links: Link, depth: int = 0, **fields: object
+) -> PageParsed:
+    """Return the response to a visit, by default with status 200."""
+    given = {
+        "at": 1.0,
+        "visit": Visit(f"1.1.0@{url}", url, depth=depth),
+        "fetched_at": 1.0,
+        "status": 200,
+        "links": links,
+        **fields,
+    }
+    page = PageParsed(site=site_of(url), host=host_key(url), digest=digest, **given)  # type: ignore[arg-type]
+    return page if "kind" in fields else with_kind(page)
 
 
 def of_kind(kind: type[E], events: Iterable[object]) -> list[E]:

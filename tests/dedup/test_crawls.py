@@ -43,9 +43,7 @@ from gossamer.store import Row
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import HostKey, Site
 from gossamer.web.url_steps import ALL_STEPS
-from tests.dedup.harness import make_dedup, of_kind, only
-
-from .test_dedup import parsed_page
+from tests.dedup.harness import make_dedup, of_kind, only, parsed_page
 
 HOST = HostKey("http://a.test")
 URL = f"{HOST}/x"

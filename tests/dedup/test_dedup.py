@@ -15,12 +15,10 @@ from gossamer.events import (
     LinksParked,
     Page,
     PageDeduplicated,
-    PageParsed,
     SeedAdded,
     UrlsAdmitted,
     UrlsDiscovered,
     Verdict,
-    Visit,
 )
 from gossamer.log.codec import encode
 from gossamer.services.dedup.seen import SeenMapping, SeenRow, SeenTable, hash_finder
@@ -29,10 +27,9 @@ from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.links import estimate_sites
-from gossamer.web.url import Site, fingerprint, host_key, site_of
+from gossamer.web.url import Site, fingerprint
 from gossamer.web.usage import judge, read_headers
-from tests.dedup.harness import make_dedup, of_kind, only
-from tests.support.kinds import with_kind
+from tests.dedup.harness import make_dedup, of_kind, only, parsed_page
 
 
 @pytest.fixture
@@ -43,23 +40,6 @@ def dedup() -> Dedup:
 def urls_discovered(*urls: str, via: str = "v1") -> UrlsDiscovered:
     found = tuple(Discovery(url, 1) for url in urls)
     return UrlsDiscovered(at=0.0, site=Site("a.test"), via=via, urls=found)
-
-
-def parsed_page(
-    url: str, digest: str, *links: Link, depth: int = 0, **fields: object
-) -> PageParsed:
-    given = {"status": 200, "title": "T", "fetched_at": 1.0, **fields}
-    return with_kind(
-        PageParsed(
-            at=1.0,
-            site=site_of(url),
-            host=host_key(url),
-            visit=Visit(id=f"1.1.0@{url}", url=url, depth=depth),
-            digest=digest,
-            links=links,
-            **given,  # type: ignore[arg-type]
-        )
-    )
 
 
 @pytest.mark.parametrize(("now", "seconds"), [(4.0, 2.5), (1.2, 0.0)])

@@ -27,11 +27,11 @@ from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.store.sqlite import SqliteStore
-from gossamer.web.url import Site, fingerprint, host_key, site_of
+from gossamer.web.url import Site, fingerprint
 from gossamer.web.usage import Source, Statement, judge
+from tests.dedup import harness
 from tests.dedup.harness import of_kind, only
 from tests.flow.torn import Fate, TornStore
-from tests.support.kinds import with_kind
 
 URL, COPY, THIRD = "http://a.test/1", "http://b.test/1", "http://c.test/1"
 DAY = 86400.0
@@ -72,20 +72,17 @@ STAYS: dict[str, list[Seen]] = {
 
 
 def parsed_page(url: str, seen: Seen, at: float, **fields: object) -> PageParsed:
-    link = (Link(seen.to, redirect=True),) if seen.to else ()
-    given = {"digest": "text" if seen.status == 200 else "", "links": link, **fields}
-    return with_kind(
-        PageParsed(
-            at=at,
-            site=site_of(url),
-            host=host_key(url),
-            visit=Visit(id=f"{at}@{url}", url=url, trace=fingerprint(url)),
-            fetched_at=at,
-            status=seen.status,
-            noindex=seen.noindex,
-            **given,  # type: ignore[arg-type]
-        )
-    )
+    given = {
+        "at": at,
+        "visit": Visit(f"{at}@{url}", url, trace=fingerprint(url)),
+        "fetched_at": at,
+        "status": seen.status,
+        "noindex": seen.noindex,
+        "digest": "text" if seen.status == 200 else "",
+        "links": (Link(seen.to, redirect=True),) if seen.to else (),
+        **fields,
+    }
+    return harness.parsed_page(url, **given)
 
 
 class Instance:

@@ -9,8 +9,7 @@ from gossamer.events import Link, LinksParked, Page, PageKind, UrlsAdmitted, Url
 from gossamer.services.dedup.guesses import INITIAL_GUESSES, MAX_GUESSES
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from tests.dedup.harness import make_dedup, of_kind
-from tests.dedup.test_dedup import parsed_page
+from tests.dedup.harness import make_dedup, of_kind, parsed_page
 
 HOST = "http://a.test"
 URLS = [f"{HOST}/guess/{n}" for n in range(3 * MAX_GUESSES)]

@@ -33,8 +33,8 @@ from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.soft_404 import NO_PAGE
-from gossamer.web.url import HostKey, Site
-from tests.dedup.harness import make_dedup, of_kind, only
+from gossamer.web.url import Site
+from tests.dedup.harness import make_dedup, of_kind, only, parsed_page
 from tests.support.kinds import with_kind
 
 DAY = 86400.0
@@ -59,20 +59,9 @@ def listing_page(
     depth: int = 1,
     **fields: object,
 ) -> PageParsed:
-    site = url.split("/")[2]
-    given = {"digest": str(hash(entries)), "status": 200, **fields}
-    return with_kind(
-        PageParsed(
-            at=1.0,
-            site=Site(site),
-            host=HostKey(f"http://{site}"),
-            visit=Visit(f"1.1.0@{url}", url, depth=depth, purpose=Purpose.SITEMAP),
-            fetched_at=at,
-            listing=listing,
-            entries=entries,
-            **given,  # type: ignore[arg-type]
-        )
-    )
+    visit = Visit(f"1.1.0@{url}", url, depth=depth, purpose=Purpose.SITEMAP)
+    given = {"visit": visit, "fetched_at": at, "listing": listing, "entries": entries, **fields}
+    return parsed_page(url, str(hash(entries)), **given)
 
 
 def handle(dedup: Dedup, page: PageParsed) -> Answer:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from gossamer.events import Link, Page, PageDeduplicated, PageParsed, UrlsDiscovered, Verdict, Visit
+from gossamer.events import Link, Page, PageDeduplicated, PageParsed, UrlsDiscovered, Verdict
 from gossamer.events.hazards import Hazard
 from gossamer.services.dedup.content import MAX_PAGES_PER_BAND, NearRow, bands, distance
 from gossamer.services.dedup.novelty import MIN_NOVELTY
@@ -18,9 +18,8 @@ from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.store.sqlite import SqliteStore
 from gossamer.text.sketch import make_sketch
-from gossamer.web.url import Site, host_key, site_of
-from tests.dedup.harness import make_dedup, only
-from tests.support.kinds import with_kind
+from gossamer.web.url import Site
+from tests.dedup.harness import make_dedup, only, parsed_page
 
 SIMHASH = 0x0123456789ABCDEF
 BIT = st.integers(0, 63)
@@ -34,14 +33,11 @@ class WebSite:
         self.dedup = make_dedup(store=self.store, **options)
         self._clock = 0.0
 
-    def page(self, url: str, simhash: int | None, **fields: object) -> PageParsed:
+    def page(self, url: str, simhash: int | None, digest: str = "", **fields: object) -> PageParsed:
         self._clock += 1.0
-        parsed = PageParsed(
-            at=0.0, site=site_of(url), host=host_key(url), visit=Visit(id=f"1.1.0@{url}", url=url),
-            digest=f"digest of {url}", status=200, fetched_at=self._clock,
-            simhash="" if simhash is None else f"{simhash:016x}",
-        )  # fmt: skip
-        return with_kind(replace(parsed, **fields))
+        found = "" if simhash is None else f"{simhash:016x}"
+        given = {"at": 0.0, "fetched_at": self._clock, "simhash": found, **fields}
+        return parsed_page(url, digest or f"digest of {url}", **given)
 
     def verdict(self, page: PageParsed) -> PageDeduplicated:
         return only(PageDeduplicated, self.dedup.handle(page, 0.0))

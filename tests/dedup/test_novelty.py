@@ -2,25 +2,16 @@
 
 import pytest
 
-from gossamer.events import PageKind, PageParsed, Visit
+from gossamer.events import PageKind, PageParsed
 from gossamer.services.dedup.novelty import MAX_BYTES, MIN_NOVELTY, Novelty, SeenRuns
-from gossamer.web.url import HostKey, Site
+from gossamer.web.url import Site
+from tests.dedup.harness import parsed_page
 
 SITE = Site("a.test")
 
 
 def page(number: int, text: str | None, site: Site = SITE) -> PageParsed:
-    url = f"http://{site}/{number}"
-    return PageParsed(
-        at=0.0,
-        site=site,
-        host=HostKey(f"http://{site}"),
-        visit=Visit(f"1.{number}.0@{url}", url),
-        fetched_at=0.0,
-        status=200,
-        kind=PageKind.DOCUMENT,
-        text=text,
-    )
+    return parsed_page(f"http://{site}/{number}", kind=PageKind.DOCUMENT, text=text)
 
 
 def words(start: int, count: int) -> str:

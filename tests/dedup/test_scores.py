@@ -20,26 +20,16 @@ from gossamer.events import (
 from gossamer.events.pages import Listing, PageKind
 from gossamer.events.public import Gone
 from gossamer.services.dedup.scores import NOVELTY, ScoredPage, score_links, score_page
-from gossamer.web.url import HostKey, Site
-from tests.dedup.harness import make_dedup, only
+from tests.dedup.harness import make_dedup, only, parsed_page
 
 URL = "http://a.test/"
 TEXT = "Some words of a page that nobody has read before. " * 40
 
 
 def page(url: str = URL, text: str | None = TEXT, *links: Link, **fields: object) -> PageParsed:
-    given = {"digest": text or url, "kind": PageKind.DOCUMENT, "status": 200, **fields}
     visit = Visit(id=f"1.1.0@{url}", url=url, score=0.7)
-    return PageParsed(
-        at=1.0,
-        site=Site("a.test"),
-        host=HostKey("http://a.test"),
-        visit=visit,
-        fetched_at=1.0,
-        text=text,
-        links=links,
-        **given,  # type: ignore[arg-type]
-    )
+    given = {"visit": visit, "kind": PageKind.DOCUMENT, "text": text, **fields}
+    return parsed_page(url, text or url, *links, **given)
 
 
 def score(
