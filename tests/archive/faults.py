@@ -63,6 +63,17 @@ class Crash:
         if self.tick():
             raise Crashed
 
+    def interrupts(self, run: Callable[[], object], instant: int) -> bool:
+        """Run *run*, and crash at *instant*; return False if it has ended before."""
+        self.left = instant
+        try:
+            run()
+        except Crashed:
+            return True
+        finally:
+            self.left = None
+        return False
+
     def clean_up(self) -> None:
         """Close the files of the crashed process, as the system does."""
         for handle in self._handles:

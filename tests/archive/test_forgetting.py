@@ -21,7 +21,7 @@ from gossamer.services.archive.service import Archive
 from gossamer.settings import ArchiveSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from tests.archive.faults import Crashed, crashing
+from tests.archive.faults import crashing
 from tests.archive.harness import (
     NOW,
     Crawl,
@@ -225,12 +225,7 @@ def test_crash_at_any_instant_leaves_an_erasure_to_be_completed(tmp_path: Path) 
         crawl = archived(folder)
         crawl.log.append([encode(erasure())])
         with crashing() as crash:
-            crash.left = instants
-            try:
-                crawl.work()
-                crashed = False
-            except Crashed:
-                pass
+            crashed = crash.interrupts(crawl.work, instants)
             crawl.kill()
             crash.clean_up()
         again = Crawl(folder, 4000)

@@ -14,7 +14,7 @@ from gossamer.settings import ArchiveSettings
 from gossamer.settings.units import DAY
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.validators import Validators
-from tests.archive.faults import Crashed, crashing
+from tests.archive.faults import crashing
 from tests.archive.harness import NOW, Crawl, check, files, members, page
 
 MAX_INSTANTS = 400
@@ -210,13 +210,7 @@ def test_crash_at_any_instant_leaves_no_row_without_a_record(tmp_path: Path) -> 
         archive_at(crawl, at, version(3, b"one", at), version(3, os.urandom(9000), at + 1))
         crawl.now = NOW + 31 * DAY
         with crashing() as crash:
-            crash.left = instants
-            try:
-                crawl.work()
-                crashed = False
-            except Crashed:
-                pass
-            crash.left = None
+            crashed = crash.interrupts(crawl.work, instants)
             assert_rows_lead_to_records(crawl)
             crawl.kill()
             crash.clean_up()
