@@ -1,6 +1,5 @@
 """Copies of the URL-seen table in volumes save a new owner records, and nothing else changes."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from hashlib import blake2b
@@ -10,7 +9,6 @@ from pathlib import Path
 import msgspec
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from gossamer.events import DEFAULT_CRAWL
@@ -19,13 +17,24 @@ from gossamer.log.sqlite import SqliteLog
 from gossamer.services.dedup.copies import COPY_INTERVAL, Copies, Start
 from gossamer.services.dedup.replicated import Disk, ReplicatedSeen
 from gossamer.services.dedup.rocksdb import RocksDisk
-from gossamer.services.dedup.seen import Finding
 from gossamer.sqlite import Database
 from gossamer.volumes import Volume
 from tests.object_store import object_store
 from tests.support.memory_disk import MemoryDisk
 
-from .test_replicated import FINDER, NEW, NUMBER, OTHER, REPEATED, SEEN, SITE, add, urls
+from .test_replicated import (
+    FINDER,
+    NEW,
+    NUMBER,
+    OTHER,
+    REPEATED,
+    SEEN,
+    SITE,
+    STEPS,
+    add,
+    check_first_finders,
+    urls,
+)
 
 FLEET = "fleet"
 NAMES = [f"{number}" for number in range(30)]
@@ -65,6 +74,12 @@ class Fleet:
         self.log = SqliteLog(Database(":memory:"))
         self.volume = MortalVolume((folder / "volume").as_uri())
         self._folder, self._epochs, self.now = folder, count(1), 1_700_000_000.0
+        self.passing = 0.0
+        """Seconds that pass with each look at the clock."""
+
+    def clock(self) -> float:
+        self.now += self.passing
+        return self.now
 
     def begin(self, disk: Disk, start: Start = lambda job: job()) -> ReplicatedSeen:
         """Return a set that has begun to take over the partition."""
@@ -72,7 +87,7 @@ class Fleet:
         copies = Copies(
             self.log, FLEET, [self.volume], self._folder / f"copies{epoch}", start=start
         )
-        seen = ReplicatedSeen(self.log, disk, lambda: self.now, copies)
+        seen = ReplicatedSeen(self.log, disk, self.clock, copies)
         seen.assign({NUMBER: epoch})
         return seen
 
@@ -410,47 +425,11 @@ def test_disk_that_is_closed_during_a_copy_can_be_opened_again(tmp_path: Path) -
         assert [*disk.scan(b"\1")] == [(b"\1a", b"1")]
 
 
-steps = st.lists(
-    st.tuples(
-        st.integers(0, 2),
-        st.sampled_from(["take", "add", "add", "add", "lose", "drop"]),
-        st.integers(0, 8),
-    ),
-    max_size=40,
-)
-
-
 @pytest.mark.slow
-@given(steps)
+@given(STEPS)
 def test_successive_owners_with_copies_agree_on_every_first_finder(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[int, str, int]]
 ) -> None:
-    """Former owners continue to append, and disks are lost."""
     fleet = Fleet(tmp_path_factory.mktemp("fleet"))
-    disks, sets = [MemoryDisk() for _ in range(3)], dict[int, ReplicatedSeen]()
-    first, finders = dict[int, str](), defaultdict[int, list[str]](list)
-    owner = 0
-    for number, (who, step, name) in enumerate([(0, "take", 0), *steps], 1):
-        fleet.now += COPY_INTERVAL
-        if step == "lose":
-            sets.pop(who, None)
-            disks[who] = MemoryDisk()
-        elif step == "take":
-            sets[who] = fleet.open(disks[who])
-            owner = who
-        elif step == "drop" and who in sets and who == owner:
-            sets[who].drop(DEFAULT_CRAWL, SITE)
-            sets[who].settle()
-            first.clear()
-            finders.clear()
-        elif step == "add" and who in sets:
-            finder = f"{number:016x}"
-            finders[name].append(finder)
-            add(sets[who], str(name), finder=finder)
-            if who == owner:
-                [found] = (
-                    one
-                    for one in finders[name]
-                    if add(sets[who], str(name), finder=one) == [Finding.REPEATED]
-                )
-                assert found == first.setdefault(name, found)
+    fleet.passing = COPY_INTERVAL
+    check_first_finders(steps, lambda disk, _: fleet.open(disk))

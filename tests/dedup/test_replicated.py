@@ -279,29 +279,30 @@ def test_foreign_records_on_the_changelog_are_skipped(log: SqliteLog, disk: Disk
     assert add(open_set(log, MemoryDisk(), 3), "a", "b") == [REPEATED, SEEN]
 
 
-steps = st.lists(
+STEPS = st.lists(
     st.tuples(
         st.integers(0, 2),
-        st.sampled_from(["take", "add", "add", "lose", "drop"]),
+        st.sampled_from(["take", "add", "add", "add", "lose", "drop"]),
         st.integers(0, 8),
     ),
-    max_size=30,
+    max_size=40,
 )
+"""Steps of three processes: who takes it, and the URL of an "add"."""
 
 
-@pytest.mark.slow
-@given(steps)
-def test_successive_owners_agree_on_every_first_finder(steps: list[tuple[int, str, int]]) -> None:
-    """Former owners continue to append, and disks are lost."""
-    log, disks = SqliteLog(Database(":memory:")), [MemoryDisk() for _ in range(3)]
-    sets: dict[int, ReplicatedSeen] = {}
+def check_first_finders(
+    steps: list[tuple[int, str, int]], take_over: Callable[[Disk, int], ReplicatedSeen]
+) -> None:
+    """Let processes *take_over* the partition one after another, and check that each URL keeps its
+    first finder. Former owners continue to append, and disks are lost."""
+    disks, sets = [MemoryDisk() for _ in range(3)], dict[int, ReplicatedSeen]()
     first, finders = dict[int, str](), defaultdict[int, list[str]](list)
     for epoch, (who, step, name) in enumerate([(0, "take", 0), *steps], 1):
         if step == "lose":
             sets.pop(who, None)
             disks[who] = MemoryDisk()
         elif step == "take":
-            sets[who] = open_set(log, disks[who], epoch)
+            sets[who] = take_over(disks[who], epoch)
             owner = who
         elif step == "drop":
             if who in sets and who == owner:
@@ -320,6 +321,13 @@ def test_successive_owners_agree_on_every_first_finder(steps: list[tuple[int, st
                     if add(sets[who], str(name), finder=one) == [REPEATED]
                 )
                 assert found == first.setdefault(name, found)
+
+
+@pytest.mark.slow
+@given(STEPS)
+def test_successive_owners_agree_on_every_first_finder(steps: list[tuple[int, str, int]]) -> None:
+    log = SqliteLog(Database(":memory:"))
+    check_first_finders(steps, lambda disk, epoch: open_set(log, disk, epoch))
 
 
 # The disk.
