@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -37,28 +38,32 @@ def records(path: Path) -> int:
     return count
 
 
-@pytest.mark.parametrize("content", [b"hello, " * 2000, b"\0" * 100_000, os.urandom(10_000)])
-def test_other_file_is_refused_by_name_unchanged(tmp_path: Path, content: bytes) -> None:
+def foreign_database() -> bytes:
+    with closing(sqlite3.connect(":memory:")) as foreign:
+        foreign.execute("CREATE TABLE bookmarks (url)")
+        return foreign.serialize()
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"hello, " * 2000, None),
+        (b"\0" * 100_000, None),
+        (os.urandom(10_000), None),
+        (foreign_database(), "not a data file of this version of Gossamer"),
+    ],
+    ids=["text", "zeros", "noise", "database"],
+)
+def test_other_file_is_refused_by_name_unchanged(
+    tmp_path: Path, content: bytes, reason: str | None
+) -> None:
     path = tmp_path / "notes.txt"
     path.write_bytes(content)
-    with pytest.raises(Corrupt) as refused:
+    with pytest.raises(Corrupt, match=reason) as refused:
         Database(path)
     assert str(path) in str(refused.value) and "--data" in str(refused.value)
     assert path.read_bytes() == content
     assert os.listdir(tmp_path) == ["notes.txt"]
-
-
-def test_foreign_database_is_refused_by_name_unchanged(tmp_path: Path) -> None:
-    path = tmp_path / "places.sqlite"
-    foreign = sqlite3.connect(path)
-    foreign.execute("CREATE TABLE bookmarks (url)")
-    foreign.close()
-    before = path.read_bytes()
-    with pytest.raises(Corrupt, match="not a data file of this version of Gossamer") as refused:
-        Database(path)
-    assert str(path) in str(refused.value) and "--data" in str(refused.value)
-    assert path.read_bytes() == before
-    assert os.listdir(tmp_path) == ["places.sqlite"]
 
 
 def test_text_that_is_not_utf_8_is_damage(tmp_path: Path) -> None:
