@@ -184,10 +184,7 @@ def test_failed_copy_leaves_no_snapshot_and_the_fleet_continues(
 
 
 def test_snapshot_without_a_command_waits_for_enter(
-    small_fleet: SmallFleet,
-    tmp_path: Path,
-    run_command: Transcript,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, run_command: Transcript, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     terminal = Terminal("\n")
     monkeypatch.setattr(sys, "stdin", terminal)
@@ -197,20 +194,14 @@ def test_snapshot_without_a_command_waits_for_enter(
 
 
 def test_snapshot_without_a_command_and_terminal_is_refused(
-    small_fleet: SmallFleet,
-    tmp_path: Path,
-    run_command: Transcript,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, run_command: Transcript, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     run_command("snapshot", tmp_path / "s", status=2)
 
 
 def test_dedup_on_faust_is_refused(
-    small_fleet: SmallFleet,
-    tmp_path: Path,
-    run_command: Transcript,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, run_command: Transcript, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GOSSAMER_DEDUP__ENGINE", "faust")
     run_command("snapshot", tmp_path / "s", "--run", "true", status=2)
@@ -228,7 +219,7 @@ def test_stopped_service_is_reported(
 
 
 def test_snapshot_of_a_folder_is_refused_for_a_fleet(
-    small_fleet: SmallFleet, tmp_path: Path, run_command: Transcript
+    tmp_path: Path, run_command: Transcript
 ) -> None:
     run_command("snapshot", tmp_path / "s", "--run", "true")
     (tmp_path / "s" / "gossamer.db").touch()

@@ -98,6 +98,22 @@ def read(importer: Importer, *paths: Path) -> list[PageFetched]:
     return [event for event in events if isinstance(event, PageFetched)]
 
 
+class Found:
+    """What an importer finds in files."""
+
+    def __init__(self, *paths: Path) -> None:
+        importer = make_importer()
+        self.pages = read(importer, *paths)
+        self.urls = [page.visit.url for page in self.pages]
+        self.bodies = [page.body for page in self.pages]
+        self.problems, self.missing, self.examples = (
+            importer.problems, importer.missing, importer.examples,
+        )  # fmt: skip
+        self.doubts, self.left_out, self.skipped = (
+            importer.doubts, dict(importer.left_out), importer.skipped,
+        )  # fmt: skip
+
+
 def imported(folder: Path, data: bytes, name: str = "old.warc.gz") -> list[PageFetched]:
     (folder / name).write_bytes(data)
     return read(make_importer(), folder / name)
@@ -195,13 +211,12 @@ def test_revisit_record_has_the_body_of_an_earlier_file(
     digest = gzip.decompress(first).split(b"WARC-Payload-Digest: ")[-1].split(b"\r\n")[0].decode()
     again = Record(HOME, b"", 3, kind="revisit", warc=(("WARC-Payload-Digest", digest),))
     (tmp_path / "2.warc.gz").write_bytes(write(again))
-    importer = make_importer()
-    found = read(importer, tmp_path / "1.warc.gz", tmp_path / "2.warc.gz")
-    assert [(one.visit.url, one.body) for one in found] == [(OLD, TEXT), (HOME, TEXT)]
-    assert not importer.problems
-    importer = make_importer()
-    assert read(importer, tmp_path / "2.warc.gz") == []
-    transcript.add("a revisit record without its file", importer.problems)
+    found = Found(tmp_path / "1.warc.gz", tmp_path / "2.warc.gz")
+    assert [(one.visit.url, one.body) for one in found.pages] == [(OLD, TEXT), (HOME, TEXT)]
+    assert not found.problems
+    found = Found(tmp_path / "2.warc.gz")
+    assert found.pages == []
+    transcript.add("a revisit record without its file", found.problems)
 
 
 def test_304_is_the_answer_to_a_condition(tmp_path: Path) -> None:
@@ -257,10 +272,10 @@ def test_file_of_another_kind_does_not_stop_the_others(
 ) -> None:
     (tmp_path / "a.wacz").write_bytes(data)
     (tmp_path / "b.warc.gz").write_bytes(write(Record(OLD)))
-    importer = make_importer()
-    (page,) = read(importer, tmp_path / "a.wacz", tmp_path / "b.warc.gz")
+    found = Found(tmp_path / "a.wacz", tmp_path / "b.warc.gz")
+    (page,) = found.pages
     assert page.visit.url == OLD
-    assert len(importer.problems) == 1 and problem in importer.problems[0]
+    assert len(found.problems) == 1 and problem in found.problems[0]
 
 
 @pytest.mark.parametrize("compression", [ZIP_STORED, ZIP_DEFLATED])
@@ -283,10 +298,9 @@ def test_member_with_a_damaged_name_is_read_or_missed(tmp_path: Path, compressio
 def test_damaged_member_does_not_stop_the_others(tmp_path: Path) -> None:
     (tmp_path / "a.wacz").write_bytes(damaged_zip())
     (tmp_path / "b.warc.gz").write_bytes(write(Record(HOME)))
-    importer = make_importer()
-    found = read(importer, tmp_path / "a.wacz", tmp_path / "b.warc.gz")
-    assert found[-1].visit.url == HOME
-    assert any("a.wacz" in problem for problem in importer.problems)
+    found = Found(tmp_path / "a.wacz", tmp_path / "b.warc.gz")
+    assert found.pages[-1].visit.url == HOME
+    assert any("a.wacz" in problem for problem in found.problems)
 
 
 @pytest.mark.parametrize("packing", [ZIP_STORED, ZIP_DEFLATED])
@@ -304,9 +318,9 @@ def test_wacz_files_in_a_wacz_file_are_read(tmp_path: Path, packing: int, inner:
         packed.writestr("d.wacz", b"PK")
         for part in parts:
             packed.write(part, f"crawls/{part.name}")
-    importer = make_importer()
-    assert sorted(page.visit.url for page in read(importer, path)) == [HOME, IMAGE, OLD]
-    (problem,) = importer.problems
+    found = Found(path)
+    assert sorted(found.urls) == [HOME, IMAGE, OLD]
+    (problem,) = found.problems
     assert problem.startswith("all.wacz/d.wacz: it cannot be read")
 
 
@@ -327,10 +341,9 @@ def test_collection_in_a_collection_is_read_and_a_deeper_one_is_named(tmp_path: 
     data = packed_in(("archive/a.warc.gz", write(Record(OLD))))
     for depth in range(4):
         (tmp_path / "all.wacz").write_bytes(data)
-        importer = make_importer()
-        found = read(importer, tmp_path / "all.wacz")
-        assert [page.visit.url for page in found] == ([OLD] if depth < 3 else [])
-        assert ["too many" in problem for problem in importer.problems] == [True] * (depth == 3)
+        found = Found(tmp_path / "all.wacz")
+        assert [page.visit.url for page in found.pages] == ([OLD] if depth < 3 else [])
+        assert ["too many" in problem for problem in found.problems] == [True] * (depth == 3)
         data = packed_in(("inner.wacz", data))
 
 
@@ -348,10 +361,9 @@ def test_listed_file_that_is_not_in_a_wacz_file_is_counted(
     """Multi-WACZ: the other WACZ files may be on servers."""
     member = ("archive/a.warc.gz", write(Record(OLD)))
     (tmp_path / "a.wacz").write_bytes(packed_in(member, listed=listed))
-    importer = make_importer()
-    assert [page.visit.url for page in read(importer, tmp_path / "a.wacz")] == [OLD]
-    assert (importer.problems, importer.missing) == ([], dict.fromkeys(missing, 1))
-    assert importer.examples == {kind: f"a.wacz/{path}" for kind, path in missing.items()}
+    found = Found(tmp_path / "a.wacz")
+    assert (found.urls, found.problems, found.missing) == ([OLD], [], dict.fromkeys(missing, 1))
+    assert found.examples == {kind: f"a.wacz/{path}" for kind, path in missing.items()}
 
 
 def test_description_in_a_folder_of_a_wacz_file_is_read(tmp_path: Path) -> None:
@@ -359,9 +371,8 @@ def test_description_in_a_folder_of_a_wacz_file_is_read(tmp_path: Path) -> None:
     description = json.dumps({"resources": [{"path": "archive/b.warc.gz"}]}).encode()
     members = (("a/archive/a.warc.gz", write(Record(OLD))), ("a/datapackage.json", description))
     (tmp_path / "a.zip").write_bytes(packed_in(*members))
-    importer = make_importer()
-    assert [page.visit.url for page in read(importer, tmp_path / "a.zip")] == [OLD]
-    assert importer.missing == {NOT_THERE: 1}
+    found = Found(tmp_path / "a.zip")
+    assert (found.urls, found.missing) == ([OLD], {NOT_THERE: 1})
 
 
 def write_list(path: Path, *listed: object, profile: str = "multi-wacz-package") -> Path:
@@ -386,12 +397,12 @@ def test_json_file_lists_wacz_files_beside_it(tmp_path: Path) -> None:
         *("a.wacz", "./crawls\\b.wacz", ["c", "d é.wacz"], "a.wacz", "e.wacz", "f.wacz"),
         *("https://a.test/b.wacz?at=1", "s3://bucket/c", 5, {}, {"path": None}, None, ""),
     )
-    importer = make_importer()
-    assert [page.visit.url for page in read(importer, path)] == [f"{HOME}{n}" for n in range(4)]
-    (problem,) = importer.problems
+    found = Found(path)
+    assert found.urls == [f"{HOME}{n}" for n in range(4)]
+    (problem,) = found.problems
     assert problem.startswith("all.json/e.wacz: ")
-    assert importer.missing == {ON_SERVER: 2, NOT_THERE: 1}
-    assert importer.examples == {
+    assert found.missing == {ON_SERVER: 2, NOT_THERE: 1}
+    assert found.examples == {
         ON_SERVER: "all.json/https://a.test/b.wacz?at=1",
         NOT_THERE: "all.json/f.wacz",
     }
@@ -410,9 +421,8 @@ def test_description_of_an_unpacked_wacz_file_lists_its_warc_files(tmp_path: Pat
     listed = ("archive/a.warc.gz", "pages/pages.jsonl", "indexes/index.cdx.gz")
     path = write_list(tmp_path / "datapackage.json", *listed, profile="data-package")
     path.write_bytes(b"\xef\xbb\xbf\n" + path.read_bytes())
-    importer = make_importer()
-    assert [page.visit.url for page in read(importer, path)] == [OLD]
-    assert (importer.problems, importer.missing) == ([], {})
+    found = Found(path)
+    assert (found.urls, found.problems, found.missing) == ([OLD], [], {})
 
 
 @pytest.mark.parametrize("listed", ["../a.wacz", "/etc/a.wacz", "C:\\a.wacz", "b/..\\../a.wacz"])
@@ -421,9 +431,9 @@ def test_list_names_no_file_outside_of_its_folder(tmp_path: Path, listed: str) -
     folder = tmp_path / "folder"
     folder.mkdir()
     (tmp_path / "a.wacz").write_bytes(packed_in(("a.warc.gz", write(Record(OLD)))))
-    importer = make_importer()
-    assert read(importer, write_list(folder / "all.json", listed)) == []
-    assert importer.problems == [f"all.json/{listed}: its path leads out of the folder of the list"]
+    found = Found(write_list(folder / "all.json", listed))
+    assert not found.pages
+    assert found.problems == [f"all.json/{listed}: its path leads out of the folder of the list"]
 
 
 @pytest.mark.parametrize(
@@ -435,9 +445,9 @@ def test_json_file_that_lists_no_archive_is_named(tmp_path: Path, text: str) -> 
 
 def test_list_that_lists_itself_or_another_list_is_read_once(tmp_path: Path) -> None:
     path = write_list(tmp_path / "all.json", "all.json")
-    importer = make_importer()
-    assert read(importer, path) == []
-    assert importer.problems == ["all.json/all.json: it is not a WARC, ARC or WACZ file"]
+    found = Found(path)
+    assert not found.pages
+    assert found.problems == ["all.json/all.json: it is not a WARC, ARC or WACZ file"]
 
 
 @pytest.mark.parametrize(
@@ -446,9 +456,8 @@ def test_list_that_lists_itself_or_another_list_is_read_once(tmp_path: Path) -> 
 def test_wacz_file_with_an_invalid_description_is_read(tmp_path: Path, description: bytes) -> None:
     members = (("a.warc.gz", write(Record(OLD))), ("datapackage.json", description))
     (tmp_path / "a.wacz").write_bytes(packed_in(*members))
-    importer = make_importer()
-    assert [page.visit.url for page in read(importer, tmp_path / "a.wacz")] == [OLD]
-    assert importer.problems == []
+    found = Found(tmp_path / "a.wacz")
+    assert (found.urls, found.problems) == ([OLD], [])
 
 
 @pytest.mark.parametrize(
@@ -468,9 +477,9 @@ def test_member_with_another_compression_is_named(
     packed = start + b"\0" * 9 + gzip.decompress(write(Record(HOME)))
     members = (("archive/a.warc.gz", write(Record(OLD))), (f"archive/b.warc{suffix}", packed))
     (tmp_path / "a.wacz").write_bytes(packed_in(*members))
-    importer = make_importer()
-    assert [page.visit.url for page in read(importer, tmp_path / "a.wacz")] == [OLD]
-    (problem,) = importer.problems
+    found = Found(tmp_path / "a.wacz")
+    assert found.urls == [OLD]
+    (problem,) = found.problems
     assert problem.startswith(f"a.wacz/archive/b.warc{suffix}: it is compressed with {name}, ")
     assert problem.endswith(f"use {command} first")
 
@@ -493,9 +502,9 @@ def test_damaged_wacz_file_in_another_does_not_stop_the_others(tmp_path: Path) -
         with ZipFile(tmp_path / "all.wacz", "w") as packed:
             packed.writestr("b.wacz", damaged)
             packed.writestr("c.warc.gz", write(Record(HOME)))
-        importer = make_importer()
-        assert HOME in [page.visit.url for page in read(importer, tmp_path / "all.wacz")]
-        assert importer.problems
+        found = Found(tmp_path / "all.wacz")
+        assert HOME in found.urls
+        assert found.problems
 
 
 class Stream(BytesIO):
@@ -528,12 +537,11 @@ def test_wacz_file_that_is_cut_off_has_its_first_captures(
         data = out.getvalue()
     path = tmp_path / "cut.wacz"
     path.write_bytes(data[: int(len(data) * kept)])
-    importer = make_importer()
-    found = read(importer, path)
-    assert [page.body for page in found] == [one.body for one in records[: len(found)]]
-    assert len(found) >= 20 * kept - 3
-    assert importer.problems[0].startswith("cut.wacz: the list of its files, which is at its end")
-    assert len(importer.problems) <= 2
+    found = Found(path)
+    assert [page.body for page in found.pages] == [one.body for one in records[: len(found.pages)]]
+    assert len(found.pages) >= 20 * kept - 3
+    assert found.problems[0].startswith("cut.wacz: the list of its files, which is at its end")
+    assert len(found.problems) <= 2
 
 
 @pytest.mark.parametrize("compression", [ZIP_STORED, ZIP_DEFLATED])

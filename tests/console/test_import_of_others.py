@@ -16,11 +16,11 @@ from zipfile import ZipFile
 import pytest
 from backports import zstd
 
-from gossamer.events import PageFetched, Purpose
+from gossamer.events import Purpose
 from gossamer.events.hazards import Hazard
 from gossamer.inspection.crawls.crawl import open_crawl
 from tests.console.gossamer import Gossamer
-from tests.console.test_import import HOME, OLD, TEXT, make_importer, read, write
+from tests.console.test_import import HOME, OLD, TEXT, Found, make_importer, read, write
 from tests.console.test_import import Record as Written
 
 GZIP_WITH_EXTRA = b"\x1f\x8b\x08\x04" + bytes(6)
@@ -55,28 +55,14 @@ def sha1(data: bytes, written: Callable[[bytes], str] = lambda one: b32encode(on
     return "sha1:" + written(hashlib.sha1(data, usedforsecurity=False).digest())
 
 
-class Result:
-    """The result of an import of some records."""
+class Result(Found):
+    """What an importer finds in a file of some records."""
 
     def __init__(self, *records: bytes, packed: bool = True) -> None:
-        members = map(gzip.compress, records) if packed else records
-        importer = make_importer()
         with TemporaryDirectory() as folder:
             file = Path(folder, "others.warc.gz")
-            file.write_bytes(b"".join(members))
-            self.pages: list[PageFetched] = read(importer, file)
-        self.problems, self.doubts, self.examples = (
-            importer.problems, importer.doubts, importer.examples,
-        )  # fmt: skip
-        self.left_out, self.skipped = dict(importer.left_out), importer.skipped
-
-    @property
-    def bodies(self) -> list[bytes]:
-        return [page.body for page in self.pages]
-
-    @property
-    def urls(self) -> list[str]:
-        return [page.visit.url for page in self.pages]
+            file.write_bytes(b"".join(map(gzip.compress, records) if packed else records))
+            super().__init__(file)
 
 
 def request(method: str, *fields: str, date: str = DATE) -> bytes:
@@ -1125,7 +1111,7 @@ def test_plain_and_compressed_files_may_be_joined() -> None:
     urls = [f"{HOME}{number}" for number in range(6)]
     made = [record("response", http(url.encode()), url=url) for url in urls]
     pack = (bytes, gzip.compress, zstd.compress)
-    for order in permutations((0, 0, 1, 1, 2, 2)):
+    for order in {*permutations((0, 0, 1, 1, 2, 2))}:
         packed = [pack[kind](one) for kind, one in zip(order, made, strict=True)]
         result = Result(b"".join(packed), packed=False)
         assert result.urls == urls

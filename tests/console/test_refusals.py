@@ -63,6 +63,7 @@ def test_invalid_options_are_reported(refused: Refused) -> None:
         ["--allow-network", "localhost"],
         ["--nameserver", "nowhere:port"],
         ["--config", "no-such.toml"],
+        ["--revisit", "nonsense"],
     ):
         refused(*CRAWL, *CONTACT, SEED, *options)
 

@@ -143,6 +143,9 @@ def test_invalid_arguments_change_nothing(seed: Gossamer) -> None:
         ["http://a.example/", "--scope", "host("],
         ["http://a.example/", "--scope", "domain('b.example')"],
         ["http://a.example/", "--config", "/no/such.toml"],
+        ["http://a.example/", "--relevant", "language(pt)"],
+        ["http://a.example/", "--purposes", "training"],
+        ["http://a.example/", "--usage-disallowed", "fetch", "--usage-unknown", "do not fetch"],
     ):
         seed(*arguments, status=2)
     seed("http://c.example/")
@@ -171,12 +174,6 @@ def test_invalid_revisits_change_nothing(seed: Gossamer) -> None:
     ):
         seed(*arguments, status=2)
     assert crawl_of(seed).revisit == "fixed:1d"
-
-
-def test_crawl_refuses_an_invalid_policy(gossamer: Gossamer) -> None:
-    words = ["crawl", "--contact", "a@a.example", "http://a.example/"]
-    gossamer(*words, "--revisit", "nonsense", status=2)
-    assert not gossamer.data.exists()
 
 
 def test_scope_and_depth_of_the_settings_hold_for_a_new_crawl(
@@ -213,10 +210,6 @@ def test_new_definition_keeps_parties_and_choices(seed: Gossamer) -> None:
     assert crawl.external_links == "home"
 
 
-def test_invalid_expression_is_refused(seed: Gossamer) -> None:
-    seed("http://a.example/", "--relevant", "language(pt)", status=2)
-
-
 def test_purposes_change_the_definition(seed: Gossamer) -> None:
     seed("http://a.example/")
     before = crawl_of(seed)
@@ -227,9 +220,3 @@ def test_purposes_change_the_definition(seed: Gossamer) -> None:
     assert (crawl.usage_disallowed, crawl.usage_unknown) == ("fetch and do not publish", "fetch")
     seed("--purposes", "")
     assert crawl_of(seed).purposes == ()
-
-
-def test_impossible_purposes_are_refused(seed: Gossamer) -> None:
-    seed("http://a.example/", "--purposes", "training", status=2)
-    stricter = ("--usage-disallowed", "fetch", "--usage-unknown", "do not fetch")
-    seed("http://a.example/", *stricter, status=2)

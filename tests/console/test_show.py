@@ -54,13 +54,25 @@ def data(tmp_path: Path) -> Path:
     return archived.end()
 
 
-def test_show_prints_a_summary_and_the_main_text(data: Path, gossamer: Gossamer) -> None:
-    gossamer("show", PAGE, "--at", AFTER[2])
+def test_capture_of_a_time_is_shown(data: Path, gossamer: Gossamer) -> None:
+    """A 304 has the text of the earlier capture."""
+    for words in (
+        ("--at", AFTER[2]),
+        ("--at", AFTER[3]),
+        ("--at", AFTER[3], "--text"),
+        ("--text",),
+    ):
+        gossamer("show", PAGE, *words)
+    gossamer("show", PAGE, "--at", "2020-01-01", status=1)
+    gossamer("show", f"{HOST}/other", status=1)
 
 
-def test_show_of_a_304_has_the_text_of_the_earlier_capture(data: Path, gossamer: Gossamer) -> None:
-    gossamer("show", PAGE, "--at", AFTER[3])
-    gossamer("show", PAGE, "--at", AFTER[3], "--text")
+def test_two_versions_are_compared(data: Path, gossamer: Gossamer) -> None:
+    """Without times, they are the newest one that is a page and the last one with another body."""
+    for words in ((), ("--html",), ("--from", AFTER[0], "--to", AFTER[1])):
+        gossamer("diff", PAGE, *words)
+    for words in (("--to", AFTER[0]), ("--from", "2020-01-01"), ("--to", "2020-01-01")):
+        gossamer("diff", PAGE, *words, status=1)
 
 
 def test_headers_are_escaped_and_raw_bytes_are_not(
@@ -81,34 +93,6 @@ def test_raw_bytes_are_not_written_to_a_terminal(
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     gossamer("show", PAGE, "--raw", status=2)
-
-
-def test_error_page_has_a_text_and_is_not_compared(data: Path, gossamer: Gossamer) -> None:
-    gossamer("show", PAGE, "--text")
-    gossamer("diff", PAGE)
-
-
-def test_time_before_the_first_capture_names_it(data: Path, gossamer: Gossamer) -> None:
-    gossamer("show", PAGE, "--at", "2020-01-01", status=1)
-    gossamer("diff", PAGE, "--to", "2020-01-01", status=1)
-
-
-def test_url_without_captures_is_reported(data: Path, gossamer: Gossamer) -> None:
-    gossamer("show", f"{HOST}/other", status=1)
-
-
-def test_diff_compares_the_newest_version_with_the_last_other_body(
-    data: Path, gossamer: Gossamer
-) -> None:
-    gossamer("diff", PAGE)
-    gossamer("diff", PAGE, "--html")
-
-
-def test_diff_between_two_times(data: Path, gossamer: Gossamer) -> None:
-    words = ("diff", PAGE, "--from", AFTER[0], "--to", AFTER[1])
-    gossamer(*words)
-    gossamer("diff", PAGE, "--to", AFTER[0], status=1)
-    gossamer("diff", PAGE, "--from", "2020-01-01", status=1)
 
 
 def test_damaged_file_is_named(data: Path, gossamer: Gossamer) -> None:

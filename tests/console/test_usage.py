@@ -42,15 +42,19 @@ def show(gossamer: Gossamer, target: str, time: str, *more: str) -> None:
     gossamer("usage", target, "--at", time, *more)
 
 
-def test_usage_after_a_change_names_the_old_and_the_new_statement(
-    data: Path, gossamer: Gossamer
-) -> None:
+def test_usage_is_that_of_a_time(data: Path, gossamer: Gossamer) -> None:
     show(gossamer, PAGE, "2023-11-20")
+    # The statements have changed.
     show(gossamer, PAGE, "2023-11-25T12:00")
-
-
-def test_server_error_of_robots_txt_keeps_the_earlier_copy(data: Path, gossamer: Gossamer) -> None:
+    # A server error of robots.txt keeps the earlier copy.
     show(gossamer, PAGE, "2023-11-27T12:00:00+00:00")
+    # A malformed file says nothing.
+    show(gossamer, PAGE, "2023-12-24")
+    # A site is answered by the start pages of its hosts.
+    show(gossamer, "a.test", "2023-11-25")
+    gossamer("usage", PAGE, "--at", "2020-01-01", status=1)
+    gossamer("usage", "http://other.test/", status=1)
+    gossamer("usage", PAGE, "--at", "yesterday", status=2)
 
 
 def test_files_of_a_host_count_whichever_crawl_fetched_them(
@@ -72,10 +76,6 @@ def test_files_of_a_host_count_whichever_crawl_fetched_them(
     show(gossamer, PAGE, "2023-11-20", "--crawl", "blogs")
 
 
-def test_malformed_usage_file_says_nothing_and_is_named(data: Path, gossamer: Gossamer) -> None:
-    show(gossamer, PAGE, "2023-12-24")
-
-
 def test_json_has_files_headers_and_statements(data: Path, gossamer: Gossamer) -> None:
     time = ("--at", "2023-11-25T12:00")
     found = gossamer.json("usage", PAGE, *time)
@@ -90,23 +90,10 @@ def test_json_has_files_headers_and_statements(data: Path, gossamer: Gossamer) -
     ]
 
 
-def test_site_is_answered_by_the_start_pages_of_its_hosts(data: Path, gossamer: Gossamer) -> None:
-    show(gossamer, "a.test", "2023-11-25")
-
-
-def test_time_before_the_first_capture_is_an_error(data: Path, gossamer: Gossamer) -> None:
-    gossamer("usage", PAGE, "--at", "2020-01-01", status=1)
-    gossamer("usage", "http://other.test/", status=1)
-
-
 def test_missing_warc_file_is_named(data: Path, gossamer: Gossamer) -> None:
     for path in (data / "warc").iterdir():
         path.unlink()
     show(gossamer, PAGE, "2023-11-25")
-
-
-def test_invalid_time_is_refused(data: Path, gossamer: Gossamer) -> None:
-    gossamer("usage", PAGE, "--at", "yesterday", status=2)
 
 
 def test_page_that_is_not_archived_shows_its_last_visit(data: Path, gossamer: Gossamer) -> None:
