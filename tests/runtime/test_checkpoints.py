@@ -98,56 +98,41 @@ def checkpoints(found: Alignment) -> Mapping[str, int]:
     return found.rows[0].offsets if found.rows else {}
 
 
-def test_aligned_log_and_store_do_not_change() -> None:
-    for stored in (70, 75, 90):
-        found = align_group(GroupOffsets(committed=70, start=50, end=90), stored)
-        assert (found.moved, found.rows, found.repeated, found.deleted, found.lost) == (
-            {},
-            [],
-            0,
-            0,
-            0,
-        ), "a crash between flush and commit leaves the store ahead"
-
-
-def test_group_returns_to_checkpoint_of_older_store() -> None:
-    found = align_group(GroupOffsets(committed=70, start=50, end=90), 60)
-    assert (found.moved, found.repeated, found.deleted) == ({AT: 60}, 10, 0)
-
-
-def test_deleted_records_are_reported() -> None:
-    found = align_group(GroupOffsets(committed=70, start=50, end=90), 30)
-    assert (found.moved, found.repeated, found.deleted) == ({AT: 50}, 20, 20)
-    assert checkpoints(found) == {AT[0]: 50}, "the next start finds both in step"
-
-
-def test_empty_store_repeats_all_retained_records() -> None:
-    found = align_group(GroupOffsets(committed=70, start=50, end=90), None)
-    assert (found.moved, found.repeated, found.deleted) == ({AT: 50}, 20, 50)
+@pytest.mark.parametrize(
+    ("committed", "end", "stored", "moved", "checkpoint", "counts"),
+    [
+        # A crash between flush and commit leaves the store ahead.
+        *((70, 90, stored, None, None, (0, 0, 0)) for stored in (70, 75, 90)),
+        # An older store.
+        (70, 90, 60, 60, None, (10, 0, 0)),
+        # Records are deleted: the next start finds both in step.
+        (70, 90, 30, 50, 50, (20, 20, 0)),
+        (70, 90, None, 50, 50, (20, 50, 0)),
+        (40, 90, 40, 50, 50, (0, 10, 0)),
+        (40, 90, 45, 50, 50, (0, 5, 0)),
+        # An older log.
+        (70, 80, 95, None, 70, (0, 0, 15)),
+        (90, 80, 95, 80, 80, (0, 0, 15)),
+    ],
+)
+def test_group_and_checkpoints_are_aligned(
+    committed: int,
+    end: int,
+    stored: int | None,
+    moved: int | None,
+    checkpoint: int | None,
+    counts: tuple[int, int, int],
+) -> None:
+    """The counts are those of repeated, deleted and lost records."""
+    found = align_group(GroupOffsets(committed, 50, end), stored)
+    assert (found.moved.get(AT), checkpoints(found).get(AT[0])) == (moved, checkpoint)
+    assert (found.repeated, found.deleted, found.lost) == counts
 
 
 def test_missing_checkpoints_of_other_engine_move_nothing() -> None:
     assert not align_group(
         GroupOffsets(committed=70, start=50, end=90), None, may_be_missing=True
     ).moved
-
-
-def test_group_before_deleted_records_moves_past_them() -> None:
-    for stored in (40, 45):
-        found = align_group(GroupOffsets(committed=40, start=50, end=90), stored)
-        assert (found.moved, found.repeated, found.deleted) == ({AT: 50}, 0, 50 - stored)
-        assert checkpoints(found) == {AT[0]: 50}
-
-
-def test_checkpoints_beyond_end_of_older_log_return_to_the_group() -> None:
-    found = align_group(GroupOffsets(committed=70, start=50, end=80), 95)
-    assert (found.moved, found.lost) == ({}, 15)
-    assert checkpoints(found) == {AT[0]: 70}
-
-
-def test_group_beyond_end_of_older_log_returns_to_the_end() -> None:
-    found = align_group(GroupOffsets(committed=90, start=50, end=80), 95)
-    assert (found.moved, found.lost) == ({AT: 80}, 15)
 
 
 def test_checkpoints_without_committed_offsets_are_forgotten() -> None:

@@ -4,7 +4,8 @@ The log is real; an outage is that it answers Unavailable, as a broker's that is
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -94,13 +95,20 @@ def log(database: Database, monkeypatch: pytest.MonkeyPatch) -> Failing:
     return Failing(database)
 
 
+@asynccontextmanager
+async def working(start: Start, log: Failing, names: str) -> AsyncIterator[HandsBack]:
+    """Start a processor that works at an order of each of *names*."""
+    processor = HandsBack(log)
+    append_seeds(log, *names)
+    async with start(processor):
+        await until(lambda: processor.in_progress() == {*names})
+        yield processor
+
+
 async def test_results_during_log_outage_are_appended_afterwards(
     start: Start, log: Failing
 ) -> None:
-    processor = HandsBack(log)
-    append_seeds(log, *"abc")
-    async with start(processor):
-        await until(lambda: len(processor.in_progress()) == 3)
+    async with working(start, log, "abc") as processor:
         log.down = True
         processor.finish("a")
         await log.tried_again()
@@ -116,10 +124,7 @@ async def test_results_during_log_outage_are_appended_afterwards(
 
 
 async def test_polled_work_starts_once_after_log_outage(start: Start, log: Failing) -> None:
-    processor = HandsBack(log)
-    append_seeds(log, "a")
-    async with start(processor):
-        await until(lambda: processor.in_progress() == {"a"})
+    async with working(start, log, "a") as processor:
         append_seeds(log, "b")
         log.failures = 3
         await until(lambda: processor.in_progress() == {"a", "b"})
@@ -132,11 +137,8 @@ async def test_fenced_member_cancels_its_work_and_appends_its_results(
     start: Start, log: Failing
 ) -> None:
     """Another process may have its name, and work at the same hosts."""
-    processor = HandsBack(log)
-    append_seeds(log, *"abc")
     with pytest.raises(Fenced):
-        async with start(processor):
-            await until(lambda: len(processor.in_progress()) == 3)
+        async with working(start, log, "abc") as processor:
             processor.finish("a")
             log.fence()
             await until(lambda: not processor._open)
@@ -144,11 +146,8 @@ async def test_fenced_member_cancels_its_work_and_appends_its_results(
 
 
 async def test_gossamer_error_keeps_finished_results(start: Start, log: Failing) -> None:
-    processor = HandsBack(log)
-    append_seeds(log, *"abc")
     with pytest.raises(NoSpace):
-        async with start(processor):
-            await until(lambda: len(processor.in_progress()) == 3)
+        async with working(start, log, "abc") as processor:
             processor.finish("a")
             processor.fail("b", NoSpace("the disk is full"))
             await until(lambda: not processor._open)
@@ -156,10 +155,7 @@ async def test_gossamer_error_keeps_finished_results(start: Start, log: Failing)
 
 
 async def test_stop_waits_for_short_log_outage(start: Start, log: Failing) -> None:
-    processor = HandsBack(log)
-    append_seeds(log, *"ab")
-    async with start(processor):
-        await until(lambda: len(processor.in_progress()) == 2)
+    async with working(start, log, "ab") as processor:
         processor.finish("a")
         log.down = True
         await log.tried_again()
@@ -171,11 +167,8 @@ async def test_stop_gives_up_after_long_log_outage(
     start: Start, log: Failing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(concurrent, "MAX_STOP_SECONDS", 0.05)
-    processor = HandsBack(log)
-    append_seeds(log, "a")
     with capture_logs() as lines:
-        async with start(processor):
-            await until(lambda: processor.in_progress() == {"a"})
+        async with working(start, log, "a"):
             log.down = True
     assert [
         line["count"]
@@ -198,10 +191,7 @@ async def test_bytes_waiting_for_the_log_are_bounded(
     start: Start, log: Failing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(concurrent, "MAX_WAITING_BYTES", 10)
-    processor = HandsBack(log)
-    append_seeds(log, *"abc")
-    async with start(processor):
-        await until(lambda: len(processor.in_progress()) == 3)
+    async with working(start, log, "abc") as processor:
         log.down = True
         processor.finish("a")
         await until(lambda: not processor._open)
