@@ -4,8 +4,6 @@ The web answers orders with the events of a fetcher and a parser. There are no s
 The time is rounded up to whole seconds, so that one step has the work of many hosts.
 """
 
-import time
-from collections import defaultdict
 from collections.abc import Iterator
 from heapq import heappop, heappush
 from pathlib import Path
@@ -15,7 +13,6 @@ from zlib import crc32
 
 from bench.worth_webs import LinkedWeb, WebPage
 from gossamer.events import (
-    DEFAULT_CRAWL,
     Event,
     HostCheckedOut,
     Outcome,
@@ -28,7 +25,6 @@ from gossamer.events import (
 )
 from gossamer.events.pages import Link
 from gossamer.events.topics import VISITS_ORDERED
-from gossamer.inspection.progress.progress import Progress, read_totals
 from gossamer.log import MAX_POLL_RECORDS
 from gossamer.log.codec import encode
 from gossamer.runtime.loop import Loop
@@ -142,8 +138,6 @@ class WorthCrawl(VirtualCrawl):
 
     def __init__(self, folder: Path, web: LinkedWeb, speed: float, **settings: object) -> None:
         self._linked_web, self._speed = web, speed
-        self.cpu = defaultdict[str, float](float)
-        """Service → CPU seconds of its steps."""
         super().__init__(folder, lambda url, now: (0.0, None), **settings)  # type: ignore[arg-type, return-value]
 
     def start(self) -> None:
@@ -170,20 +164,10 @@ class WorthCrawl(VirtualCrawl):
     def request(self, limit: int) -> bool:
         """Run until there were *limit* requests; return whether the crawl ended before."""
         while len(self.servers.requests) < limit:
-            if any([self._step(number) for number in range(len(self.runners))]):
+            if any([runner.step() for runner in self.runners]):
                 continue
             dues = [due for runner in self.runners if (due := runner.due()) is not None]
             if not dues:
                 return True
             self.now = max(self.now + TICK, min(dues))
         return False
-
-    def progress(self) -> Progress:
-        """Return the totals of the crawl, as `gossamer status` reads them."""
-        return read_totals(self.log, SqliteStore(self.database), DEFAULT_CRAWL)
-
-    def _step(self, number: int) -> bool:
-        before = time.process_time()
-        did = self.runners[number].step()
-        self.cpu[self.services[number].name] += time.process_time() - before
-        return did

@@ -66,11 +66,6 @@ class Fetcher:
     busy: float = 0.0
     """Seconds of all places so far."""
 
-    @property
-    def unanswered(self) -> int:
-        """The number of its orders."""
-        return len(self.orders) + self.begun
-
 
 @dataclass
 class Run:
@@ -104,8 +99,6 @@ class Fleet:
         self.database, self.now = Database(":memory:"), START
         self.requests: list[Request] = []
         self.sent: list[HostCheckedOut] = []
-        self.held: list[list[int]] = []
-        """The number of orders of each fetcher, by second."""
         self._agenda: list[tuple[float, int, Run, str]] = []
         self._count = 0
         self.ended: dict[tuple[str, str], float] = {}
@@ -166,8 +159,6 @@ class Fleet:
     def _pass_time(self, now: float) -> None:
         for fetcher in self.fetchers:
             fetcher.busy += fetcher.asking * (now - self.now)
-        while START + len(self.held) < now:
-            self.held.append([fetcher.unanswered for fetcher in self.fetchers])
         self.now = now
 
     def _step(self) -> None:
