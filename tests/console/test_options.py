@@ -36,7 +36,7 @@ def test_durations(text: str, value: float) -> None:
     assert seconds(text) == value
 
 
-REFUSED = {
+REFUSED: dict[Callable[[str], float], tuple[str, list[str]]] = {
     seconds: ("not a duration", ["", "s", "-1", "1y", "1h30m", "nan", "inf", "1e3"]),
     positive: ("not a whole number ≥ 1", ["", "0", "-1", "1.5", "many", "²"]),
     non_negative: ("not a whole number ≥ 0", ["", "-1", "1.5", "many", "²"]),

@@ -31,7 +31,7 @@ def parsed_page(
     url: str, digest: str = "", *links: Link, depth: int = 0, **fields: object
 ) -> PageParsed:
     """Return the response to a visit, by default with status 200."""
-    given = {
+    given: dict[str, Any] = {
         "at": 1.0,
         "visit": Visit(f"1.1.0@{url}", url, depth=depth),
         "fetched_at": 1.0,
@@ -39,7 +39,7 @@ def parsed_page(
         "links": links,
         **fields,
     }
-    page = PageParsed(site=site_of(url), host=host_key(url), digest=digest, **given)  # type: ignore[arg-type]
+    page = PageParsed(site=site_of(url), host=host_key(url), digest=digest, **given)
     return page if "kind" in fields else with_kind(page)
 
 

@@ -1,7 +1,7 @@
 """Documents and tombstones on `pages`, and the leaders of texts."""
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -72,7 +72,7 @@ STAYS: dict[str, list[Seen]] = {
 
 
 def parsed_page(url: str, seen: Seen, at: float, **fields: object) -> PageParsed:
-    given = {
+    given: dict[str, Any] = {
         "at": at,
         "visit": Visit(f"{at}@{url}", url, trace=fingerprint(url)),
         "fetched_at": at,

@@ -1,5 +1,7 @@
 """Links and hints from sitemaps and feeds, and the sites that they may speak for."""
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -60,7 +62,13 @@ def listing_page(
     **fields: object,
 ) -> PageParsed:
     visit = Visit(f"1.1.0@{url}", url, depth=depth, purpose=Purpose.SITEMAP)
-    given = {"visit": visit, "fetched_at": at, "listing": listing, "entries": entries, **fields}
+    given: dict[str, Any] = {
+        "visit": visit,
+        "fetched_at": at,
+        "listing": listing,
+        "entries": entries,
+        **fields,
+    }
     return parsed_page(url, str(hash(entries)), **given)
 
 

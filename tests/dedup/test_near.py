@@ -36,13 +36,13 @@ class WebSite:
     def page(self, url: str, simhash: int | None, digest: str = "", **fields: object) -> PageParsed:
         self._clock += 1.0
         found = "" if simhash is None else f"{simhash:016x}"
-        given = {"at": 0.0, "fetched_at": self._clock, "simhash": found, **fields}
+        given: dict[str, Any] = {"at": 0.0, "fetched_at": self._clock, "simhash": found, **fields}
         return parsed_page(url, digest or f"digest of {url}", **given)
 
     def verdict(self, page: PageParsed) -> PageDeduplicated:
         return only(PageDeduplicated, self.dedup.handle(page, 0.0))
 
-    def visit(self, url: str, simhash: int | None, **fields: object) -> str:
+    def visit(self, url: str, simhash: int | None, **fields: Any) -> str:
         """Return the leader that *url* is a near duplicate of."""
         result = self.verdict(self.page(url, simhash, **fields))
         assert (result.verdict is Verdict.NEAR_DUPLICATE) == bool(result.near_duplicate_of)

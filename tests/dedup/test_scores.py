@@ -1,6 +1,7 @@
 """Scores of pages and links."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +29,7 @@ TEXT = "Some words of a page that nobody has read before. " * 40
 
 def page(url: str = URL, text: str | None = TEXT, *links: Link, **fields: object) -> PageParsed:
     visit = Visit(id=f"1.1.0@{url}", url=url, score=0.7)
-    given = {"visit": visit, "kind": PageKind.DOCUMENT, "text": text, **fields}
+    given: dict[str, Any] = {"visit": visit, "kind": PageKind.DOCUMENT, "text": text, **fields}
     return parsed_page(url, text or url, *links, **given)
 
 
