@@ -80,7 +80,7 @@ def probes(crawl: VirtualCrawl, host: str) -> list[str]:
 @pytest.mark.long
 def test_each_host_is_probed_once_and_its_answer_is_its_signature(crawl: VirtualCrawl) -> None:
     rows = crawl.rows(HostRow)
-    found = {host_name(row.host): row.signature for row in rows}
+    found = {host_name(row.host): row.signature for row in rows if row.signature}
     honest, soft, moves, fails, shy = (found[name] for name in MISSING)
     assert (honest.status, honest.location, honest.digest) == (404, "", "")
     assert soft.status == 200 and soft.digest
