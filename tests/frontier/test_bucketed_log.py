@@ -98,6 +98,19 @@ def test_rows_of_several_key_groups_are_read_in_one_order(store: SqliteStore) ->
     assert not [*store.table(DueRow).everything()]
 
 
+def test_long_range_is_read_in_the_order_of_its_buckets(store: SqliteStore) -> None:
+    log = RangedLog(store.table(DueRow), "a log")
+    full = [(700, f"{number:05d}") for number in range(PAGE_SIZE + 3)]
+    rows = [(0, "b"), (0, "a"), (49, "c"), (50, "d"), *full, (1999, "e")]
+    for number, (bucket, key) in enumerate(rows):
+        # One group has more rows of a bucket than one read returns.
+        site = "a.test" if bucket == 700 else f"s{number}.test"
+        log.put(bucket, DueRow("", key, 0.0, Site(site), HostKey(f"http://{site}")))
+    store.flush()
+    found = RangedLog(store.table(DueRow), "a log", log.range_to_write())
+    assert [row.key for row in found] == [key for _, key in sorted(rows)]
+
+
 @pytest.mark.parametrize("before, after", [(4, 12), (12, 4), (8, 12), (48, 96)])
 def test_key_group_is_in_one_partition_for_any_total(before: int, after: int) -> None:
     for partitions in (before, after):

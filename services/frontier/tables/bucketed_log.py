@@ -15,7 +15,9 @@ that. It is written before the rows of the hosts and URLs that left the bucket: 
 between the two writes, the bucket must still be found.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Annotated, Any, Generic, TypeVar
 
 from msgspec.structs import replace
@@ -28,6 +30,8 @@ from gossamer.web.url import Site
 PAGE_SIZE = 500
 """Rows of one read. The calendar's rows have two nulls each, and Cassandra warns at a read of more
 than 1,000 nulls."""
+BUCKETS_PER_READ = 50
+"""Buckets of a range whose rows are read together."""
 
 
 class BucketEnds(ColumnGroup, frozen=True):
@@ -217,14 +221,19 @@ class GroupedLog(BucketedLog[R]):
 
     def erase(self, row: R) -> None:
         """Remove *row*, which was read from its bucket, because its crawl is removed."""
-        bucket: str = row.bucket  # type: ignore[attr-defined]
-        self._table.erase(bucket, _sort_key(row))
+        self._table.erase(_bucket_of(row), _sort_key(row))
 
     def drop(self, number: int) -> None:
         """Remove all rows of a bucket."""
         for log in self.logs.values():
             log.drop(number)
         self._dropped.add(number)
+
+
+def _bucket_of(row: Row) -> Partition:
+    """Return the partition key of a row of a grouped log."""
+    bucket: str = row.bucket  # type: ignore[attr-defined]
+    return bucket
 
 
 def _sort_key(row: Row) -> Any:
@@ -249,7 +258,20 @@ class RangedLog(GroupedLog[R]):
         return super().put(number, row, **changes)
 
     def __iter__(self) -> Iterator[R]:
-        return self.rows(self.first, self.last)
+        """Yield all rows in the order of their buckets. Many buckets are read together, because
+        most of a long range are empty."""
+        for first in range(self.first, self.last + 1, BUCKETS_PER_READ):
+            numbers = range(first, min(first + BUCKETS_PER_READ, self.last + 1))
+            keys = [key for number in numbers for key in self.keys(number)]
+            by_key = defaultdict[Partition, list[R]](list)
+            for row in self._table.scan_all(keys, limit=PAGE_SIZE):
+                by_key[_bucket_of(row)].append(row)
+            for number in numbers:
+                found = [by_key[key] for key in self.keys(number)]
+                if max(map(len, found), default=0) < PAGE_SIZE:
+                    yield from sorted(chain(*found), key=_sort_key)
+                else:
+                    yield from self.rows(number, number)
 
     def skip_to(self, following: int) -> None:
         """Make *following* the first bucket. The buckets before it were dropped or are empty."""
