@@ -109,6 +109,7 @@ def test_list_of_urls_is_shown_and_not_followed() -> None:
         done = command("try", f"{host}/list.xml")
     assert (done.code, done.err) == (0, "")
     assert "sitemap of 2 URLs" in done.out
+    assert "not published: read as a list of URLs" in done.out
     assert requested == ["/robots.txt", "/list.xml"]
 
 

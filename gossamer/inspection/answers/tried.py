@@ -31,7 +31,7 @@ from gossamer.inspection.basics.labels import LABELS, outcome_text
 from gossamer.inspection.basics.views import view_of
 from gossamer.inspection.crawls.crawl import OpenCrawl
 from gossamer.inspection.urls.url_rows import read_facts
-from gossamer.inspection.urls.urls import FETCHED, UrlExplanation, explain
+from gossamer.inspection.urls.urls import FETCHED, READ_AS_LIST, UrlExplanation, explain
 from gossamer.log import read_topic
 from gossamer.log.blobs import load
 from gossamer.log.codec import decode
@@ -320,8 +320,8 @@ def _verdicts(
     verdict, document = explanation.verdict, explanation.document
     is_published = document is not None and not document.gone
     reason = verdict.reason if verdict else ""
-    if document and document.gone and not reason:
-        reason = document.gone_reason
+    if not reason:
+        reason = document.gone_reason if document else READ_AS_LIST if page.listing else ""
     return view_of(
         Verdicts,
         page,

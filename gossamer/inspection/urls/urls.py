@@ -47,6 +47,8 @@ from gossamer.web.usage import Judgement, judge
 
 EXPLAINED = (Gone.USAGE, Gone.NOINDEX, Gone.IRRELEVANT)
 """Reasons for which a document is not published that its verdict explains."""
+READ_AS_LIST = "read as a list of URLs"
+"""Why a sitemap or a feed is not published."""
 FETCHED = (Outcome.PAGE, Outcome.NOT_MODIFIED)
 NOT_REQUESTED = (Outcome.ROBOTS_EXCLUDED, Outcome.USAGE_EXCLUDED)
 SEED = "seed@"
@@ -617,7 +619,7 @@ def _publication(facts: UrlFacts) -> str:
         return f"not in pages ({GONE_RULES[Gone(document.gone)].text.rstrip('.')})"
     if document is None:
         if verdict and verdict.verdict in (Verdict.FIRST, Verdict.CHANGED, Verdict.UNCHANGED):
-            return verdict.reason or "read as a list of URLs, which is not published"
+            return verdict.reason or f"{READ_AS_LIST}, which is not published"
         reason = f" ({verdict.reason})" if verdict and verdict.reason else ""
         return f"not published: {verdict.verdict}{reason}" if verdict else "not published"
     if verdict and verdict.duplicate_of:
