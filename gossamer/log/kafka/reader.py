@@ -332,7 +332,7 @@ class KafkaReader:
         self._check({at: position})
         position.jumped_to = found
         logger.info(
-            "Kafka skipped offsets: going back to them",
+            "skipped offsets of a partition: going back to them",
             topic=at[0],
             partition=at[1],
             first=position.next,
@@ -469,7 +469,7 @@ class KafkaReader:
             self._is_outdated = True
             self._positions.clear()
             logger.info(
-                "Kafka refused a commit: reading the partitions again",
+                "refused commit: reading the partitions again",
                 partitions=sorted(self._partitions),
             )
             return False
