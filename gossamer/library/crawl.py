@@ -4,8 +4,9 @@ import asyncio
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -99,6 +100,8 @@ class Crawl(Place):
         self._running: RunningCrawl | None = None
         self._lock = threading.Lock()
         self._tail: SqliteTail | None = None
+        self._unread: deque[Page] = deque()
+        """Pages of the last poll that were not yielded yet."""
         self._log: SqliteLog | None = None
         self._crawl_topic: tuple[str, str] | None = None
 
@@ -120,11 +123,12 @@ class Crawl(Place):
             while True:
                 # Asked first: a page that is published before the end is read after it.
                 has_ended = running.has_ended()
-                pages = self._poll(0.0 if has_ended else POLL)
-                yield from pages
-                progress.show(running.line)
-                if has_ended and not pages:
+                self._poll(0.0 if has_ended else POLL)
+                if has_ended and not self._unread:
                     break
+                while self._unread:
+                    yield self._unread.popleft()
+                progress.show(running.line)
             running.check()
 
     async def stream(self) -> AsyncGenerator[Page, None]:
@@ -134,12 +138,21 @@ class Crawl(Place):
         event loop; `contextlib.aclosing` closes it at once.
         """
         loop, steps, executor = asyncio.get_running_loop(), self.run(), ThreadPoolExecutor(1)
+        step: Future[Page | None] | None = None
+
+        def close() -> None:
+            steps.close()
+            if step and not step.cancelled() and not step.exception() and (page := step.result()):
+                # It came after the loop was cancelled.
+                self._unread.appendleft(page)
+
         try:
-            while page := await loop.run_in_executor(executor, next, steps, None):
+            while page := await asyncio.wrap_future(step := executor.submit(next, steps, None)):
+                step = None
                 yield page
         finally:
             # After the step that runs in the thread, which takes POLL seconds at most.
-            closed = loop.run_in_executor(executor, steps.close)
+            closed = loop.run_in_executor(executor, close)
             executor.shutdown(wait=False)
             await asyncio.shield(closed)
 
@@ -183,14 +196,14 @@ class Crawl(Place):
         finally:
             self._lock.release()
 
-    def _poll(self, timeout: float) -> list[Page]:
-        """Return the next pages that were not yielded yet, after *timeout* seconds at most."""
+    def _poll(self, timeout: float) -> None:
+        """Read the next pages, if there are some within *timeout* seconds."""
         if self._tail is None and (self.folder / DATABASE).exists() and (topic := self._topic()):
             self._tail = self._open_log().tail([topic[1]])
         if self._tail is None:
             time.sleep(timeout)
-            return []
-        return [*self._pages_of(self._tail.poll(timeout))]
+        else:
+            self._unread.extend(self._pages_of(self._tail.poll(timeout)))
 
     def _read_pages(self) -> Iterator[Page]:
         """Yield the newest version of each page, from the file instead of a command."""
@@ -242,4 +255,5 @@ class Crawl(Place):
     def _forget_folder(self) -> None:
         """Forget a folder that was removed, and its pages."""
         self._close_archive()
+        self._unread.clear()
         self._tail = self._log = self._crawl_topic = None

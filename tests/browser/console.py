@@ -15,7 +15,7 @@ import pytest
 from playwright.async_api import Browser, Page, async_playwright
 
 from tests.support.commands import clean_environment
-from tests.support.waiting import until
+from tests.support.waiting import HANG_TIMEOUT, until
 
 CHROMIUM = shutil.which("chromium") or ""
 AXE = (files("axe_playwright_python") / "axe.min.js").read_text()
@@ -31,7 +31,7 @@ MODE_CASES = [
 ]
 """A test of all modes uses one of them by day."""
 CONSOLE_COMMAND = [sys.executable, "-m", "gossamer.console.cli.main", "console"]
-PATIENCE = 30_000
+PATIENCE = 1000 * HANG_TIMEOUT
 """Milliseconds until an element must have appeared; a busy machine needs some of them."""
 
 

@@ -111,6 +111,43 @@ def test_two_threads_crawl_two_folders(site: Site, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_pages_that_come_together_are_yielded_once_by_loops_that_are_left(
+    site: Site, tmp_path: Path
+) -> None:
+    site.crawl(tmp_path / "data").wait()
+    crawl, found = site.crawl(tmp_path / "data"), []
+    for _ in range(3):
+        for page in crawl.run():
+            found.append(page.url)
+            break
+    found += yielded(crawl)
+    assert sorted(found) == sorted(site.urls)
+
+
+@pytest.mark.slow
+async def test_page_that_comes_as_its_stream_is_cancelled_is_yielded_by_the_next(
+    site: Site, tmp_path: Path
+) -> None:
+    site.crawl(tmp_path / "data").wait()
+    crawl, found = site.crawl(tmp_path / "data"), []
+
+    async def read() -> None:
+        async with aclosing(crawl.stream()) as pages:
+            async for page in pages:
+                found.append(page.url)
+
+    for _ in range(3):
+        read_before, task = len(found), asyncio.create_task(read())
+        while len(found) == read_before and not task.done():
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    await read()
+    assert sorted(found) == sorted(site.urls)
+
+
+@pytest.mark.slow
 async def test_stream_is_left_and_continued_in_a_running_loop(site: Site, tmp_path: Path) -> None:
     crawl = site.crawl(tmp_path / "data", delay=0.1)
     async with aclosing(crawl.stream()) as pages:
