@@ -247,3 +247,6 @@ def test_private_address_is_visited_only_if_allowed(tmp_path: Path) -> None:
         assert "--allow-network" in done.out and "private address" in done.out
         assert web.requests() == []
         assert "private address" in crawl.why(web.seeds[0])
+        allowed = crawl.run()
+        assert allowed.code == 0
+        assert "--allow-network" not in allowed.out, "advice that was followed"

@@ -31,6 +31,7 @@ from gossamer.inspection.basics.figures import (
 from gossamer.inspection.basics.folder import Folder
 from gossamer.inspection.basics.labels import (
     BASIS_LABELS,
+    LABELS,
     TOPIC_LABELS,
     conditions_text,
     details,
@@ -179,7 +180,9 @@ def report(run: Ended) -> Iterator[Line]:
     parked = sum(run.parked.values())
     yield from totals(progress, run.waiting, run.failures, run.verbose, parked, is_running=False)
     yield from _remaining_lines(run)
-    if progress.hazards["private_address"]:
+    refused = LABELS[Outcome.PRIVATE_ADDRESS]
+    # The count has earlier runs, too, after which a network may have been allowed.
+    if any(one.label == refused and one.example for one in run.failures):
         yield Line("", "Private addresses are not visited; --allow-network CIDR allows a network.")
     yield from _next_steps(run.folder, run.chosen)
 

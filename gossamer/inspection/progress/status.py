@@ -330,7 +330,8 @@ def _find_examples(
     examples = dict[str, str]()
     hosts = [(host.host, host.backoff_cause or "") for host in waiting.hosts]
     finished = [(url, outcome) for outcome, url in progress.failed_urls.items()]
-    for url, outcome in (*hosts, *progress.latest, *finished):
+    # Of a URL that was visited again, only the newest visit is true.
+    for url, outcome in (*hosts, *dict(progress.latest).items(), *finished):
         label = LABELS.get(outcome, "")
         if label in labels:
             examples[label] = url
@@ -344,7 +345,7 @@ def find_failed_urls(
     store: Store, crawl_id: str, labels: Collection[str], most: int
 ) -> dict[str, list[str]]:
     """Return label → at most *most* URLs with this last outcome. The first `MAX_READ_URLS` rows of
-    the table of URLs are searched, until all *labels* have so many."""
+    the table of URLs are searched, until each of *labels* has *most*."""
     found: dict[str, list[str]] = {label: [] for label in labels}
     missing = len(found) * most
     for row in islice(store.table(UrlRow).everything(), MAX_READ_URLS if missing else 0):
