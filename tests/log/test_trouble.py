@@ -16,6 +16,13 @@ def test_unreachable_broker_raises_unavailable(name: str) -> None:
     assert isinstance(ConnectionErrors("host:1").translate_error(error), Unavailable)
 
 
+@pytest.mark.parametrize(("service", "client"), [("fetcher", "gossamer-fetcher"), ("", "gossamer")])
+def test_brokers_see_the_service_and_the_zone_of_a_client(service: str, client: str) -> None:
+    settings = KafkaSettings(servers="host:1", rack="zone-a")
+    made = client_config(settings, ConnectionErrors(settings.servers), service)
+    assert (made["client.id"], made["client.rack"]) == (client, "zone-a")
+
+
 def test_socket_timeout_leaves_time_for_another_broker() -> None:
     """A vanished broker refuses no connection, so only a timeout detects it."""
     settings = KafkaSettings(servers="host:1", timeout=30.0)

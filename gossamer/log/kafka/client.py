@@ -209,12 +209,15 @@ def error_of(failure: KafkaException) -> KafkaError:
     return error
 
 
-def client_config(settings: KafkaSettings, errors: ConnectionErrors) -> dict[str, Any]:
-    """Return the configuration that all clients share."""
+def client_config(
+    settings: KafkaSettings, errors: ConnectionErrors, service: str = ""
+) -> dict[str, Any]:
+    """Return the configuration that all clients share. Brokers count, and can limit, the requests
+    of each *service* by its client id."""
     unanswered = max(1000, int(settings.timeout * 1000 / ATTEMPTS_PER_TIMEOUT))
     return {
         "bootstrap.servers": settings.servers,
-        "client.id": "gossamer",
+        "client.id": f"gossamer-{service}" if service else "gossamer",
         **({"client.rack": settings.rack} if settings.rack else {}),
         "reconnect.backoff.ms": MIN_BACKOFF_MS,
         "reconnect.backoff.max.ms": MAX_BACKOFF_MS,

@@ -79,10 +79,10 @@ def split_by_order(messages: Sequence[Message]) -> tuple[list[Message], list[Mes
 class KafkaLog:
     """A log on the brokers of *settings*, with the guarantees of `gossamer.log.Log`.
 
-    Readers are static members of their groups, with the name *instance*. A member that returns
-    within `kafka.session` gets its partitions again without a rebalance. Without a name, each
-    reader is a new member. A member that does not poll for *poll_limit* seconds loses its
-    partitions.
+    Readers are static members of their groups, with the name *instance*, which begins with the
+    service. A member that returns within `kafka.session` gets its partitions again without a
+    rebalance. Without a name, each reader is a new member. A member that does not poll for
+    *poll_limit* seconds loses its partitions.
     """
 
     def __init__(
@@ -101,7 +101,8 @@ class KafkaLog:
         self._offset_queries: dict[str, OffsetQueries] = {}
         self._query_lock = RLock()
         self._opened: WeakSet[KafkaReader | KafkaTail] = WeakSet()
-        common = client_config(settings, self._errors)
+        self._service = instance.partition("-")[0]
+        common = client_config(settings, self._errors, self._service)
         self._producer = Producer(
             {**common, **producer_config(settings), "on_delivery": self._note_delivery}
         )
@@ -319,7 +320,8 @@ class KafkaLog:
     def _queries(self, group: str) -> OffsetQueries:
         """Return the queries of *group*, a full name, which do not join it."""
         if group not in self._offset_queries:
-            config = {**client_config(self._settings, self._errors), **consumer_config(group)}
+            common = client_config(self._settings, self._errors, self._service)
+            config = {**common, **consumer_config(group)}
             queries = OffsetQueries(Consumer(config), self._settings, self._errors)
             self._offset_queries[group] = queries
         return self._offset_queries[group]

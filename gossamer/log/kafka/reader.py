@@ -197,7 +197,7 @@ class KafkaReader:
     def _configuration(self, member: Member) -> dict[str, Any]:
         session = int(self._settings.session * 1000)
         return {
-            **client_config(self._settings, self._errors),
+            **client_config(self._settings, self._errors, member.group),
             **consumer_config(self._settings.prefix + member.group),
             **({"group.instance.id": member.instance} if member.instance else {}),
             "partition.assignment.strategy": "cooperative-sticky",
