@@ -66,22 +66,25 @@ def claimed_epoch(log: Log, store: Store) -> EpochOf:
     """Return an EpochOf that reads the newest claim of the site's partition from the store.
 
     A frontier that has lost the partition may not know yet and still send orders. Each read of the
-    store serves all calls that came before it began.
+    store serves all calls that came before it began: the orders of one poll begin together.
     """
     claims = store.table(ClaimRow)
-    reads: dict[str, asyncio.Task[int]] = {}
+    wanted = set[str]()
+    coming: asyncio.Task[dict[str, int]] | None = None
+    """The read of the *wanted* partitions, which has not begun."""
 
-    async def read(partition: str) -> int:
+    async def read() -> dict[str, int]:
+        nonlocal coming
         # Later calls read again, because their orders may have a newer claim.
-        del reads[partition]
-        claim = await asyncio.to_thread(claims.get, partition)
-        return claim.epoch if claim else 0
+        keys, coming = [(partition, "") for partition in sorted(wanted)], None
+        wanted.clear()
+        return {row.partition: row.epoch for row in await asyncio.to_thread(claims.get_all, keys)}
 
     async def epoch_of(site: Site) -> int:
-        partition = str(partition_of(site, log.partitions))
-        if partition not in reads:
-            reads[partition] = asyncio.create_task(read(partition))
-        return await asyncio.shield(reads[partition])
+        nonlocal coming
+        wanted.add(partition := str(partition_of(site, log.partitions)))
+        coming = coming or asyncio.create_task(read())
+        return (await asyncio.shield(coming)).get(partition, 0)
 
     return epoch_of
 

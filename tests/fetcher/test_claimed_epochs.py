@@ -1,7 +1,8 @@
-"""Valid epochs: a fetcher reads claims from the store, once for concurrent orders."""
+"""Valid epochs: a fetcher reads claims from the store, once for all orders that begin together."""
 
 import asyncio
 import threading
+from collections.abc import Sequence
 
 from gossamer.log.sqlite import SqliteLog
 from gossamer.services.fetcher.wiring import claimed_epoch
@@ -24,9 +25,9 @@ class Claims:
     def table(self, row: type[ClaimRow]) -> "Claims":
         return self
 
-    def get(self, partition: str) -> ClaimRow:
+    def get_all(self, keys: Sequence[tuple[str, str]]) -> list[ClaimRow]:
         self.reads += 1
-        found = ClaimRow(partition, self.epoch, 0.0)
+        found = [ClaimRow(partition, self.epoch, 0.0) for partition, _ in keys]
         assert self.go_on.wait(60)
         return found
 
@@ -38,7 +39,8 @@ def log() -> SqliteLog:
 async def test_concurrent_orders_share_a_read_of_the_claim() -> None:
     claims = Claims()
     epoch_of = claimed_epoch(log(), claims)  # type: ignore[arg-type]
-    assert await asyncio.gather(*(epoch_of(SITE) for _ in range(20))) == [1] * 20
+    sites = [Site(f"s{number}.test") for number in range(20)]
+    assert await asyncio.gather(*map(epoch_of, sites)) == [1] * 20
     assert claims.reads == 1
 
 
