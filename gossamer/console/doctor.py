@@ -103,7 +103,7 @@ def examine_folder(path: Path, settings: Settings) -> Iterator[Finding]:
             yield Finding("folder", f"{path} has a crawl")
             yield check_log_and_store(opened.log, opened.store)
             for group, topics in CONSUMED_TOPICS.items():
-                lag = {topic: opened.log.lag(group, topic) for topic in topics}
+                lag = opened.log.lags(group, topics)
                 yield Finding("groups", f"{group}: {lag_text(lag)}")
             yield dead_letters(opened.log)
     except GossamerError as error:
@@ -182,9 +182,9 @@ def _fleet_groups(settings: Settings, log: Log, brokers: "Brokers") -> Iterator[
         [*(kafka.prefix + one for one in CONSUMED_TOPICS), *kafka.further_groups]
     )
     for group, topics in CONSUMED_TOPICS.items():
-        lag = {topic: log.lag(group, topic) for topic in topics}
+        lag = log.lags(group, topics)
         yield check_group(group, lag, members[kafka.prefix + group])
-    lags = log.lag_by_group(PAGES_FETCHED.name)
+    lags = log.lag_by_group([PAGES_FETCHED.name])[PAGES_FETCHED.name]
     for group in kafka.further_groups:
         lag = {PAGES_FETCHED.name: sum(lags[group].values())}
         remedy = "Start it, or remove it from kafka.further_groups: it throttles the fetchers."

@@ -188,6 +188,10 @@ class Tail(Protocol):
         """Stop reading."""
 
 
+LagByGroup = Mapping[str, Mapping[str, Mapping[int, int]]]
+"""Topic → group → partition → number of records that the group has not moved past."""
+
+
 class Log(Protocol):
     """A log that several processes can use at the same time."""
 
@@ -241,9 +245,12 @@ class Log(Protocol):
         Raise GossamerError if a member of the group is running.
         """
 
-    def lag_by_group(self, topic: str) -> Mapping[str, Mapping[int, int]]:
-        """Return the lag by partition of each group that must consume a record of *topic* before
-        its deletion."""
+    def lags(self, group: str, topics: Sequence[str]) -> Mapping[str, int]:
+        """Return the lag of *group* on each of *topics*, which are queried together."""
+
+    def lag_by_group(self, topics: Sequence[str]) -> LagByGroup:
+        """Return the lag of each group that must consume a record of one of *topics* before its
+        deletion. All are queried together."""
 
 
 @lru_cache(maxsize=PARTITION_CACHE_SIZE)

@@ -21,6 +21,7 @@ from gossamer.log import (
     Ends,
     GroupOffsets,
     Headers,
+    LagByGroup,
     Message,
     Record,
     blob_in,
@@ -192,9 +193,16 @@ class SqliteLog:
         with self._database.transaction() as db:
             db.executemany(MOVE, [(group, *at, offset) for at, offset in offsets.items()])
 
-    def lag_by_group(self, topic: str) -> dict[str, dict[int, int]]:
-        """Return the lag by partition of each group that must consume the records of *topic*."""
-        return {group: self.lag_by_partition(group, topic) for group in TOPICS[topic].consumers}
+    def lags(self, group: str, topics: Sequence[str]) -> dict[str, int]:
+        """Return the lag of *group* on each of *topics*."""
+        return {topic: self.lag(group, topic) for topic in topics}
+
+    def lag_by_group(self, topics: Sequence[str]) -> LagByGroup:
+        """Return the lag of each group that must consume the records of one of *topics*."""
+        return {
+            topic: {group: self.lag_by_partition(group, topic) for group in TOPICS[topic].consumers}
+            for topic in topics
+        }
 
 
 def _columns(message: Message) -> tuple[str, bytes, str | None]:

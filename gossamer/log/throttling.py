@@ -60,8 +60,9 @@ class Throttle:
     """Computes the throttled partitions of *service*. *limits* override LIMITS."""
 
     def __init__(self, log: Log, service: str, limits: Mapping[str, int] | None = None) -> None:
-        self._log, self._topics = log, [topic.name for topic in WAITS_FOR[service]]
-        self._limits = {**LIMITS, **(limits or {})}
+        all_limits = {**LIMITS, **(limits or {})}
+        self._log = log
+        self._limits = {topic.name: all_limits[topic.name] for topic in WAITS_FOR[service]}
         self._causes: set[tuple[str, str]] = set()
 
     def partitions(self) -> set[int]:
@@ -69,12 +70,8 @@ class Throttle:
 
         Each change of the lagging groups is logged.
         """
-        held: set[int] = set()
-        causes: set[tuple[str, str]] = set()
-        for topic in self._topics:
-            for group, numbers in far_behind(self._log, topic, self._limits[topic]).items():
-                held |= numbers
-                causes.add((topic, group))
+        behind = far_behind(self._log, self._limits)
+        causes = {*behind}
         for topic, group in sorted(causes - self._causes):
             logger.info(
                 "reading throttled: a consumer group lags",
@@ -89,11 +86,15 @@ class Throttle:
                 group=group,
             )
         self._causes = causes
-        return held
+        return set[int]().union(*behind.values())
 
 
-def far_behind(log: Log, topic: str, limit: int) -> dict[str, set[int]]:
-    """Return the groups whose lag on *topic* exceeds *limit*, with the partitions concerned."""
-    lags = log.lag_by_group(topic).items()
-    behind = {group: {at for at, lag in found.items() if lag > limit} for group, found in lags}
-    return {group: numbers for group, numbers in behind.items() if numbers}
+def far_behind(log: Log, limits: Mapping[str, int]) -> dict[tuple[str, str], set[int]]:
+    """Return the topics of *limits* and the groups whose lag exceeds the limit of the topic, with
+    the partitions concerned."""
+    behind = {
+        (topic, group): {number for number, lag in lags.items() if lag > limits[topic]}
+        for topic, by_group in log.lag_by_group([*limits]).items()
+        for group, lags in by_group.items()
+    }
+    return {cause: numbers for cause, numbers in behind.items() if numbers}

@@ -44,11 +44,10 @@ def check_drained(log: Log, is_folder: bool) -> None:
     """Raise GossamerError, with the remedy for a folder or a fleet, if records are not consumed
     yet: they would be lost."""
     remedy = FOLDER_REMEDY if is_folder else FLEET_REMEDY
-    for topic in TOPICS.values():
-        if not topic.consumers:
-            continue
-        for group, lags in log.lag_by_group(topic.name).items():
+    consumed = [topic.name for topic in TOPICS.values() if topic.consumers]
+    for topic, by_group in log.lag_by_group(consumed).items():
+        for group, lags in by_group.items():
             if lag := sum(lags.values()):
                 raise GossamerError(
-                    f"{plural(lag, 'record')} of {topic.name} not consumed yet by {group}. {remedy}"
+                    f"{plural(lag, 'record')} of {topic} not consumed yet by {group}. {remedy}"
                 )

@@ -27,6 +27,7 @@ from gossamer.log import (
     At,
     Ends,
     GroupOffsets,
+    LagByGroup,
     Log,
     Message,
     Reader,
@@ -272,9 +273,9 @@ class ObservedLog:
         """Show the lag of *group* from now on, and whether log and store answer."""
         claims = store.table(ClaimRow)
 
-        def ask() -> dict[str, int]:
+        def ask() -> Mapping[str, int]:
             claims.get("0")
-            return {topic: self._log.lag(group, topic) for topic in topics}
+            return self._log.lags(group, topics)
 
         self._health.watch(ask)
 
@@ -307,10 +308,15 @@ class ObservedLog:
         """Set the committed offsets of *group* to *offsets*."""
         self._log.move(group, offsets)
 
-    def lag_by_group(self, topic: str) -> Mapping[str, Mapping[int, int]]:
-        """Return the lag by partition of each group that must consume the records of *topic*."""
+    def lags(self, group: str, topics: Sequence[str]) -> Mapping[str, int]:
+        """Return the lag of *group* on each of *topics*."""
         with _report_outages(self._health):
-            return self._log.lag_by_group(topic)
+            return self._log.lags(group, topics)
+
+    def lag_by_group(self, topics: Sequence[str]) -> LagByGroup:
+        """Return the lag of each group that must consume the records of one of *topics*."""
+        with _report_outages(self._health):
+            return self._log.lag_by_group(topics)
 
 
 class ObservedReader:

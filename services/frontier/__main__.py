@@ -17,7 +17,7 @@ def work(backends: Backends) -> None:
     max_lag = settings.fetcher.unparsed_limit // 2
 
     def find_lagging() -> set[int]:
-        return set[int]().union(*far_behind(log, PAGES_FETCHED.name, max_lag).values())
+        return set[int]().union(*far_behind(log, {PAGES_FETCHED.name: max_lag}).values())
 
     limit = settings.fetcher.visit_limit
     frontier = Frontier(

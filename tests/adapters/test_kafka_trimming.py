@@ -102,14 +102,14 @@ def test_fetched_pages_wait_for_additional_groups(
         for reader in readers:
             read_records(reader, len(SITES))
         assert starts(settings, topic) == [0, 0], "the other program has read nothing"
-        assert sum(log.lag_by_group(topic)[indexer].values()) == len(SITES)
+        assert sum(log.lag_by_group([topic])[topic][indexer].values()) == len(SITES)
         consumer = Consumer({"bootstrap.servers": settings.servers, "group.id": indexer})
         name = settings.prefix + topic
         consumer.commit(offsets=[TopicPartition(name, n, 3) for n in range(2)], asynchronous=False)
         consumer.close()
         readers[0].poll(0.0)
         assert starts(settings, topic) == [3, 3]
-        assert sum(log.lag_by_group(topic)[indexer].values()) == len(SITES) - 6
+        assert sum(log.lag_by_group([topic])[topic][indexer].values()) == len(SITES) - 6
 
 
 @pytest.mark.long

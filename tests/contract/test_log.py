@@ -173,9 +173,12 @@ def test_lag_by_group_has_all_consumers_of_a_topic(ports: Ports) -> None:
     ports.log.append(make_messages(FETCHED, 20))
     parser = reader(ports, "parser", FETCHED)
     parser.advance(drain(parser, 20), ())
-    lags = {name.rpartition(".")[2]: lag for name, lag in ports.log.lag_by_group(FETCHED).items()}
+    found = ports.log.lag_by_group([FETCHED, ORDERED])
+    lags = {name.rpartition(".")[2]: lag for name, lag in found[FETCHED].items()}
     assert {group: sum(lag.values()) for group, lag in lags.items()} == {"parser": 0, "archive": 20}
     assert dict(lags["archive"]) == dict(ports.log.lag_by_partition("archive", FETCHED))
+    assert [sum(lag.values()) for lag in found[ORDERED].values()] == [0]
+    assert ports.log.lags("archive", [FETCHED, ORDERED]) == {FETCHED: 20, ORDERED: 0}
 
 
 def test_record_is_stored_until_the_last_group_has_read_it(

@@ -229,9 +229,9 @@ def _short_wait(delay: float, returned: int) -> float:
     return 2.0
 
 
-def _all_if_any(log: Log, topic: str, limit: int) -> dict[str, set[int]]:
+def _all_if_any(log: Log, limits: Mapping[str, int]) -> dict[tuple[str, str], set[int]]:
     everywhere = {*range(log.partitions)}
-    return dict.fromkeys(far_behind(log, topic, limit), everywhere)
+    return dict.fromkeys(far_behind(log, limits), everywhere)
 
 
 def _in_step(

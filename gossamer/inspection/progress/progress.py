@@ -160,10 +160,7 @@ def read_totals(log: Log, store: Store, *crawls: str) -> Progress:
         **_pick_counts(*counts),
         crawls=totals,
         revisiting=merge(RevisitTotals(), *revisits),
-        lags={
-            group: {topic: log.lag(group, topic) for topic in topics}
-            for group, topics in CONSUMED_TOPICS.items()
-        },
+        lags={group: dict(log.lags(group, topics)) for group, topics in CONSUMED_TOPICS.items()},
         # No group consumes dead letters. A broker may refuse to report the offsets of an unknown
         # group, so the query names the frontier's group.
         dead_letters=log.lag("frontier", DEAD_LETTERS.name),

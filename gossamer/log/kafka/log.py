@@ -6,6 +6,7 @@ computed here for every record, so that it is the same for all producers. Topics
 `gossamer.log.kafka.reader` contains the reader of a group.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from threading import RLock
@@ -26,7 +27,7 @@ from confluent_kafka.admin import AdminClient
 from gossamer import clock
 from gossamer.errors import GossamerError
 from gossamer.events.topics import SITE_KEYED, TOPICS, topic_named
-from gossamer.log import MAX_POLL_RECORDS, At, Ends, GroupOffsets, Message, Record
+from gossamer.log import MAX_POLL_RECORDS, At, Ends, GroupOffsets, LagByGroup, Message, Record
 from gossamer.log.kafka.client import (
     RETRY_PAUSE,
     ConnectionErrors,
@@ -227,8 +228,14 @@ class KafkaLog:
 
     def lag_by_partition(self, group: str, topic: str) -> dict[int, int]:
         """Return the lag of *group* in each partition."""
-        (found,) = self._lags([self._settings.prefix + group], topic).values()
-        return found
+        name = self._settings.prefix + group
+        return self._lags({topic: [name]})[topic][name]
+
+    def lags(self, group: str, topics: Sequence[str]) -> dict[str, int]:
+        """Return the lag of *group* on each of *topics*."""
+        name = self._settings.prefix + group
+        found = self._lags({topic: [name] for topic in topics})
+        return {topic: sum(by_group[name].values()) for topic, by_group in found.items()}
 
     def offsets(self, topic: str) -> dict[int, range]:
         """Return partition → the offsets from the oldest retained record of *topic* to its end."""
@@ -295,26 +302,44 @@ class KafkaLog:
                 ) from error
             raise
 
-    def lag_by_group(self, topic: str) -> dict[str, dict[int, int]]:
-        """Return the lag by partition of each group that must consume the records of *topic*."""
-        return self._lags(groups_of(self._settings, topic), topic)
+    def lag_by_group(self, topics: Sequence[str]) -> LagByGroup:
+        """Return the lag of each group that must consume the records of one of *topics*."""
+        return self._lags({topic: groups_of(self._settings, topic) for topic in topics})
 
-    def _lags(self, groups: Sequence[str], topic: str) -> dict[str, dict[int, int]]:
-        partitions = self._partitions_of([topic])
+    def _lags(self, groups: Mapping[str, Sequence[str]]) -> dict[str, dict[str, dict[int, int]]]:
+        """Return topic → group → partition → lag of *groups* by topic, with one query of each group
+        and one of the ends."""
+        partitions = {topic: self._partitions_of([topic]) for topic in groups}
+        topics_of = defaultdict[str, list[str]](list)
+        for topic, names in groups.items():
+            for group in names:
+                topics_of[group].append(topic)
         # The thread that reports health also queries the lag, with the same clients.
         with self._query_lock:
-            queries = [self._queries(group) for group in groups]
-            committed = [one.committed(partitions) for one in queries]
-            has_begun = all(len(found) == len(partitions) for found in committed)
-            # Records are deleted only below all committed offsets, so the starts do not matter if
-            # every group has committed an offset in every partition.
-            starts = {} if has_begun else queries[0].starts(partitions)
-            ends = queries[0].ends(partitions)
-        return {
-            group: {
-                at[1]: end - max(found.get(at, 0), starts.get(at, 0)) for at, end in ends.items()
+            committed = {
+                group: self._queries(group).committed(self._partitions_of(topics))
+                for group, topics in topics_of.items()
             }
-            for group, found in zip(groups, committed, strict=True)
+            # Records are deleted only below all committed offsets, so the starts do not matter
+            # where every group has committed an offset.
+            unread = {
+                at
+                for topic, names in groups.items()
+                for at in partitions[topic]
+                if not all(at in committed[group] for group in names)
+            }
+            any_queries = self._queries(next(iter(committed)))
+            starts = any_queries.starts(unread)
+            ends = any_queries.ends(at for found in partitions.values() for at in found)
+        return {
+            topic: {
+                group: {
+                    at[1]: ends[at] - max(committed[group].get(at, 0), starts.get(at, 0))
+                    for at in partitions[topic]
+                }
+                for group in names
+            }
+            for topic, names in groups.items()
         }
 
     def _queries(self, group: str) -> OffsetQueries:
