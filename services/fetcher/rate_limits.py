@@ -15,17 +15,22 @@ orders were in one queue, which is served at the measured rate of the address. S
 at one address are visited as fast as the address allows, no site starves, and no order delays
 orders for other addresses.
 
-Slots. Each request to an address holds a slot. A single fetcher counts its own slots. The fetchers
-of a fleet lease slots in the store for a limited time. The slots of a crashed fetcher become free
-when it has started again under its name, or when its leases have expired by every clock within the
-tolerated skew. A fetcher that finds no free slot writes a row that requests one. Fetchers with more
-than an equal part of the slots then let leases expire.
+Slots. Each request to an address holds a slot, a number. A single fetcher counts its own slots. The
+fetchers of a fleet lease slots in the store for a limited time: half of the numbers for every
+address at once, and the others for one address. So most addresses cost no access to the store, and
+a fetcher without a slot of every address leases one of the address. The slots of a crashed fetcher
+become free when it has started again under its name, or when its leases have expired by every clock
+within the tolerated skew. A fetcher that finds no free slot writes a row that requests one.
+Fetchers with more than an equal part of the slots then let leases expire.
+
+A request is sent only if its longest visit ends within the lease of its slot. So a fetcher that was
+frozen sends nothing under a slot that another fetcher may have.
 
 The logic is pure: the caller passes the monotonic time and the answers of the store.
 """
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import ip_address, ip_network
@@ -44,6 +49,10 @@ MAX_ADDRESS_WAIT = 2.0
 """Seconds for which an order waits for its address before it is returned."""
 REQUEST_SLOTS = 1 << 16
 """Number of slot numbers for requests of a slot."""
+EVERY_ADDRESS = "*"
+"""The key of slots that are leased for every address at once."""
+COMMON_PART = 0.5
+"""Fraction of a fleet's slots that are leased for every address at once."""
 DURATION_WEIGHT = 0.2
 """Weight of the last request in the moving average of durations."""
 
@@ -101,7 +110,7 @@ class AddressState:
     """The state of an address."""
 
     leases: dict[int, float] = field(default_factory=dict)
-    """Slot → until when this fetcher has leased it."""
+    """Slot of this address → until when this fetcher has leased it."""
     in_use: set[int] = field(default_factory=set)
     """The slots of requests in flight."""
     next_start: float = 0.0
@@ -125,6 +134,8 @@ class AddressLimits:
     def __init__(self, at_once: int, gap: float, visit_limit: float) -> None:
         self._at_once, self._gap, self._visit_limit = at_once, gap, visit_limit
         self._states = OrderedDict[str, AddressState]()
+        self._common_leases = dict[int, float]()
+        """Slot of every address → until when this fetcher has leased it."""
 
     def reserve_start(
         self, address: str, visits: int, delay: float, now: float, left: float = inf
@@ -144,15 +155,16 @@ class AddressLimits:
         return start - now
 
     def acquire_slot(self, address: str, now: float) -> int | None:
-        """Return a free slot whose lease lasts for a whole visit, and mark it as in use.
+        """Return a free slot whose lease lasts for two whole visits, and mark it as in use.
 
-        Return None if there is no such slot.
+        Return None if there is no such slot. The lease covers the visit, and the wait before its
+        request is sent.
         """
-        state = self._state(address, now)
+        state, least = self._state(address, now), now + 2 * self._visit_limit
         for expired in [slot for slot, until in state.leases.items() if until <= now]:
             if expired not in state.in_use:
                 del state.leases[expired]
-        long_enough = {s for s, until in state.leases.items() if until > now + self._visit_limit}
+        long_enough = {s for s, until in self._leases_at(state).items() if until > least}
         slot = min(long_enough - state.in_use, default=None)
         if slot is not None:
             state.in_use.add(slot)
@@ -162,9 +174,16 @@ class AddressLimits:
         """Return the slots that requests hold now."""
         return frozenset(self._state(address, now).in_use)
 
+    def send_before(self, address: str, slot: int, now: float) -> float:
+        """Return when a request with *slot* must have been sent, so that it ends within the
+        lease."""
+        return self._leases_at(self._state(address, now))[slot] - self._visit_limit
+
     def add_lease(self, address: str, slot: int, until: float, now: float) -> None:
         """Record that this fetcher has leased *slot* until the monotonic time *until*."""
-        self._state(address, now).leases[slot] = until
+        is_common = address == EVERY_ADDRESS
+        leases = self._common_leases if is_common else self._state(address, now).leases
+        leases[slot] = until
 
     def release_slot(self, address: str, slot: int, duration: float, now: float) -> None:
         """Release *slot*, which a request has held for *duration* seconds."""
@@ -183,7 +202,11 @@ class AddressLimits:
     def count_spare_slots(self, address: str, now: float) -> int:
         """Return how many idle connections to *address* may be open."""
         state = self._state(address, now)
-        return sum(until > now for until in state.leases.values()) - len(state.in_use)
+        leases = self._leases_at(state).values()
+        return sum([until > now for until in leases]) - len(state.in_use)
+
+    def _leases_at(self, state: AddressState) -> dict[int, float]:
+        return self._common_leases | state.leases if state.leases else self._common_leases
 
     def _state(self, address: str, now: float) -> AddressState:
         state = self._states.get(address)
@@ -212,7 +235,8 @@ def address_key(address: str) -> str:
 
 
 class AddressSlot(Row, frozen=True):
-    """A slot of an address and its fetcher; a number beyond the last slot requests a slot."""
+    """A slot of an address, or of every address, and its fetcher; a number beyond the last slot
+    requests a slot."""
 
     table = "address_slots"
     partition_key, sort_key = "address", "slot"
@@ -220,7 +244,7 @@ class AddressSlot(Row, frozen=True):
     about = ()
 
     address: str
-    """An IPv4 address, or an IPv6 /64 network."""
+    """An IPv4 address, an IPv6 /64 network, or `*` for every address."""
     slot: int
     fetcher: str
     expires_at: float
@@ -238,13 +262,14 @@ class SlotSource(Protocol):
     def acquire(self, address: str, in_use: Collection[int]) -> int | None:
         """Lease a slot of *address* for the term from now on; return its number.
 
-        Return None if all slots are taken. *in_use* are the slots that this fetcher uses. Raise
-        Unavailable if the store is unavailable.
+        *address* may be EVERY_ADDRESS, whose numbers are others than those of each address. Return
+        None if all slots are taken. *in_use* are the slots that this fetcher uses at an address.
+        Raise Unavailable if the store is unavailable.
         """
 
 
 class LocalSlots:
-    """The slots of a single fetcher: *at_once* for each address, without a store."""
+    """The slots of a single fetcher: *at_once* of every address, without a store."""
 
     blocks, term = False, inf
 
@@ -253,7 +278,8 @@ class LocalSlots:
 
     def acquire(self, address: str, in_use: Collection[int]) -> int | None:
         """See `SlotSource`."""
-        return next((slot for slot in range(self._at_once) if slot not in in_use), None)
+        slots = range(self._at_once) if address == EVERY_ADDRESS else ()
+        return next((slot for slot in slots if slot not in in_use), None)
 
 
 class LeasedSlots:
@@ -268,7 +294,9 @@ class LeasedSlots:
     def __init__(
         self, store: Store, name: str, at_once: int, clock: Clock, term: float, tolerance: float
     ) -> None:
-        self._rows, self._at_once, self._clock = store.table(AddressSlot), at_once, clock
+        self._rows, self._clock = store.table(AddressSlot), clock
+        common = int(at_once * COMMON_PART)
+        self._common_slots, self._further_slots = range(common), range(common, at_once)
         self.term, self._tolerance = term, tolerance
         self._fetcher = name
         self._request_slot = at_once + crc32(name.encode()) % REQUEST_SLOTS
@@ -276,22 +304,32 @@ class LeasedSlots:
 
     def acquire(self, address: str, in_use: Collection[int]) -> int | None:
         """See `SlotSource`."""
+        slots = self._common_slots if address == EVERY_ADDRESS else self._further_slots
+        if not slots:
+            return None
         now = self._clock()
         until, rows = now + self.term, {row.slot: row for row in self._rows.scan(address)}
-        if len(in_use) >= self._fair_share(rows.values(), now):
+        if len([slot for slot in in_use if slot in slots]) >= self._fair_share(rows, slots, now):
             return None
-        for slot in range(self._at_once):
+        for slot in slots:
             old, new = rows.get(slot), AddressSlot(address, slot, self._fetcher, until)
             if slot not in in_use and self._is_free(old, now) and self._write(new, old):
                 return slot
-        request = AddressSlot(address, self._request_slot, self._fetcher, until)
-        self._write(request, rows.get(self._request_slot))
+        requested = rows.get(self._request_slot)
+        if requested is None or requested.expires_at < now + self.term / 2:
+            self._write(AddressSlot(address, self._request_slot, self._fetcher, until), requested)
         return None
 
-    def _fair_share(self, rows: Iterable[AddressSlot], now: float) -> int:
-        """Return the number of slots for each fetcher that leases or requests one."""
-        others = {row.fetcher for row in rows if not self._is_free(row, now)}
-        return max(1, self._at_once // (1 + len(others)))
+    def _fair_share(self, rows: Mapping[int, AddressSlot], slots: range, now: float) -> int:
+        """Return the number of *slots* for each fetcher that leases or requests one.
+
+        It is rounded up unless another fetcher has none, so that no slot stays unused.
+        """
+        others = [row for row in rows.values() if not self._is_free(row, now)]
+        all_others = {row.fetcher for row in others}
+        have_slots = {row.fetcher for row in others if row.slot in slots}
+        share, rest = divmod(len(slots), 1 + len(all_others))
+        return max(1, share + (rest > 0 and have_slots == all_others))
 
     def _is_free(self, row: AddressSlot | None, now: float) -> bool:
         if row is None or row.fetcher == self._fetcher:

@@ -1,4 +1,4 @@
-"""Fetchers of a fleet lease slots of addresses from a common store."""
+"""Fetchers of a fleet lease slots of one address, and of every address, from a common store."""
 
 from collections.abc import Callable
 from itertools import count
@@ -6,11 +6,12 @@ from typing import Any, cast
 
 import pytest
 
-from gossamer.services.fetcher.rate_limits import LeasedSlots
+from gossamer.services.fetcher.rate_limits import EVERY_ADDRESS, LeasedSlots
 from gossamer.store import Store
 from tests.contract.conftest import Data
 
 ADDRESS = "192.0.2.1"
+"""Of 16 slots, 12 to 15 are leased for one address. Of one slot, all are."""
 
 
 class Clock:
@@ -28,7 +29,7 @@ def clock() -> Clock:
 names = (f"fetcher-{number}" for number in count())
 
 
-def fetcher(data: Data, clock: Clock, at_once: int = 3, name: str = "") -> LeasedSlots:
+def fetcher(data: Data, clock: Clock, at_once: int = 16, name: str = "") -> LeasedSlots:
     """Return the slots of one fetcher, with a name of its own unless it is given."""
     name = name or next(names)
     return LeasedSlots(data.open().store, name, at_once, clock, term=100.0, tolerance=20.0)
@@ -36,26 +37,57 @@ def fetcher(data: Data, clock: Clock, at_once: int = 3, name: str = "") -> Lease
 
 @pytest.mark.only("decides_at_once")
 def test_two_fetchers_never_have_the_same_slot(data: Data, clock: Clock) -> None:
-    one, other = fetcher(data, clock, 4), fetcher(data, clock, 4)
-    assert [one.acquire(ADDRESS, set(range(n))) for n in (0, 1)] == [0, 1]
-    assert [other.acquire(ADDRESS, had) for had in ((), {2}, {2, 3})] == [2, 3, None]
-    assert other.acquire("192.0.2.2", ()) == 0
+    one, other = fetcher(data, clock), fetcher(data, clock)
+    assert [one.acquire(ADDRESS, had) for had in ((), {12})] == [12, 13]
+    assert [other.acquire(ADDRESS, had) for had in ((), {14}, {14, 15})] == [14, 15, None]
+    assert other.acquire("192.0.2.2", ()) == 12
     clock.now += 1.0
-    assert one.acquire(ADDRESS, {1}) == 0, (
+    assert one.acquire(ADDRESS, {13}) == 12, (
         "a fetcher renews the lease of a slot that it does not use"
     )
 
 
 @pytest.mark.only("decides_at_once")
+@pytest.mark.parametrize("at_once", [1, 2, 3, 16])
+def test_two_fetchers_have_as_many_slots_at_an_address_as_are_allowed(
+    data: Data, clock: Clock, at_once: int
+) -> None:
+    fetchers = [fetcher(data, clock, at_once) for _ in range(2)]
+    leased: list[set[int]] = [set(), set()]
+    for _ in range(at_once):
+        for one, ours in zip(fetchers, leased, strict=True):
+            for key in (EVERY_ADDRESS, ADDRESS):
+                if (slot := one.acquire(key, ours)) is not None:
+                    ours.add(slot)
+    assert not leased[0] & leased[1]
+    assert leased[0] | leased[1] == set(range(at_once))
+
+
+@pytest.mark.only("decides_at_once")
 def test_fetcher_with_all_slots_leaves_some_to_another(data: Data, clock: Clock) -> None:
-    one, other = fetcher(data, clock, 4), fetcher(data, clock, 4)
-    assert [one.acquire(ADDRESS, set(range(n))) for n in range(5)] == [0, 1, 2, 3, None]
+    one, other = fetcher(data, clock), fetcher(data, clock)
+    taken = [one.acquire(ADDRESS, set(range(12, n))) for n in range(12, 17)]
+    assert taken == [12, 13, 14, 15, None]
     assert other.acquire(ADDRESS, ()) is None
     clock.now += 60.0
-    assert [one.acquire(ADDRESS, had) for had in ((), {0}, {0, 1})] == [0, 1, None]
+    assert [one.acquire(ADDRESS, had) for had in ((), {12}, {12, 13})] == [12, 13, None]
     assert other.acquire(ADDRESS, ()) is None
     clock.now += 60.0  # The other two leases have expired.
-    assert [other.acquire(ADDRESS, had) for had in ((), {2}, {2, 3})] == [2, 3, None]
+    assert [other.acquire(ADDRESS, had) for had in ((), {14}, {14, 15})] == [14, 15, None]
+
+
+@pytest.mark.only("decides_at_once")
+def test_second_fetcher_gets_half_of_the_slots_of_every_address(data: Data, clock: Clock) -> None:
+    one, other = fetcher(data, clock), fetcher(data, clock)
+    assert [one.acquire(EVERY_ADDRESS, set(range(n))) for n in range(13)] == [*range(12), None]
+    assert other.acquire(EVERY_ADDRESS, ()) is None
+    clock.now += 60.0
+    assert [one.acquire(EVERY_ADDRESS, set(range(n))) for n in range(7)] == [*range(6), None]
+    clock.now += 60.0  # The other leases have expired.
+    assert [other.acquire(EVERY_ADDRESS, set(range(6, n))) for n in range(6, 13)] == [
+        *range(6, 12),
+        None,
+    ]
 
 
 @pytest.mark.only("decides_at_once")
@@ -74,9 +106,10 @@ def test_slot_of_a_stopped_fetcher_is_free_after_its_lease_and_the_tolerance(
 @pytest.mark.only("decides_at_once")
 def test_slot_of_a_killed_fetcher_is_free_for_its_next_process(data: Data, clock: Clock) -> None:
     dead, other = fetcher(data, clock, 2, "one"), fetcher(data, clock, 2, "other")
-    assert [dead.acquire(ADDRESS, had) for had in ((), {0})] == [0, 1]
-    assert other.acquire(ADDRESS, ()) is None
-    assert fetcher(data, clock, 2, "one").acquire(ADDRESS, ()) == 0
+    for key, slot in ((EVERY_ADDRESS, 0), (ADDRESS, 1)):
+        assert dead.acquire(key, ()) == slot
+        assert other.acquire(key, ()) is None
+        assert fetcher(data, clock, 2, "one").acquire(key, ()) == slot
 
 
 class InterruptedStore:

@@ -1,8 +1,9 @@
 """Hosts of one address: the requests to its server, by one fetcher or more."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Collection, Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from math import inf
 from typing import Any
 
@@ -12,17 +13,27 @@ from hypothesis import strategies as st
 
 from gossamer.errors import Unavailable
 from gossamer.events import HostCheckedOut
+from gossamer.services.fetcher.http.limiters import (
+    Admission,
+    Limiter,
+    Request,
+    SlotLimiter,
+    Stage,
+)
 from gossamer.services.fetcher.rate_limits import (
     CACHE_SIZE,
+    EVERY_ADDRESS,
     MAX_ADDRESS_WAIT,
     AddressLimits,
     Denied,
     SlotSource,
     address_key,
 )
+from gossamer.web.url import Site
 from tests.fetcher.nameserver import naming
 from tests.fetcher.orders import Emitted, fetcher, order, work
 from tests.fetcher.servers import Answer, Server, page, serving
+from tests.fetcher.test_limiters import in_virtual_time
 
 ADDRESS, LIMIT = "192.0.2.1", 10.0
 acts = st.lists(
@@ -55,7 +66,7 @@ def test_starts_are_spaced_and_no_slot_is_given_twice(
             last = start
             if (got := limits.acquire_slot(ADDRESS, now)) is not None:
                 assert got not in held
-                assert leases[got] >= now + LIMIT, "the request ends before the lease does"
+                assert leases[got] >= now + 2 * LIMIT, "the request ends before the lease does"
                 held.append(got)
         assert limits.slots_in_use(ADDRESS, now) == set(held)
 
@@ -187,6 +198,97 @@ async def test_two_fetchers_share_the_limit_of_an_address_and_visit_all() -> Non
     assert counting.most == 3
     assert sorted(emitted.outcomes.count(kind) for kind in ("page",)) == [2 * HOSTS]
     assert server.connections <= 2 * HOSTS
+
+
+class TimedSlots:
+    """Slots that nobody else leases, for *term* seconds; counts the leases by key."""
+
+    blocks = False
+
+    def __init__(self, term: float) -> None:
+        self.term, self.leases = term, Counter[str]()
+
+    def acquire(self, address: str, in_use: Collection[int]) -> int | None:
+        self.leases[address] += 1
+        slots = range(2) if address == EVERY_ADDRESS else range(2, 4)
+        return next((slot for slot in slots if slot not in in_use), None)
+
+
+class Requests:
+    """Requests to addresses, in virtual time."""
+
+    def __init__(self, slots: SlotSource, visit_limit: float = 60.0) -> None:
+        self.time = asyncio.get_running_loop().time
+        limits = AddressLimits(4, 0.0, visit_limit)
+        admit = SlotLimiter(limits, slots, self.time).admit
+        self._limiters: tuple[Limiter[Request], ...] = (
+            Limiter("slots", "", Stage.CONNECT, admit),
+            Limiter("sending", "", Stage.SEND, lambda request: nullcontext()),
+        )
+
+    async def make(self, address: str, connects: float = 0.0, takes: float = 1.0) -> float:
+        """Make a request that is sent after *connects* seconds; return when it was sent."""
+        request = Request(Site("a.example"), 0.0, 0.0, 1, lambda: inf, address)
+        async with Admission[Request](self._limiters, request) as admission:
+            await admission.reach(Stage.CONNECT)
+            await asyncio.sleep(connects)
+            await admission.reach(Stage.SEND)
+            sent_at = self.time()
+            await asyncio.sleep(takes)
+            return sent_at
+
+
+def test_slots_of_every_address_are_leased_once_for_all_addresses() -> None:
+    async def main() -> None:
+        slots = TimedSlots(term=240.0)
+        requests = Requests(slots)
+        await asyncio.gather(*(requests.make(f"192.0.2.{n % 100}") for n in range(200)))
+        assert slots.leases == {EVERY_ADDRESS: 2}
+        await asyncio.gather(*(requests.make(ADDRESS) for _ in range(4)))
+        assert slots.leases == {EVERY_ADDRESS: 3, ADDRESS: 2}
+
+    in_virtual_time(main())
+
+
+def test_leases_are_renewed_while_they_cover_two_visits() -> None:
+    async def main() -> None:
+        slots = TimedSlots(term=240.0)
+        requests = Requests(slots)
+        for _ in range(600):
+            await requests.make(ADDRESS)
+        assert slots.leases == {EVERY_ADDRESS: 5}, "a lease serves for 120 s"
+
+    in_virtual_time(main())
+
+
+def test_request_that_would_outlast_the_lease_of_its_slot_is_not_sent() -> None:
+    """A fetcher that was frozen continues when its slot may belong to another fetcher."""
+
+    async def main() -> None:
+        requests = Requests(TimedSlots(term=240.0))
+        assert await requests.make(ADDRESS, connects=179.0) == 179.0
+        with pytest.raises(Denied, match="lease"):
+            await requests.make(ADDRESS, connects=181.0)
+
+    in_virtual_time(main())
+
+
+def test_waiting_requests_do_not_ask_an_unavailable_store_one_after_another() -> None:
+    async def main() -> None:
+        asked: list[str] = []
+
+        class Away(TimedSlots):
+            def acquire(self, address: str, in_use: Collection[int]) -> int | None:
+                asked.append(address)
+                raise Unavailable("Cassandra does not answer")
+
+        requests = Requests(Away(term=240.0))
+        made = [requests.make(f"192.0.2.{n}") for n in range(20)]
+        ended = await asyncio.gather(*made, return_exceptions=True)
+        assert all(isinstance(one, Denied) for one in ended)
+        assert asked.count(EVERY_ADDRESS) == 1
+
+    in_virtual_time(main())
 
 
 async def test_idle_connections_count_for_the_limit_of_an_address() -> None:

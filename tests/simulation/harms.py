@@ -180,6 +180,19 @@ def _freeze_while_joining(run: "Run") -> None:
         run.fleet.kill(name, 0.5)
 
 
+def _freeze_connected(run: "Run") -> None:
+    """Stop a fetcher between its connection and its request, for longer than the lease of a slot of
+    an address and the tolerance for clocks."""
+
+    def stop(process: Process) -> None:
+        run.losses += 1
+        run.note(f"{process.name} stops for 55 s as it has connected")
+        run.sites.at_connect = None
+        process.freeze(55.0)
+
+    run.sites.at_connect = stop
+
+
 def _kill_at_send(run: "Run") -> None:
     """Kill a fetcher while its messages are on their way."""
     arrived = run.sim.random.uniform(0.0, 0.02)
@@ -409,6 +422,7 @@ NAMED_HARMS: dict[str, Callable[["Run"], None]] = {
     "fetcher killed": _kill_fetcher,
     "freeze at send": _freeze_at_send,
     "freeze while joining": _freeze_while_joining,
+    "freeze connected": _freeze_connected,
     "kill at send": _kill_at_send,
     "commits refused": _refuse_commits,
 }

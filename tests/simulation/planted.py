@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from heapq import heappush
 from itertools import islice
+from math import inf
 from typing import Any
 from unittest import mock
 
@@ -61,6 +62,7 @@ from gossamer.services.dedup.replicated import ReplicatedSeen
 from gossamer.services.dedup.rows import DocumentRow
 from gossamer.services.dedup.service import Dedup
 from gossamer.services.fetcher.outcome import Reply
+from gossamer.services.fetcher.rate_limits import AddressLimits
 from gossamer.services.fetcher.service import Fetcher, OrderRun
 from gossamer.services.fetcher.steps import Pace
 from gossamer.services.fetcher.visit import _robots_validity, leaves_host, refusal
@@ -378,6 +380,10 @@ def _served_by_its_reader(self: PassingMember) -> bool:
 
 def _subscribe_only(self: PassingMember) -> None:
     self._consumer.subscribe([self._topic], self._note_assignment, _accept_revocation)
+
+
+def _at_any_time(self: AddressLimits, address: str, slot: int, now: float) -> float:
+    return inf
 
 
 def _send_together(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
@@ -806,6 +812,14 @@ FAULTS = (
         seeds=20,
         report="ended, and its page is lost",
         seams={split_by_order: _send_together},
+    ),
+    Fault(
+        "expired slot",
+        "A request is sent although the lease of its slot of the address has expired.",
+        scenario="shared address",
+        seeds=10,
+        report=r"requests at once to 192\.",
+        seams={AddressLimits.send_before: _at_any_time},
     ),
     Fault(
         "half of the set",

@@ -373,6 +373,25 @@ def check_site_concurrency(sites: Sites, at_once: int) -> Iterator[str]:
             yield f"{len(under_way[site])} requests at once to {site}: {request.url}"
 
 
+def check_address_concurrency(sites: Sites, at_once: int, visit_limit: float) -> Iterator[str]:
+    """Yield each request that exceeds *at_once* concurrent requests to its address, or the slots
+    that its fetcher has leased.
+
+    A request lasts at most *visit_limit* seconds: the connection of a frozen fetcher may stay open
+    for longer.
+    """
+    under_way: dict[str, list[Request]] = defaultdict(list)
+    for request in sorted(sites.requests, key=lambda request: request.start):
+        address, now = sites.address_of(request.host), request.start + JITTER
+        under_way[address] = [
+            one for one in under_way[address] if min(one.end, one.start + visit_limit) > now
+        ]
+        under_way[address].append(request)
+        of_fetcher = sum(one.by is request.by for one in under_way[address])
+        if len(under_way[address]) > at_once or of_fetcher > request.leased_slots:
+            yield f"{len(under_way[address])} requests at once to {address}: {request.url}"
+
+
 def _both(one: Request, other: Request) -> str:
     return f"{one.url} by {one.process}, {other.url} by {other.process}"
 
@@ -381,7 +400,8 @@ def check_retry_after(story: Story, skew: float, fenced: Fenced) -> Iterator[str
     """Yield each order within a Retry-After, unless the frontier could not know of it yet."""
     orders = _valid_orders(story, fenced)
     for ended_at, ended in story.outcomes:
-        if ended["event"] == "visit_ended" and (wait := ended.get("retry_after", 0.0)):
+        is_answer = ended["event"] == "visit_ended" and ended["outcome"] != Outcome.UNVISITED
+        if is_answer and (wait := ended.get("retry_after", 0.0)):
             until = ended_at + wait - GRACE - skew
             for ordered_at, order in orders:
                 if order["host"] == ended["host"] and ended_at + GRACE < ordered_at < until:

@@ -15,6 +15,7 @@ from gossamer.events import DEFAULT_CRAWL, CrawlDefined, Event, SeedAdded
 from gossamer.events.topics import TOPICS
 from gossamer.log import partition_of
 from gossamer.log.codec import encode
+from gossamer.services.fetcher.rate_limits import EVERY_ADDRESS, AddressSlot
 from gossamer.services.frontier.partition.politeness import MAX_RETURNED_ORDER_DELAY
 from gossamer.settings import FrontierSettings, Settings
 from gossamer.settings.servers import ServiceSettings
@@ -104,6 +105,7 @@ class Run:
         self.nodes = Nodes(sim)
         hosts, pages = random.randint(*scenario.hosts), random.randint(*scenario.pages)
         self.sites = make_sites(sim, hosts, pages, self.delay, scenario)
+        self.sites.addresses, self.sites.count_leased = scenario.addresses, self._count_leased
         if scenario.interval:
             change(sim, self.sites)
         self.crawls = make_crawls(self.sites, scenario.crawls, scenario.all_added)
@@ -183,6 +185,18 @@ class Run:
                 "segment_size": random.choice([4_000, 20_000, 1_000_000]),
             },
         }
+
+    def _count_leased(self, address: str, process: str) -> int:
+        """Return the slots of *address* that the fetcher *process* has leased now, by any clock."""
+        at_once = Settings.model_validate(self.fleet.settings).fetcher.address_at_once
+        return sum(
+            row["fetcher"] == process
+            and row["address"] in (address, EVERY_ADDRESS)
+            and row["slot"] < at_once
+            and row["expires_at"] + SKEW > self.sim.now
+            for rows in self.nodes.all_named(AddressSlot.table).values()
+            for row in rows
+        )
 
     def begin(self) -> None:
         """Start the fleet, add the seeds, and schedule the harms."""
@@ -383,13 +397,17 @@ class Run:
         if self.over_at is None:
             result.broken.append("the crawl did not finish")
         result.broken += promises.check_delays(sites)
-        robots_age = Settings.model_validate(self.fleet.settings).fetcher.robots_age
+        fetcher = Settings.model_validate(self.fleet.settings).fetcher
+        robots_age = fetcher.robots_age
         result.broken += promises.check_robots(sites, self.story, robots_age, skew)
         result.broken += promises.check_consent(sites, self.story, robots_age, skew)
         result.broken += promises.check_crawl_delays(sites)
         result.broken += promises.check_crowd(self.story)
         result.broken += promises.check_site_gap(sites, FrontierSettings().site_gap * self.delay)
         result.broken += promises.check_site_concurrency(sites, self.site_at_once)
+        if sites.addresses:
+            at_once, visit_limit = fetcher.address_at_once, fetcher.visit_limit
+            result.broken += promises.check_address_concurrency(sites, at_once, visit_limit)
         result.broken += check_instructions(sites.requests, self.instructions)
         result.broken += promises.check_erased(self.story, self.nodes, self.broker, self.erased)
         result.broken += promises.check_erased_bytes(self.story, self.fleet.folder, self.erased)
@@ -410,7 +428,9 @@ class Run:
         result.broken += promises.check_crawl_of_page(self.broker, self.crawls)
         result.broken += promises.check_shares(self.story, self.crawls, self.batch, self.pauses)
         result.broken += promises.check_shared(self.story, SHARE_FOR, self.removed)
-        result.broken += promises.check_fruitless_orders(self.story, sites)
+        if not sites.addresses:
+            # A fetcher without a slot of an address returns its orders until others leave it one.
+            result.broken += promises.check_fruitless_orders(self.story, sites)
         excused = self.excused + self.losses * self.batch * len(sites.sites)
         if self.far and self.scenario.interval:
             excused += sum(len(site.paths) for site in sites.sites.values())

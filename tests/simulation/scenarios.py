@@ -49,6 +49,8 @@ class Scenario:
     """The weight of each crawl. Several crawls overlap: each lacks the hosts of one site."""
     lasts: float = 0.0
     """Seconds after which revisits stop."""
+    addresses: int = 0
+    """The number of addresses that all hosts share; 0: requests have no address."""
 
 
 ANYTHING = Scenario("anything")
@@ -166,6 +168,23 @@ COMMITS_REFUSED = Scenario(
 )
 KILLED_AT_SEND = Scenario(
     "killed at send", ("kill at send",), (3, 6), until=60.0, pages=(20, 40), all_added=True
+)
+SHARED_ADDRESS = Scenario(
+    "shared address",
+    ("freeze connected", "kill", "add"),
+    (1, 3),
+    until=90.0,
+    hosts=(15, 25),
+    pages=(5, 10),
+    all_added=True,
+    delay=0.5,
+    # Orders outlast the leases of slots.
+    settings={
+        "frontier": {"batch": 4, "lease_slack": 60.0, "checked_out_limit": 50, "loaded_limit": 50},
+        "fetcher": {"address_at_once": 4, "address_gap": 0.0, "orders_limit": 20},
+    },
+    turn=1.0,
+    addresses=2,
 )
 CROWDED = Scenario(
     "crowded",
@@ -347,6 +366,7 @@ RAREST_SCENARIOS = {
     384: COMMITS_REFUSED,
     416: FROZEN_AT_START,
     448: KILLED_AT_SEND,
+    480: SHARED_ADDRESS,
 }
 """Scenarios with one seed of 512 each."""
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
+from zlib import crc32
 
 from gossamer.blocklist import Blocklist
 from gossamer.events import Outcome
@@ -54,6 +55,8 @@ class Request:
     sent_at: float = 0.0
     by: Process | None = None
     """The process that sent it. A restarted process is another one."""
+    leased_slots: int = 0
+    """The slots of its address that its fetcher had leased when it was sent."""
     is_received: bool = False
     """Whether the fetcher received the answer."""
 
@@ -119,6 +122,12 @@ class Sites:
         self.requests: list[Request] = []
         self.outage: Window = (0.0, 0.0)
         """When no name resolves."""
+        self.addresses = 0
+        """The number of addresses that all hosts share; 0: requests have no address."""
+        self.count_leased: Callable[[str, str], int]
+        """Returns the slots of an address that a process has leased."""
+        self.at_connect: Callable[[Process], None] | None = None
+        """Called when a process has connected, before it sends the request."""
 
     def home_pages(self) -> list[str]:
         """Return the home pages of all hosts."""
@@ -131,6 +140,10 @@ class Sites:
     def all_urls(self) -> list[str]:
         """Return the URLs of all pages, in a random order."""
         return [f"{host}{path}" for host, site in sorted(self.sites.items()) for path in site.paths]
+
+    def address_of(self, host: str) -> str:
+        """Return the address of *host*; "" if addresses do not matter."""
+        return f"192.0.2.{crc32(host.encode()) % self.addresses}" if self.addresses else ""
 
     def forbids(self, url: str) -> bool:
         """Return whether the robots.txt of its host excludes *url*."""
@@ -197,6 +210,8 @@ class Sites:
             status = 304 if tag and tag == condition else status
             made = Request(host, url, now, end, status, process.name, tag=tag)
         made.sent_at, made.by = self.sim.now, process
+        if self.addresses:
+            made.leased_slots = self.count_leased(self.address_of(host), process.name)
         self.requests.append(made)
         process.at_death.append(partial(made.break_off, self.sim))
         return made
@@ -232,8 +247,9 @@ class SimWeb:
     ) -> None:
         self.sites, self.settings, self.clock = sites, settings, clock
         self.blocklist, self.trust = Blocklist(), TlsTrust()
-        address_limits, time = AddressLimits(1, 0.0, 0.0), asyncio.get_running_loop().time
-        self.limiters = request_limiters(settings, address_limits, LocalSlots(1), time)
+        at_once, time = settings.address_at_once, asyncio.get_running_loop().time
+        limits = AddressLimits(at_once, settings.address_gap, settings.visit_limit)
+        self.limiters = request_limiters(settings, limits, slots or LocalSlots(at_once), time)
         self.process = self.sites.sim.process
 
     def pop_hazards(self, name: str, site: str) -> tuple[Hazard, ...]:
@@ -261,6 +277,8 @@ class SimHostClient:
         if within(sites.outage, sim.now) or within(site.nameless, sim.now):
             await asyncio.sleep(2.0)
             return Failure(outcome=Outcome.DNS_UNANSWERED, reason="its name does not resolve")
+        admission.request.address = sites.address_of(site.host)
+        await admission.reach(Stage.CONNECT)
         started_at, begun = self._web.clock(), sim.now
         if within(site.down, sim.now):
             await asyncio.sleep(sim.between(0.002, 0.05))
@@ -268,6 +286,9 @@ class SimHostClient:
         # Seconds of the lookup and the connection, in which the fetcher may be stopped or slow.
         slow = sim.chance(0.1)
         await asyncio.sleep(sim.between(0.3, 3.0) if slow else sim.between(0.002, 0.05))
+        if sites.at_connect:
+            sites.at_connect(self._web.process)
+            await asyncio.sleep(0.0)
         await admission.reach(Stage.SEND)
         # Sent at once, since the limiters have just let it pass.
         condition = dict(step.headers).get("If-None-Match", "")

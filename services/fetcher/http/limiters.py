@@ -22,6 +22,7 @@ from weakref import WeakValueDictionary
 
 from gossamer.errors import Unavailable
 from gossamer.services.fetcher.rate_limits import (
+    EVERY_ADDRESS,
     MAX_ADDRESS_WAIT,
     AddressLimits,
     Denied,
@@ -176,19 +177,27 @@ def wait_to_send(reserve: Callable[[Request], float]) -> Admit[Request]:
     return admit
 
 
+REFUSALS_PER_TERM = 4
+"""How often a fetcher asks for a further slot of every address in the term of a lease."""
+
+
 class SlotLimiter:
     """Gives requests slots of their addresses, and leases slots if fetchers share them.
 
-    A request that finds no slot is denied. Its order waits at the frontier.
+    A slot of every address serves all requests, so it is preferred to a slot of one address. A
+    request that finds no slot is denied. Its order waits at the frontier.
     """
 
     def __init__(self, limits: AddressLimits, slots: SlotSource, time: Callable[[], float]) -> None:
         self._limits, self._slots, self._time = limits, slots, time
         self._locks = WeakValueDictionary[str, asyncio.Lock]()
+        self._refused_at, self._refused_until = 0, -inf
+        """The requests at an address with which no further slot of every address was leased, and
+        until when a request beside as many does not ask for one."""
 
     @asynccontextmanager
     async def admit(self, request: Request) -> AsyncIterator[None]:
-        """See `Admit`."""
+        """See `Admit`. The request must be sent before its slot may belong to another fetcher."""
         address = request.address
         if not address:
             yield
@@ -197,6 +206,10 @@ class SlotLimiter:
         if slot is None:
             slot = await self._acquire_leased(request)
         acquired_at = self._time()
+        send_before = self._limits.send_before(address, slot, acquired_at)
+        if send_before < inf:
+            left = request.remaining_seconds
+            request.remaining_seconds = lambda: min(left(), send_before - self._time())
         try:
             yield
         finally:
@@ -205,30 +218,46 @@ class SlotLimiter:
 
     async def _acquire_leased(self, request: Request) -> int:
         address = request.address
-        # One request asks the store at a time, or two could be given the same slot.
-        async with self._locks.setdefault(address, asyncio.Lock()):
-            slot = self._limits.acquire_slot(address, self._time())
-            if slot is None and await self._lease(address):
+        for key in (EVERY_ADDRESS, address):
+            # One request asks the store at a time, or two could be given the same slot.
+            async with self._locks.setdefault(key, asyncio.Lock()):
                 slot = self._limits.acquire_slot(address, self._time())
-        if slot is None:
-            raise self._limits.deny(address, request.visits, request.delay, self._time())
-        return slot
+                if slot is None and await self._lease(key, address):
+                    slot = self._limits.acquire_slot(address, self._time())
+            if slot is not None:
+                return slot
+        raise self._limits.deny(address, request.visits, request.delay, self._time())
 
-    async def _lease(self, address: str) -> bool:
+    async def _lease(self, key: str, address: str) -> bool:
+        """Return whether a slot of *key* is leased, for a request to *address*."""
         requested_at = self._time()
         in_use, acquire = self._limits.slots_in_use(address, requested_at), self._slots.acquire
+        is_common = key == EVERY_ADDRESS
+        if is_common and self._is_refused(len(in_use), requested_at):
+            return False
         try:
             if self._slots.blocks:
-                slot = await asyncio.to_thread(acquire, address, in_use)
+                slot = await asyncio.to_thread(acquire, key, in_use)
             else:
-                slot = acquire(address, in_use)
+                slot = acquire(key, in_use)
         except Unavailable as error:
+            if is_common:
+                # Requests to other addresses must not wait for each other's timeouts.
+                self._refuse(0, self._time() + MAX_ADDRESS_WAIT)
             reason = f"the slots of {address} cannot be read: {error}"
             raise Denied(reason, MAX_ADDRESS_WAIT) from error
         if slot is not None:
             until = requested_at + self._slots.term
-            self._limits.add_lease(address, slot, until, requested_at)
+            self._limits.add_lease(key, slot, until, requested_at)
+        elif is_common:
+            self._refuse(len(in_use), requested_at + self._slots.term / REFUSALS_PER_TERM)
         return slot is not None
+
+    def _refuse(self, in_use: int, until: float) -> None:
+        self._refused_at, self._refused_until = in_use, until
+
+    def _is_refused(self, in_use: int, now: float) -> bool:
+        return in_use >= self._refused_at and now < self._refused_until
 
 
 def request_limiters(
