@@ -11,10 +11,12 @@ from typing import NamedTuple, Protocol
 from gossamer.blocklist import Blocklist, forbidden_by
 from gossamer.events import CrawlDefined, Party, Purpose
 from gossamer.events.hazards import Hazard
+from gossamer.web import scope
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import host_name, site_of
 
 ANYWHERE = "any()"
+"""The scope of a party that states none."""
 
 
 class Exclusion(NamedTuple):
@@ -24,16 +26,8 @@ class Exclusion(NamedTuple):
     reason: str
 
 
-class Located(Protocol):
+class Located(scope.Located, Protocol):
     """A canonical URL with the properties that limits use: a `Discovery` or a row."""
-
-    @property
-    def url(self) -> str:
-        """The canonical URL."""
-
-    @property
-    def depth(self) -> int:
-        """Number of links from a seed."""
 
     @property
     def party(self) -> str:
@@ -61,7 +55,8 @@ def exclusion_of(crawl: CrawlDefined, blocklist: Blocklist, found: Located) -> E
     Callers park excluded URLs, because a wider definition or a lifted rule may include them later.
     Scope and depth are about pages. The requisites of a page are needed wherever they are.
     """
-    url, depth, party = found.url, found.depth, crawl.parties.get(found.party, NO_PARTY)
+    url, depth = found.url, found.depth
+    party = crawl.parties.get(found.party, NO_PARTY) if crawl.parties else NO_PARTY
     max_depth = crawl.max_depth if party.max_depth is None else party.max_depth
     of = f" of party {found.party}" if party is not NO_PARTY else ""
     if rule := blocklist.of_url(url):
@@ -70,12 +65,13 @@ def exclusion_of(crawl: CrawlDefined, blocklist: Blocklist, found: Located) -> E
         return None
     if depth > max_depth:
         return Exclusion(Hazard.TRAP_DEPTH, f"depth {depth} is beyond the limit of {max_depth}{of}")
-    evaluation = parse_scope(crawl.scope).evaluate(url, depth)
-    if not (evaluation.inside or is_joined(crawl, url, found.joined)):
-        return Exclusion(Hazard.OUT_OF_SCOPE, f"out of scope, by {evaluation.rule}")
-    evaluation = parse_scope(party.scope or ANYWHERE).evaluate(url, depth)
-    if not evaluation.inside:
-        return Exclusion(Hazard.OUT_OF_SCOPE, f"out of scope{of}, by {evaluation.rule}")
+    of_crawl = parse_scope(crawl.scope)
+    if not (of_crawl.includes(found) or is_joined(crawl, url, found.joined)):
+        rule = of_crawl.evaluate(url, depth).rule
+        return Exclusion(Hazard.OUT_OF_SCOPE, f"out of scope, by {rule}")
+    if party.scope and not (of_party := parse_scope(party.scope)).includes(found):
+        rule = of_party.evaluate(url, depth).rule
+        return Exclusion(Hazard.OUT_OF_SCOPE, f"out of scope{of}, by {rule}")
     if found.refused_by and crawl.rules:
         return Exclusion(Hazard.NOT_FOLLOWED, f"refused by follow in {found.refused_by}")
     return None

@@ -136,6 +136,11 @@ class Erasures:
         """Return whether *visit* belongs to an order from before its URL was erased."""
         return self._of(visit.id, visit.url) is not None
 
+    @property
+    def are_any(self) -> bool:
+        """Whether anything was erased at any time."""
+        return bool(self._begun)
+
     def concerns(self, url: str) -> bool:
         """Return whether *url* was erased at any time."""
         return bool(self._begun) and not self._begun.keys().isdisjoint(targets_of(url))

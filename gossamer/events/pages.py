@@ -381,7 +381,7 @@ def group_by_site(
 ) -> list[UrlsDiscovered]:
     """Return *urls* in their order as `urls_discovered` events, one for each site, or several if
     one would be too large."""
-    sites: dict[Site, list[Discovery]] = defaultdict(list)
+    sites = defaultdict[Site, list[Discovery]](list)
     for found in urls:
         sites[site_of(found.url)].append(found)
     return [
@@ -393,6 +393,12 @@ def group_by_site(
 
 def split_for_events(links: Iterable[Part]) -> Iterator[tuple[Part, ...]]:
     """Yield *links* in their order, in parts that fit into events."""
+    links = [*links]
+    if len(links) <= MAX_LINKS_PER_EVENT and len(encode_json(links)) <= MAX_BYTES_PER_EVENT:
+        # The common case. Measuring each link alone would take longer than all else about it.
+        if links:
+            yield tuple(links)
+        return
     part, size = list[Part](), 0
     for link in links:
         more = len(encode_json(link)) + 1
@@ -419,36 +425,28 @@ def link_discovery(link: Link, visit: Visit) -> Discovery:
     """Return the discovery of *link* on the page of *visit*: one link deeper, or one redirect
     further.
 
-    The `duplicates` of the page are copied. The page's verdict may increment or reset them.
+    The priority is the one that the crawl's rules give the link, or follows from its page. The
+    target of a usual sitemap may not exist either, and must not become a page. The `duplicates` of
+    the page are copied. The page's verdict may increment or reset them.
     """
+    priority, is_guess = link.priority, link.kind == LinkKind.SCRIPT
+    if priority is None:
+        priority = visit.priority if link.redirect else link_priority(visit.priority)
+    is_usual_sitemap = link.redirect and visit.purpose is Purpose.USUAL_SITEMAP
     return Discovery(
         link.url,
         visit.depth if link.redirect else visit.depth + 1,
         visit.hops + 1 if link.redirect else 0,
-        _priority_of(link, visit),
+        priority,
         trace=fingerprint(link.url),
         duplicates=visit.duplicates,
-        purpose=_purpose_of(link, visit),
+        purpose=Purpose.USUAL_SITEMAP if is_usual_sitemap else Purpose.PAGE,
         party=visit.party,
-        guess=link.kind == LinkKind.SCRIPT,
-        position=LinkPosition.SCRIPT if link.kind == LinkKind.SCRIPT else link.position,
+        guess=is_guess,
+        position=LinkPosition.SCRIPT if is_guess else link.position,
         joined=visit.joined,
         refused_by=link.refused_by,
     )
-
-
-def _priority_of(link: Link, visit: Visit) -> int:
-    """Return the priority of the target of *link*: as the crawl's rules say, or by its page."""
-    if link.priority is not None:
-        return link.priority
-    return visit.priority if link.redirect else link_priority(visit.priority)
-
-
-def _purpose_of(link: Link, visit: Visit) -> Purpose:
-    """Return the purpose of visits to the target of *link*. The target of a usual sitemap may not
-    exist either, and must not become a page."""
-    is_usual = link.redirect and visit.purpose is Purpose.USUAL_SITEMAP
-    return Purpose.USUAL_SITEMAP if is_usual else Purpose.PAGE
 
 
 def is_in_content(found: Discovery) -> bool:

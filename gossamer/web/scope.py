@@ -20,7 +20,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from gossamer.errors import BadSettings
 from gossamer.web.url import BadUrl, canonicalize, host_name
@@ -64,6 +64,18 @@ class Expression(Generic[S]):
 _more_than_a_name = re.compile(r"[/@?#\\\s]|^[^\[]*:")
 
 
+class Located(Protocol):
+    """A canonical URL, and the depth at which it was found."""
+
+    @property
+    def url(self) -> str:
+        """The canonical URL."""
+
+    @property
+    def depth(self) -> int:
+        """Number of links from a seed."""
+
+
 class Found(NamedTuple):
     """A canonical URL, and the depth at which it was found."""
 
@@ -74,7 +86,11 @@ class Found(NamedTuple):
 class Scope(NamedTuple):
     """A parsed scope; `parse_scope` makes them."""
 
-    expression: Expression[Found]
+    expression: Expression[Located]
+
+    def includes(self, found: Located) -> bool:
+        """Return whether *found* is in the scope. `evaluate` also says by which rule."""
+        return self.expression.holds(found) is True
 
     def evaluate(self, url: str, depth: int) -> Evaluation:
         """Evaluate a canonical *url* found *depth* links from a seed."""
@@ -87,19 +103,19 @@ def parse_scope(text: str) -> Scope:
     return Scope(parse_expression(text, RULES, "scope"))
 
 
-def _any() -> Holds[Found]:
+def _any() -> Holds[Located]:
     return lambda found: True
 
 
-def _host(*names: str) -> Holds[Found]:
+def _host(*names: str) -> Holds[Located]:
     expected = _names(names)
     return lambda found: host_name(found.url) in expected
 
 
-def _domain(*names: str) -> Holds[Found]:
+def _domain(*names: str) -> Holds[Located]:
     expected = _names(names)
 
-    def holds(found: Found) -> bool:
+    def holds(found: Located) -> bool:
         name = host_name(found.url)
         while name not in expected:
             _, dot, name = name.partition(".")
@@ -110,12 +126,12 @@ def _domain(*names: str) -> Holds[Found]:
     return holds
 
 
-def _prefix(*prefixes: str) -> Holds[Found]:
+def _prefix(*prefixes: str) -> Holds[Located]:
     expected = tuple(str(prefix) for prefix in require_texts(prefixes))
     return lambda found: found.url.startswith(expected)
 
 
-def _pattern(expression: str) -> Holds[Found]:
+def _pattern(expression: str) -> Holds[Located]:
     # Imported here: most crawls have no pattern.
     import re2
 
@@ -132,7 +148,7 @@ def _pattern(expression: str) -> Holds[Found]:
     return lambda found: search(found.url) is not None
 
 
-def _depth(limit: int) -> Holds[Found]:
+def _depth(limit: int) -> Holds[Located]:
     if type(limit) is not int or limit < 0:
         raise ValueError("depth takes a whole number ≥ 0")
     return lambda found: found.depth <= limit
@@ -145,7 +161,7 @@ def _names(values: tuple[str, ...]) -> frozenset[str]:
     return frozenset(host_name(canonicalize(f"http://{value.strip('.')}/")) for value in values)
 
 
-RULES: dict[str, Callable[..., Holds[Found]]] = {
+RULES: dict[str, Callable[..., Holds[Located]]] = {
     "any": _any,
     "host": _host,
     "domain": _domain,

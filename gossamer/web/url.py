@@ -215,7 +215,9 @@ def host_key(url: str) -> HostKey:
 def host_name(url: str) -> str:
     """Return the host of a canonical *url* or a host key, without port; IPv6 in brackets."""
     authority = url.split("/", 3)[2]
-    if authority.startswith("["):
+    if ":" not in authority:
+        return authority
+    if authority[0] == "[":
         return authority.partition("]")[0] + "]"
     return authority.partition(":")[0]
 
@@ -251,6 +253,7 @@ def is_address(name: str) -> bool:
     return True
 
 
+@lru_cache(maxsize=8192)
 def fingerprint(url: str) -> str:
     """Return 128 bits of a canonical *url*, in hexadecimal."""
     return blake2b(url.encode(), digest_size=16).hexdigest()

@@ -67,9 +67,13 @@ class MergedUrl(NamedTuple):
     steps: tuple[str, ...]
 
 
-def merge_url(url: str, names: Iterable[str]) -> MergedUrl:
-    """Apply the STEPS with these *names* to a canonical *url*."""
-    chosen = _select_steps(tuple(names))
+@lru_cache(maxsize=8192)
+def merge_url(url: str, names: tuple[str, ...]) -> MergedUrl:
+    """Apply the STEPS with these *names* to a canonical *url*.
+
+    All pages of a site have its menu, so most URLs were merged lately.
+    """
+    chosen = _select_steps(names)
     for _, apply in chosen:
         if apply(url) != url:
             return _merge(url, chosen)

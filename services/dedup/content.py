@@ -181,7 +181,7 @@ class Content:
             novelty = 0.0
         is_copy = brings_no_text(page, verdict, novelty)
         duplicates = page.visit.duplicates + 1 if is_copy else 0
-        of_page = LinkingPage(duplicates, novelty)
+        of_page = LinkingPage(duplicates, novelty, score.value, score.links)
         # A list of known pages has no new text, but it may lead to new pages.
         is_trap = bool(links.followed and original) and duplicates > self._limit
         if is_trap:
@@ -197,10 +197,8 @@ class Content:
             verdict,
             original,
             self._predecessor,
-            [] if reason else release(page, links.followed, of_page, score.of_link, now),
-            []
-            if reason
-            else [*self._parking.park(page, links.excluded, of_page, score.of_link, now)],
+            [] if reason else release(page, links.followed, of_page, now),
+            [] if reason else [*self._parking.park(page, links.excluded, of_page, now)],
             reason,
             tuple(hazard for hazard, applies in hazards.items() if applies),
             score,
@@ -225,10 +223,10 @@ class Content:
         The target of a redirect has the score of the link that led to the redirect. No page links
         to the entries of a listing.
         """
-        of_page = LinkingPage(page.visit.duplicates)
         score = None if page.kind is PageKind.LISTING else page.visit.score
-        yield from release(page, links.followed, of_page, lambda url: score, now)
-        yield from self._parking.park(page, links.excluded, of_page, lambda url: score, now)
+        of_page = LinkingPage(page.visit.duplicates, score=score)
+        yield from release(page, links.followed, of_page, now)
+        yield from self._parking.park(page, links.excluded, of_page, now)
 
     def erase_texts(self, page: PageParsed, crawl: CrawlDefined | None) -> None:
         """Erase the leaders that *page* may have become before a crash, after which it is dropped:

@@ -291,9 +291,9 @@ def _rules_of_lists(page: PageParsed, crawl: CrawlDefined | None) -> set[str]:
     """Return the rules about tokens that name pages: *page* links to several URLs of its host that
     differ in their tokens alone. All links of a session have one token."""
     forms = dict[tuple[str, str], set[str]]()
-    steps = crawl.url_steps if crawl else ()
+    steps, home = crawl.url_steps if crawl else (), f"{page.host}/"
     for link in page.links:
-        if link.url.startswith(f"{page.host}/"):
+        if link.url.startswith(home):
             for rule, tokenless in rewrite_by_rules(link.url, steps):
                 if rule.startswith(TOKEN_RULES):
                     forms.setdefault((rule, tokenless), set()).add(link.url)

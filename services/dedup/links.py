@@ -24,7 +24,7 @@ allowable errors*, 1970). A crash may lose the hints of a visit, if the sketch i
 hints are not. Hints from sitemaps and feeds come from `listings`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import groupby, islice
 from typing import NamedTuple
@@ -78,9 +78,6 @@ IN_LINKS_CACHE_BYTES, SITE_IN_LINKS_CACHE_BYTES = 16 << 20, 2 << 20
 KNOWN_CACHE_BYTES, SITE_KNOWN_CACHE_BYTES = 64 << 20, 16 << 20
 """Maximum size of the cache of known URLs, and of the URLs of one site in it."""
 
-ScoreOf = Callable[[str], float | None]
-"""Returns the score of the link to a URL; None if no page links to it."""
-
 
 def apply_url_steps(page: PageParsed, crawl: CrawlDefined | None, limit: int) -> PageParsed:
     """Return *page* with its links rewritten by the URL steps of *crawl*.
@@ -89,6 +86,7 @@ def apply_url_steps(page: PageParsed, crawl: CrawlDefined | None, limit: int) ->
     """
     steps = crawl.url_steps if crawl else ()
     links, hazards = dict[str, Link](), set[str]()
+    names_default = DEFAULT_DOCUMENT in steps
     for link in page.links:
         url, applied = merge_url(link.url, steps)
         hazards.update(applied)
@@ -96,10 +94,11 @@ def apply_url_steps(page: PageParsed, crawl: CrawlDefined | None, limit: int) ->
             # The server redirects in order to add a session id, or the name of a default document.
             # The rewritten target would be the page itself.
             url = link.url
-        if DEFAULT_DOCUMENT in steps and without_default_document(url) != url:
+        if names_default and without_default_document(url) != url:
             hazards.add(DEFAULT_DOCUMENT)
         if url and not _is_too_long(url, limit, hazards):
-            _add(links, link if url == link.url else replace(link, url=url))
+            link = link if url == link.url else replace(link, url=url)
+            links[url] = _merge_links(links[url], link) if url in links else link
     canonical = merge_url(page.canonical, steps).url if page.canonical else ""
     entries = tuple(_rewrite_entries(page, steps, limit, hazards))
     return replace(
@@ -123,19 +122,19 @@ def _rewrite_entries(
 
 
 def _is_too_long(url: str, limit: int, hazards: set[str]) -> bool:
-    if len(url) > LONG_LINK_CHARS:
+    size = len(url)
+    if size > LONG_LINK_CHARS:
         count("gossamer_long_links_total")
-    if len(url) > limit:
+    if size > limit:
         hazards.add(Hazard.URL_TOO_LONG)
-    return len(url) > limit
+    return size > limit
 
 
-def _add(links: dict[str, Link], link: Link) -> None:
-    before = links.setdefault(link.url, link)
-    if before.refused_by and not link.refused_by:
-        before = links[link.url] = replace(before, refused_by="")
-    if before.nofollow and not link.nofollow:
-        links[link.url] = replace(before, nofollow=False)
+def _merge_links(one: Link, other: Link) -> Link:
+    """Return *one* of two links to a URL; what either may do, the result may."""
+    if one.refused_by and not other.refused_by:
+        one = replace(one, refused_by="")
+    return replace(one, nofollow=False) if one.nofollow and not other.nofollow else one
 
 
 class Links(NamedTuple):
@@ -180,7 +179,8 @@ def _discover(page: PageParsed, policy: str) -> Iterator[Discovery]:
         for url in () if link.nofollow else targets(link.url, page, policy, link.redirect):
             if url not in urls:
                 urls.add(url)
-                yield link_discovery(replace(link, url=url), page.visit)
+                found = link if url == link.url else replace(link, url=url)
+                yield link_discovery(found, page.visit)
 
 
 def targets(url: str, page: PageParsed, policy: str, redirect: bool = False) -> tuple[str, ...]:
@@ -205,7 +205,7 @@ def digest_text_and_links(page: PageParsed, links: Links) -> str:
     """
     uncompared = {link.url for link in page.links if link.kind in UNCOMPARED_KINDS}
     followed, excluded = (
-        sorted(one.url for one in part if one.url not in uncompared) for part in links[:2]
+        sorted([one.url for one in part if one.url not in uncompared]) for part in links[:2]
     )
     if not followed:
         return ""
@@ -220,22 +220,30 @@ class LinkingPage(NamedTuple):
     """The number of duplicates in a row on the way to the links."""
     novelty: float | None = None
     """The share of the words of the page that are new; None without a text."""
+    score: float | None = None
+    """The score of the page; None if its links are not links of a page, as in a listing."""
+    scores: Mapping[str, float] = {}
+    """URL of a link → its score, if it differs from that of the page."""
 
-    def mark(self, found: Discovery, score: float | None) -> Discovery:
-        """Return a link of the page with these facts and a *score*."""
-        return replace(found, duplicates=self.duplicates, novelty=self.novelty, score=score)
+    def mark(self, found: Iterable[Discovery]) -> list[Discovery]:
+        """Return the links *found* on the page with these facts."""
+        duplicates, novelty, score, scores = self
+        return [
+            replace(
+                one,
+                duplicates=duplicates,
+                novelty=novelty,
+                score=scores.get(one.url, score) if scores else score,
+            )
+            for one in found
+        ]
 
 
 def release(
-    page: PageParsed,
-    found: Sequence[Discovery],
-    of_page: LinkingPage,
-    score_of: ScoreOf,
-    now: float,
+    page: PageParsed, found: Sequence[Discovery], of_page: LinkingPage, now: float
 ) -> list[UrlsDiscovered]:
     """Return one event for each site that the links *found* on *page* lead to."""
-    links = [of_page.mark(one, score_of(one.url)) for one in found]
-    return group_by_site(links, page.visit.id, page.crawl, now)
+    return group_by_site(of_page.mark(found), page.visit.id, page.crawl, now)
 
 
 def release_rewritten(
@@ -286,17 +294,16 @@ class LinkParking:
         page: PageParsed,
         excluded: Sequence[Discovery],
         of_page: LinkingPage,
-        score_of: ScoreOf,
         now: float,
     ) -> Iterator[LinksParked]:
         """Yield the *excluded* links of *page*, in events of a limited size."""
         finder = hash_finder(page.visit.id)
-        links = [
-            of_page.mark(one, score_of(one.url))
+        links = (
+            one
             for one in excluded
             if not one.guess and self._first_finder(page, one, finder) == finder
-        ]
-        for urls in split_for_events(links):
+        )
+        for urls in split_for_events(of_page.mark(links)):
             yield LinksParked(
                 crawl=page.crawl,
                 at=now,
@@ -418,7 +425,7 @@ def mark_new(
 ) -> Iterator[UrlsDiscovered]:
     """Yield *released*, links of a page visited *at* a time, with the *new* URLs marked."""
     for event in released:
-        if not new.isdisjoint(found.url for found in event.urls):
+        if new and not new.isdisjoint([found.url for found in event.urls]):
             urls = (replace(one, linked_at=at) if one.url in new else one for one in event.urls)
             event = replace(event, urls=tuple(urls))
         yield event
@@ -426,7 +433,7 @@ def mark_new(
 
 def hints_of_links(seen: Iterable[Discovery], crawl: str, now: float) -> Iterator[ChangesHinted]:
     """Yield hints for the new links in *seen*, whose URLs are in the URL-seen set already."""
-    hints = (ChangeHint(one.url, EvidenceKind.LINK, one.linked_at) for one in seen if one.linked_at)
+    hints = [ChangeHint(one.url, EvidenceKind.LINK, one.linked_at) for one in seen if one.linked_at]
     yield from group_by_host(hints, crawl, now)
 
 

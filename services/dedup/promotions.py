@@ -46,7 +46,12 @@ class Promotions:
         """Remember the links *admitted* of *event*; yield its links *seen* that promote a URL."""
         if crawl is None or strategy_of(crawl) not in LINK_STRATEGIES:
             return
-        promoted = [better for found in seen if (better := self._promote(event, found))]
+        promoted = [
+            better
+            for found in seen
+            if found.score is not None and found.score >= GOOD_SCORE and not found.guess
+            if (better := self._promote(event, found, found.score))
+        ]
         for found in admitted:
             if found.purpose is Purpose.PAGE and found.score is not None:
                 counted = replace(found, good_links=int(found.score >= GOOD_SCORE))
@@ -61,17 +66,15 @@ class Promotions:
                 promoted=True,
             )
 
-    def _promote(self, event: UrlsDiscovered, found: Discovery) -> Discovery | None:
-        """Return the URL of *found* as it was admitted, with the better score and one good link
-        more; None if the link changes nothing."""
-        if found.score is None or found.score < GOOD_SCORE or found.guess:
-            return None
+    def _promote(self, event: UrlsDiscovered, found: Discovery, score: float) -> Discovery | None:
+        """Return the URL of *found*, a good link, as it was admitted, with the better *score* and
+        one good link more; None if the link changes nothing."""
         key, site = (event.crawl, found.url), event.site
         before = self._admitted.get(key)
         if before is None or before.good_links >= MAX_GOOD_LINKS or site_of(found.url) != site:
             return None
-        score = max(before.score or 0.0, found.score)
-        better = replace(before, score=score, good_links=before.good_links + 1)
+        best = max(before.score or 0.0, score)
+        better = replace(before, score=best, good_links=before.good_links + 1)
         self._admitted.put(key, better, site)
         return better
 

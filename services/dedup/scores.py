@@ -69,10 +69,6 @@ class PageScore(NamedTuple):
     links: Mapping[str, float] = {}
     """URL of a link → its score, if it differs from that of the page."""
 
-    def of_link(self, url: str) -> float:
-        """Return the score of the link to *url*."""
-        return self.links.get(url, self.value)
-
 
 def score_page(scored: ScoredPage) -> float:
     """Return the product of the amount of text, its novelty, its publication and its language."""

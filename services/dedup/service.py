@@ -261,7 +261,7 @@ class Dedup(Processor):
                 for link in page.links
                 if page.kind is not PageKind.LISTING
             ]
-        urls = [one for one in urls if self._known.get(one) is None]
+        urls = [one for one in urls if one not in self._known]
         homes = [f"{event.host}/" for event in handled if isinstance(event, HostsCompared)]
         yield [
             *self._host_names.reads_of([*(url for _, url in urls), *homes]),
@@ -303,6 +303,8 @@ class Dedup(Processor):
     def _without_erased(self, event: UrlsDiscovered) -> UrlsDiscovered:
         """Return *event* without links from an erased page to URLs that were erased with it."""
         erasures = self._erasing.erasures
+        if not erasures.are_any:
+            return event
         kept = tuple(one for one in event.urls if not erasures.of_link(event.via, one.url))
         return event if len(kept) == len(event.urls) else replace(event, urls=kept)
 
@@ -435,7 +437,7 @@ def _count_content_links(via: str, seen: Iterable[Discovery]) -> int:
     """Return the number of links to *seen* in the content of the page of the visit *via*, without
     links to the page itself."""
     page = via.partition("@")[2]
-    return sum(is_in_content(found) and found.url != page for found in seen)
+    return len([found for found in seen if is_in_content(found) and found.url != page])
 
 
 def _admit(
@@ -450,6 +452,8 @@ def _admit(
     *known_links*: links in the content of the same page whose URLs were in the URL-seen set.
     URLs of other sites, such as the original of a replica, go to the URL-seen test of their site.
     """
+    if not urls:
+        return
     if of_site := tuple(found for found in urls if site_of(found.url) == event.site):
         count("gossamer_urls_admitted_total", len(of_site), crawl=event.crawl)
         yield UrlsAdmitted(

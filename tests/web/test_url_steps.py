@@ -88,7 +88,7 @@ def test_step_merges_urls_of_one_page(step: str, path: str, known_as: str) -> No
     changed = path != known_as
     found = merge_url(HOST + path, (step,))
     assert found == (known_as and HOST + known_as, (step,) if changed else ())
-    others = [name for name in STEPS if name != step]
+    others = tuple(name for name in STEPS if name != step)
     assert merge_url(HOST + path, others).url == HOST + path or step == "repeated_path"
 
 
@@ -184,11 +184,11 @@ def test_token_is_replaced_by_another_one(rule: str, random: UUID) -> None:
 @example(f"{HOST}/a/..;jsessionid=1/index.html?utm_source=1&PHPSESSID=2", set(ALL_STEPS))
 def test_steps_are_idempotent_and_canonical(text: str, wanted: set[str]) -> None:
     url = canonicalize(text)
-    found = merge_url(url, wanted)
+    found = merge_url(url, tuple(wanted))
     if not found.url:
         assert found.steps[-1] == "repeated_path"
         return
-    assert merge_url(found.url, wanted) == (found.url, ()), "once is enough"
+    assert merge_url(found.url, tuple(wanted)) == (found.url, ()), "once is enough"
     assert canonicalize(found.url) == found.url, "no step leaves the standard's spelling"
     assert host_key(found.url) == host_key(url), "no step leaves the host"
     assert len(found.url) <= len(url)
@@ -199,7 +199,7 @@ def test_steps_are_idempotent_and_canonical(text: str, wanted: set[str]) -> None
 @given(addresses)
 def test_order_of_the_steps_makes_no_difference(text: str) -> None:
     url = canonicalize(text)
-    results, merging = set(), [name for name in STEPS if name != "repeated_path"]
+    results, merging = set(), tuple(name for name in STEPS if name != "repeated_path")
     for order in permutations(merging):
         after, before = url, ""
         while after != before:
