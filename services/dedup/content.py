@@ -18,6 +18,7 @@ there. A page is in the rows of its present text alone, so that its erasure find
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from functools import lru_cache
 from typing import NamedTuple, Self
 
 from msgspec import Struct
@@ -394,10 +395,17 @@ class NearRow(Row, frozen=True):
         return left if left and left.pages else None
 
 
+@lru_cache(maxsize=8192)
 def distance(one: str, other: str) -> int:
     """Return the number of bits in which two hexadecimal simhashes differ. The package `simhash`
     counts them; the parser computes simhashes by its definition."""
-    return int(Simhash(int(one, 16)).distance(Simhash(int(other, 16))))
+    return int(_parse_simhash(one).distance(_parse_simhash(other)))
+
+
+@lru_cache(maxsize=8192)
+def _parse_simhash(hexadecimal: str) -> Simhash:
+    # The package takes longer to make a simhash than to compare two.
+    return Simhash(int(hexadecimal, 16))
 
 
 def bands(site: Site, simhash: str) -> list[str]:
@@ -433,12 +441,9 @@ class Near:
         return {candidate.url for candidate in self._find_candidates(page, rows)}
 
     def _find_candidates(self, page: PageParsed, rows: Iterable[NearRow]) -> set[NearCandidate]:
-        return {
-            candidate
-            for row in rows
-            for candidate in row.pages
-            if distance(candidate.simhash, page.simhash) <= self._limit
-        }
+        # A page is in up to four of the rows.
+        pages = {candidate for row in rows for candidate in row.pages}
+        return {one for one in pages if distance(one.simhash, page.simhash) <= self._limit}
 
     def find_leader(self, page: PageParsed) -> str:
         """Return the URL that *page* is a near duplicate of, or "".
