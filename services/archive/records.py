@@ -8,16 +8,13 @@ the visit, so a page that is archived twice after a crash has the same ids.
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from importlib.metadata import version
-from io import BytesIO
 from typing import NamedTuple
 from uuid import NAMESPACE_URL, uuid5
 
 from backports import zstd
 from isal import igzip
-from warcio.recordloader import ArcWarcRecord
-from warcio.statusandheaders import StatusAndHeaders
-from warcio.warcwriter import WARCWriter
 
 from gossamer.events import CrawlDefined, PageFetched
 from gossamer.web.http import Headers, all_values, first_value, payload_digest
@@ -56,6 +53,10 @@ VERSIONS = frozenset({"1.0", "1.1"})
 no such line, so that other crawlers write the last one."""
 BODILESS_STATUSES = frozenset({204, 304})
 """Statuses with a Content-Length that describes a body that is not sent (RFC 9110, 8.6)."""
+
+PAYLOAD_KINDS = frozenset({"metadata", "resource"})
+"""Types of records whose whole block is the payload."""
+NO_PAYLOAD = payload_digest(b"")
 
 Fields = list[tuple[str, str]]
 
@@ -118,7 +119,7 @@ def capture(
     or OverflowError if the URL or the time of *page* is invalid.
     """
     kind = "revisit" if earlier or is_not_modified(page) else "response"
-    identity = _identity(page, kind)
+    common, identity = _common(page), _identity(page, kind)
     body = Body(identity, page.visit.url, page.started_at, digest)
     if kind == "revisit":
         body = earlier or Body()
@@ -127,13 +128,19 @@ def capture(
     about = [info, *(_reference(page, body) if kind == "revisit" else [])]
     if body.digest:
         about.append(("WARC-Payload-Digest", body.digest))
+    if page.truncated:
+        about.append(("WARC-Truncated", page.truncated))
+    block = _response_head(page) + (b"" if kind == "revisit" else page.body)
+    response = _record(kind, identity, [*common, *about], block, RESPONSE, file)
     others = b""
     if "request" in wanted and page.visit.imported is None:
-        about_request = [*beside, ("WARC-Payload-Digest", payload_digest(b""))]
-        others += _record(page, "request", _request_block(page), about_request, REQUEST, file)
+        about = [*common, *beside, ("WARC-Payload-Digest", NO_PAYLOAD)]
+        block = _request_block(page)
+        others += _record("request", _identity(page, "request"), about, block, REQUEST, file)
     if "metadata" in wanted:
-        others += _record(page, "metadata", _fields(_metadata(page)), beside, FIELDS, file)
-    return Capture(kind, _response(page, kind, about, file), others, body)
+        about, block = [*common, *beside], _fields(_metadata(page))
+        others += _record("metadata", _identity(page, "metadata"), about, block, FIELDS, file)
+    return Capture(kind, response, others, body)
 
 
 def dns(page: PageFetched, file: str) -> bytes:
@@ -148,14 +155,12 @@ def dns(page: PageFetched, file: str) -> bytes:
     at = datetime.fromtimestamp(page.started_at, UTC)
     kind = "AAAA" if ":" in address else "A"
     about = [
-        ("WARC-Type", "resource"),
-        ("WARC-Record-ID", _identity(page, "dns")),
         ("WARC-Date", date(page.started_at)),
         ("WARC-Target-URI", f"dns:{host}"),
         ("WARC-Warcinfo-ID", _warcinfo_id(file)),
     ]
     block = f"{at:%Y%m%d%H%M%S}\n{host}.\t\tIN\t{kind}\t{address}\n"
-    return _compress_record(about, block.encode(), "text/dns", file)
+    return _record("resource", _identity(page, "dns"), about, block.encode(), "text/dns", file)
 
 
 def warcinfo(
@@ -177,13 +182,8 @@ def warcinfo(
         ("http-header-from", first_value(page.request_headers, "from")),
         *(_definition(crawl) if crawl else []),
     ]
-    about = [
-        ("WARC-Type", "warcinfo"),
-        ("WARC-Record-ID", _warcinfo_id(file)),
-        ("WARC-Date", date(now)),
-        ("WARC-Filename", file),
-    ]
-    return _compress_record(about, _fields(fields), FIELDS, file)
+    about = [("WARC-Date", date(now)), ("WARC-Filename", file)]
+    return _record("warcinfo", _warcinfo_id(file), about, _fields(fields), FIELDS, file)
 
 
 def _definition(crawl: CrawlDefined) -> Fields:
@@ -217,13 +217,9 @@ def _reference(page: PageFetched, body: Body) -> Fields:
     return found
 
 
-def _response(page: PageFetched, kind: str, about: Fields, file: str) -> bytes:
-    if page.truncated:
-        about = [*about, ("WARC-Truncated", page.truncated)]
+def _response_head(page: PageFetched) -> bytes:
     version = page.http_version if page.http_version in VERSIONS else max(VERSIONS)
-    head = _head(f"HTTP/{version} {page.status:03} {page.reason}", _stored_headers(page))
-    is_revisit = kind == "revisit"
-    return _record(page, kind, head if is_revisit else head + page.body, about, RESPONSE, file)
+    return _head(f"HTTP/{version} {page.status:03} {page.reason}", _stored_headers(page))
 
 
 def _request_block(page: PageFetched) -> bytes:
@@ -278,19 +274,12 @@ def _metadata(page: PageFetched) -> Fields:
     ]
 
 
-def _record(
-    page: PageFetched, kind: str, block: bytes, about: Fields, content_type: str, file: str
-) -> bytes:
-    common = [
-        ("WARC-Type", kind),
-        ("WARC-Record-ID", _identity(page, kind)),
-        ("WARC-Date", date(page.started_at)),
-        ("WARC-Target-URI", page.visit.url),
-    ]
+def _common(page: PageFetched) -> Fields:
+    """Return the headers that all records of a capture have."""
+    common = [("WARC-Date", date(page.started_at)), ("WARC-Target-URI", page.visit.url)]
     if is_address(page.address):
         common.append(("WARC-IP-Address", page.address.strip("[]")))
-    common += _protocol(page)
-    return _compress_record(common + about, block, content_type, file)
+    return common + _protocol(page)
 
 
 def _protocol(page: PageFetched) -> Fields:
@@ -300,18 +289,26 @@ def _protocol(page: PageFetched) -> Fields:
     return [*found, ("WARC-Cipher-Suite", page.cipher_suite)] if page.cipher_suite else found
 
 
-def _compress_record(about: Fields, block: bytes, content_type: str, file: str) -> bytes:
-    headers = StatusAndHeaders("", [(name, _line(value)) for name, value in about], WARC)
-    # The block is passed as bytes, since warcio rewrites HTTP headers that are not ASCII. For a
-    # revisit record warcio would write only parsed headers, so it is told another type. The header
-    # WARC-Type is not affected.
-    kind = about[0][1] if about[0][1] != "revisit" else "warcinfo"
-    record = ArcWarcRecord("warc", kind, headers, BytesIO(block), None, content_type, len(block))
-    out = BytesIO()
-    WARCWriter(out, gzip=False, warc_version=WARC).write_record(record)
+def _record(
+    kind: str, identity: str, about: Fields, block: bytes, content_type: str, file: str
+) -> bytes:
+    """Return a record with the headers *about* and its *block*, compressed for *file*."""
+    digest = payload_digest(block)
+    # Written here: warcio takes four times as long, and rewrites HTTP headers that are not ASCII.
+    fields = [
+        ("WARC-Type", kind),
+        ("WARC-Record-ID", identity),
+        *about,
+        *([("WARC-Payload-Digest", digest)] if kind in PAYLOAD_KINDS else []),
+        ("WARC-Block-Digest", digest),
+        ("Content-Type", content_type),
+        ("Content-Length", str(len(block))),
+    ]
+    head = _join_lines([WARC, *[f"{name}: {value}" for name, value in fields], ""])
+    record = b"".join((head.encode(), block, b"\r\n\r\n"))
     if file.endswith(ZSTD_SUFFIX):
-        return zstd.compress(out.getvalue(), options=ZSTD_OPTIONS)
-    return igzip.compress(out.getvalue(), COMPRESSION_LEVEL, mtime=0)
+        return zstd.compress(record, options=ZSTD_OPTIONS)
+    return igzip.compress(record, COMPRESSION_LEVEL, mtime=0)
 
 
 def _identity(page: PageFetched, kind: str) -> str:
@@ -319,6 +316,7 @@ def _identity(page: PageFetched, kind: str) -> str:
     return make_urn(f"{page.crawl} {page.visit.id} {page.started_at!r} {kind}")
 
 
+@lru_cache(maxsize=64)
 def _warcinfo_id(file: str) -> str:
     return make_urn(f"{file} warcinfo")
 
@@ -329,21 +327,27 @@ def make_urn(name: str) -> str:
 
 
 def _head(first: str, headers: Headers) -> bytes:
-    lines = [first, *(f"{name}: {value}" for name, value in headers)]
-    return b"".join(_bytes(_line(line)) + b"\r\n" for line in lines) + b"\r\n"
+    head = _join_lines([first, *[f"{name}: {value}" for name, value in headers], ""])
+    try:
+        return head.encode("latin-1")
+    except UnicodeEncodeError:
+        return b"\r\n".join([_bytes(line) for line in head.split("\r\n")])
+
+
+def _bytes(line: str) -> bytes:
+    try:
+        return line.encode("latin-1")
+    except UnicodeEncodeError:
+        return line.encode()
 
 
 def _fields(fields: Fields) -> bytes:
-    return "".join(f"{name}: {_line(value)}\r\n" for name, value in fields if value).encode()
+    return _join_lines([f"{name}: {value}" for name, value in fields if value]).encode()
 
 
-def _line(text: str) -> str:
-    # A line break in a value would start another header, or end the head.
-    return _breaks.sub(" ", text)
-
-
-def _bytes(text: str) -> bytes:
-    try:
-        return text.encode("latin-1")
-    except UnicodeEncodeError:
-        return text.encode()
+def _join_lines(lines: list[str]) -> str:
+    """Return *lines* with their ends; a break within a line, which would start another header or
+    end the head, becomes a space."""
+    if _breaks.search("".join(lines)):
+        lines = [_breaks.sub(" ", line) for line in lines]
+    return "\r\n".join([*lines, ""])
