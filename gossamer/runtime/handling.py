@@ -6,7 +6,6 @@ computed from the URL.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 
 import structlog
@@ -18,7 +17,7 @@ from gossamer.log import Message, Record
 from gossamer.log.codec import Decoded, dead_letter, encode
 from gossamer.runtime.processor import Key, Processor
 from gossamer.store import Partition, Row, Sort, Store
-from gossamer.telemetry import count
+from gossamer.telemetry import LogFields, count, is_debug
 
 logger = structlog.get_logger()
 
@@ -135,15 +134,18 @@ def traces(event: Event) -> list[str]:
     return [trace for trace in found if trace]
 
 
-@contextmanager
-def handling(event: Event) -> Iterator[None]:
-    """Log at debug level that *event* is handled, and add its traces to all log lines in the
-    block."""
+def handling(event: Event) -> LogFields:
+    """Log at debug level that *event* is handled; return a context that adds its traces to all log
+    lines in its block."""
+    fields = LogFields(partial(_trace_fields, event))
+    if is_debug() and traces(event):
+        with fields:
+            logger.debug("handling an event", event_type=event.__struct_config__.tag)
+    return fields
+
+
+def _trace_fields(event: Event) -> dict[str, object]:
     found = traces(event)
-    if not found:
-        yield
-        return
-    fields = {"trace": found[0]} if len(found) == 1 else {"traces": found}
-    with structlog.contextvars.bound_contextvars(**fields):
-        logger.debug("handling an event", event_type=event.__struct_config__.tag)
-        yield
+    if len(found) == 1:
+        return {"trace": found[0]}
+    return {"traces": found} if found else {}

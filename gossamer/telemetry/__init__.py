@@ -5,7 +5,7 @@ only shells and the runtime use it, since logic does not read clocks. `logs` wri
 standard error. `docs/metrics.md` is generated from the register.
 """
 
-from gossamer.telemetry.logs import configure_logs
+from gossamer.telemetry.logs import LogFields, configure_logs, is_debug
 from gossamer.telemetry.metrics import (
     count,
     observe,
@@ -17,8 +17,10 @@ from gossamer.telemetry.metrics import (
 )
 
 __all__ = [
+    "LogFields",
     "configure_logs",
     "count",
+    "is_debug",
     "observe",
     "set_age_gauge",
     "set_age_gauges",

@@ -3,7 +3,9 @@
 import logging
 import re
 import sys
-from contextlib import suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, suppress
+from contextvars import ContextVar, Token
 from io import StringIO
 from typing import TextIO
 
@@ -19,22 +21,55 @@ def configure_logs(as_json: bool, level: str = "info", **always: str) -> None:
 
     Warnings of libraries are included.
     """
+    global _min_level
+    _min_level = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
         processors=[
             lambda logger, method, event: {**always, **event},
-            structlog.contextvars.merge_contextvars,
+            _add_fields,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             *(_AS_JSON if as_json else _as_text()),
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(
-            logging.getLevelNamesMapping()[level.upper()]
-        ),
+        wrapper_class=structlog.make_filtering_bound_logger(_min_level),
         logger_factory=lambda *_: _Lines(sys.stderr),
     )
     root = logging.getLogger()
     others = [handler for handler in root.handlers if not isinstance(handler, _FromLibraries)]
     root.handlers = [*others, _FromLibraries()]
+
+
+_min_level = logging.NOTSET
+
+
+def is_debug() -> bool:
+    """Return whether lines at debug level are written. To ask a logger costs ten calls."""
+    return _min_level <= logging.DEBUG
+
+
+Fields = Callable[[], Mapping[str, object]]
+_fields = ContextVar[Fields | None]("_fields", default=None)
+
+
+class LogFields(AbstractContextManager[None]):
+    """Adds fields to all log lines in a block. *make* returns them when a line is written, since
+    nothing is written in most blocks."""
+
+    def __init__(self, make: Fields) -> None:
+        self._make = make
+
+    def __enter__(self) -> None:
+        self._token: Token[Fields | None] = _fields.set(self._make)
+
+    def __exit__(self, *_: object) -> None:
+        _fields.reset(self._token)
+
+
+def _add_fields(
+    logger: object, method: str, event: structlog.types.EventDict
+) -> structlog.types.EventDict:
+    make = _fields.get()
+    return {**make(), **event} if make else event
 
 
 SUPPRESSION_SECONDS = 10.0

@@ -354,7 +354,7 @@ def _as_tuple(labels: str | tuple[str, ...]) -> tuple[str, ...]:
 
 def observe(name: str, value: float, **labels: str) -> None:
     """Add *value* to a registered histogram. Raise KeyError for an unregistered name."""
-    _with_labels(_histogram(name), labels).observe(value)
+    _histogram(name, tuple(labels.items())).observe(value)
 
 
 def _with_labels(collector: M, labels: dict[str, str]) -> M:
@@ -365,8 +365,11 @@ def _gauge(name: str) -> "Gauge":
     return _find_or_create(_gauges, "Gauge", name, GAUGES[name])
 
 
-def _histogram(name: str) -> "Histogram":
-    return _find_or_create(_histograms, "Histogram", name, HISTOGRAMS[name])
+@lru_cache(maxsize=4096)
+def _histogram(name: str, labels: tuple[tuple[str, str], ...]) -> "Histogram":
+    # Cached for the reason of `_counter`.
+    histogram = _find_or_create(_histograms, "Histogram", name, HISTOGRAMS[name])
+    return _with_labels(histogram, dict(labels))
 
 
 def _find_or_create(created: dict[str, M], kind: str, name: str, metric: Metric) -> M:

@@ -3,18 +3,20 @@
 import-linter keeps logic from importing this module.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 from gossamer import clock
 from gossamer.telemetry.metrics import observe
 
 
-@contextmanager
-def observe_duration(name: str, **labels: str) -> Iterator[None]:
+class observe_duration(AbstractContextManager[None]):
     """Observe the block's duration, in seconds, in a registered histogram, even if it raises."""
-    started = clock.steady()
-    try:
-        yield
-    finally:
-        observe(name, clock.steady() - started, **labels)
+
+    def __init__(self, name: str, **labels: str) -> None:
+        self._name, self._labels = name, labels
+
+    def __enter__(self) -> None:
+        self._started = clock.steady()
+
+    def __exit__(self, *_: object) -> None:
+        observe(self._name, clock.steady() - self._started, **self._labels)
