@@ -8,7 +8,7 @@ consistent, and at most the last commits are missing.
 import sqlite3
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -134,8 +134,7 @@ class Database:
 
     def newer_version(self, version: tuple[int, int] | None) -> tuple[int, int] | None:
         """Return the current version if there was a commit since *version*, else None."""
-        with self._lock, translate_errors(self.path):
-            (others,) = self._db.execute("PRAGMA data_version").fetchone()
+        ((others,),) = self.read("PRAGMA data_version", ())
         current = (others, self._commits)
         return None if current == version else current
 
@@ -157,13 +156,15 @@ class Database:
             raise corrupt(self.path, verdict.splitlines()[-1])
 
 
-@contextmanager
-def translate_errors(path: Path) -> Iterator[None]:
+class translate_errors(AbstractContextManager[None]):
     """Raise GossamerError for an error of SQLite, with instructions."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise _translate(error, path) from error
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, sqlite3.Error):
+            raise _translate(error, self._path) from error
 
 
 UNDECODABLE = "Could not decode to UTF-8"

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from itertools import starmap
 from typing import Any
 
@@ -151,7 +152,7 @@ class SqliteTable(BufferedTable[R]):
 
     def get_all(self, keys: Sequence[tuple[Partition, Sort]]) -> list[R]:
         """Return the existing rows with these partition and sort keys, in any order."""
-        with self._database.reading():
+        with self._database.reading() if len(keys) > 1 else nullcontext():
             found = [self.get(*each) for each in keys]
         return [row for row in found if row is not None]
 
