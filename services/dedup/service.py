@@ -328,15 +328,18 @@ class Dedup(Processor):
         findings = self._seen.test(event.crawl, event.site, keys, finder)
         if forms := {form for identity in identities for form in identity.forms}:
             self._seen.test(event.crawl, event.site, [*map(fingerprint, sorted(forms))], finder)
-        by_finding: dict[Finding, list[Discovery]] = {finding: [] for finding in Finding}
+        new, repeated, seen = list[Discovery](), list[Discovery](), known
         for discovery, finding in zip(urls.values(), findings, strict=True):
-            if not discovery.visited:
-                by_finding[finding].append(discovery)
-                # The first finder of a URL that was seen is not known here. It must pass again if
-                # its record is redelivered, or if the frontier sends its URL once more.
-                if finding is not Finding.SEEN and discovery.url not in rewritten_urls:
-                    self._note_known(event, discovery, finder)
-        seen = [*known, *by_finding[Finding.SEEN]]
+            if discovery.visited:
+                continue
+            if finding is Finding.SEEN:
+                # Its first finder is not known here. It must pass again if its record is
+                # redelivered, or if the frontier sends its URL once more.
+                seen.append(discovery)
+                continue
+            (new if finding is Finding.NEW else repeated).append(discovery)
+            if discovery.url not in rewritten_urls:
+                self._note_known(event, discovery, finder)
         if seen and linking:
             found = (discovery.url for discovery in seen)
             self._in_links.count_links(event.crawl, linking, found)
@@ -346,7 +349,6 @@ class Dedup(Processor):
             # A seed that is added again is retried now. The frontier still obeys the host's delay
             # and Retry-After.
             yield from _request_retries(event, seen, now)
-        repeated, new = by_finding[Finding.REPEATED], by_finding[Finding.NEW]
         yield from self._promotions.apply(event, (*repeated, *new), seen, crawl, now)
         known_links = 0 if linking else _count_content_links(event.via, seen)
         yield from _admit(event, repeated, known_links, True, now)
