@@ -2,6 +2,7 @@
 typed, and what several services must know about them."""
 
 import re
+from functools import lru_cache
 
 DAY = 86400.0
 NEVER = "none"
@@ -31,6 +32,7 @@ UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": DAY, "w": 7 * DAY}
 _duration = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|hours?|d|days?|w|weeks?)")
 
 
+@lru_cache(maxsize=1024)
 def parse_policy(text: str) -> tuple[str, float]:
     """Return the policy's name and its interval in seconds, or 0 without an interval.
 

@@ -48,7 +48,8 @@ def all_values(headers: Headers, name: str) -> list[str]:
     A value that is valid UTF-8 is decoded as UTF-8, as browsers do. Any other value stays Latin-1,
     so that no octet is lost (RFC 9110, section 5.5, calls these opaque).
     """
-    return [to_text(value) for value in raw_values(headers, name)]
+    values = raw_values(headers, name)
+    return [to_text(value) for value in values] if values else values
 
 
 def raw_values(headers: Headers, name: str) -> list[str]:
@@ -63,7 +64,9 @@ def raw_values(headers: Headers, name: str) -> list[str]:
 
 def first_value(headers: Headers, name: str) -> str:
     """Return the first value of a header that should occur once, or "" if it is missing."""
-    return next(iter(all_values(headers, name)), "")
+    for value in raw_values(headers, name):
+        return to_text(value)
+    return ""
 
 
 def first_reference(headers: Headers, name: str) -> str:

@@ -89,7 +89,8 @@ def apply_url_steps(page: PageParsed, crawl: CrawlDefined | None, limit: int) ->
     names_default = DEFAULT_DOCUMENT in steps
     for link in page.links:
         url, applied = merge_url(link.url, steps)
-        hazards.update(applied)
+        if applied:
+            hazards.update(applied)
         if link.redirect and url == page.visit.url:
             # The server redirects in order to add a session id, or the name of a default document.
             # The rewritten target would be the page itself.
@@ -174,9 +175,11 @@ def _is_moved_seed(page: PageParsed, found: Discovery) -> bool:
 
 
 def _discover(page: PageParsed, policy: str) -> Iterator[Discovery]:
-    urls = set[str]()
+    urls, is_deep = set[str](), policy == DEEP
     for link in page.links:
-        for url in () if link.nofollow else targets(link.url, page, policy, link.redirect):
+        if link.nofollow:
+            continue
+        for url in (link.url,) if is_deep else targets(link.url, page, policy, link.redirect):
             if url not in urls:
                 urls.add(url)
                 found = link if url == link.url else replace(link, url=url)

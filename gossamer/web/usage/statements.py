@@ -32,6 +32,7 @@ class Category(StrEnum):
 
 
 CATEGORIES = tuple(Category)
+_NAMES = tuple(category.value for category in Category)
 
 
 class Source(StrEnum):
@@ -101,6 +102,8 @@ def judge(statements: Iterable[Statement]) -> dict[str, Judgement]:
     stays unknown.
     """
     found = tuple(statements)
+    if not found:
+        return dict.fromkeys(_NAMES, UNKNOWN)
     return {category.value: _judge(category, found) for category in CATEGORIES}
 
 
