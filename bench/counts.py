@@ -1,11 +1,12 @@
 """The cost of a page, counted: calls of Python functions, rows, reads, log records and bytes.
 
-    .venv/bin/python -m bench.counts [--pages 400] [--calls FILE] [--store]
+    .venv/bin/python -m bench.counts [--pages 400] [--calls FILE] [--tables] [--store]
 
 All services run in one thread and in virtual time, on the pages of `bench.page`, once in a folder
 and once as a fleet with 48 partitions. So the counts depend neither on the machine nor on its load:
 a change that costs shows, however small it is. The first pages are not counted, since most of their
-links are new. `--calls` writes the calls by function in the folder, for `pstats`.
+links are new. `--calls` writes the calls by function in the folder, for `pstats`. `--tables` lists
+rows and reads by table.
 
 `tests/test_counts.py` compares the counts of STORED_PAGES with `bench/counts.json`, so that a
 change of more than 3 % is one that somebody meant: `--store` writes the file. Versions of Python
@@ -15,8 +16,8 @@ count calls differently.
 import argparse
 import json
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from cProfile import Profile
 from pathlib import Path
@@ -27,10 +28,14 @@ from unittest.mock import patch
 
 from bench.page import ROBOTS, make_pages
 from gossamer.log.sqlite import SqliteLog
+from gossamer.runtime.checkpoints import CheckpointRow
 from gossamer.services.fetcher.outcome import Failure, Reply
-from gossamer.store.sqlite import SqliteTable
+from gossamer.store import Partition, Row, Sort, partition_values
+from gossamer.store.cassandra.cql import bucket_of
+from gossamer.store.cassandra.store import PARTITIONS_PER_READ
+from gossamer.store.sqlite import SqliteStore, SqliteTable
 from gossamer.telemetry import configure_logs
-from tests.flow.torn import Fate, TornTable
+from tests.flow.torn import Fate, TornStore, TornTable
 from tests.flow.virtual import VirtualCrawl
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -90,13 +95,21 @@ def counting() -> Iterator[Counter[str]]:
     """Count rows, reads, and records of the log within the block."""
     counts = Counter[str]()
     with ExitStack() as stack:
+        depth = 0
 
         def count(owner: Any, method: str, note: Callable[..., None]) -> None:
             original = getattr(owner, method)
 
             def note_and_call(self: Any, *arguments: Any, **named: Any) -> Any:
-                note(self, *arguments)
-                return original(self, *arguments, **named)
+                # A table may answer one call by others of its own.
+                nonlocal depth
+                if not depth:
+                    note(self, *arguments)
+                depth += 1
+                try:
+                    return original(self, *arguments, **named)
+                finally:
+                    depth -= 1
 
             stack.enter_context(patch.object(owner, method, note_and_call))
 
@@ -108,34 +121,130 @@ def counting() -> Iterator[Counter[str]]:
                     counts["records of urls.discovered"] += 1
                     counts["bytes of urls.discovered"] += len(message.value or b"")
 
-        def note_rows(table: Any, *_: Any) -> None:
-            rows = table.rows.values() if hasattr(table, "rows") else table.pending.values()
-            counts["rows"] += sum(map(len, rows))
-
-        def note_read(table: Any, *_: Any) -> None:
-            counts["reads"] += 1
-
-        def note_conditional(table: Any, rows: Any, *_: Any) -> None:
-            counts["conditional writes"] += len(rows) if isinstance(rows, list) else 1
-
-        def note_keys(table: Any, keys: Any, *_: Any) -> None:
-            counts["keys read ahead"] += len(keys)
-
+        tables = CountedTables(counts)
         count(SqliteLog, "append", note_append)
         for table in (SqliteTable, TornTable):
-            for method in ("get", "get_many", "get_all", "scan", "scan_all"):
-                count(table, method, note_read)
-            count(table, "read_ahead", note_keys)
-            for method in ("put_if_absent", "put_all_if_absent", "replace"):
-                count(table, method, note_conditional)
-        count(SqliteTable, "flush", note_rows)
-        count(TornTable, "writes", note_rows)
+            count(table, "get", tables.note_get)
+            count(table, "get_many", tables.note_get_many)
+            count(table, "get_all", tables.note_get_all)
+            count(table, "read_ahead", tables.note_read_ahead)
+            count(table, "scan", tables.note_scan)
+            count(table, "scan_all", tables.note_scan_all)
+            count(table, "put_if_absent", lambda table, row: tables.note_conditional(table, 1))
+            count(table, "replace", lambda table, row, old: tables.note_conditional(table, 1))
+            count(
+                table,
+                "put_all_if_absent",
+                lambda table, rows: tables.note_conditional(table, len(rows)),
+            )
+        for store in (SqliteStore, TornStore):
+            count(store, "flush", lambda store: tables.note_flush(store._tables.values()))
         yield counts
 
 
-def count_both(pages: int, calls: Path | None = None) -> dict[str, Counts]:
-    """Return the counts in a folder and in a fleet."""
-    return {"folder": count_page(False, pages, calls), "fleet": count_page(True, pages)}
+class CountedTables:
+    """Counts what is asked of the tables of stores, as Cassandra would be asked.
+
+    A mutation writes the rows of one partition key, of all tables. A read request reads rows that
+    are read together.
+    """
+
+    def __init__(self, counts: Counter[str]) -> None:
+        self._counts = counts
+        self._ahead = defaultdict[Any, set[tuple[Partition, Sort]]](set)
+        """Table → the keys of the rows that are read ahead until the next flush."""
+
+    def note_get(self, table: Any, partition: Partition, sort: Sort = "") -> None:
+        """Count the read of a row."""
+        self.note_get_all(table, [(partition, sort)])
+
+    def note_get_many(self, table: Any, partition: Partition, sorts: Sequence[Sort]) -> None:
+        """Count the read of rows of a partition."""
+        self.note_get_all(table, [(partition, sort) for sort in sorts])
+
+    def note_get_all(self, table: Any, keys: Iterable[tuple[Partition, Sort]]) -> None:
+        """Count the read of the rows with *keys*."""
+        self._add("reads", table, 1)
+        self._request(table, keys)
+
+    def note_read_ahead(self, table: Any, keys: Sequence[tuple[Partition, Sort]]) -> None:
+        """Count the read of the rows with *keys*, which are then in memory until the next flush."""
+        self._add("keys read ahead", table, len(keys))
+        self._request(table, keys)
+        self._ahead[table].update(keys)
+
+    def note_scan(self, table: Any, *_: Any) -> None:
+        """Count the read of a partition."""
+        self.note_scan_all(table, [""])
+
+    def note_scan_all(self, table: Any, partitions: Sequence[Partition], *_: Any) -> None:
+        """Count the reads of *partitions*."""
+        self._add("reads", table, 1)
+        self._add("read requests", table, len(partitions))
+
+    def note_conditional(self, table: Any, rows: int) -> None:
+        """Count conditional writes."""
+        self._add("conditional writes", table, rows)
+
+    def note_flush(self, tables: Iterable[Any]) -> None:
+        """Count the buffered rows of *tables*."""
+        mutations = set[Any]()
+        for table in tables:
+            row = _row_of(table)
+            for partition, rows in _buffered(table).items():
+                if row is CheckpointRow and partition[0] in ("fetcher", "parser"):
+                    continue  # In a fleet, they have no tables.
+                self._add("rows", table, len(rows))
+                for sort in rows:
+                    stage = row.decides, (partition, sort) in _put_last(table)
+                    mutations.add((stage, partition_values(partition), bucket_of(row, sort)))
+            self._ahead.pop(table, None)
+        self._counts["mutations"] += len(mutations)
+
+    def _request(self, table: Any, keys: Iterable[tuple[Partition, Sort]]) -> None:
+        buffered, ahead = _buffered(table), self._ahead[table]
+        read = {
+            (partition, sort)
+            for partition, sort in keys
+            if sort not in buffered.get(partition, ()) and (partition, sort) not in ahead
+        }
+        if _row_of(table).sort_key:
+            requests = len({partition for partition, _ in read})
+        else:
+            values = Counter(partition_values(partition)[:-1] for partition, _ in read)
+            requests = sum(-(-number // PARTITIONS_PER_READ) for number in values.values())
+        self._add("read requests", table, requests)
+
+    def _add(self, name: str, table: Any, number: int) -> None:
+        if number:
+            self._counts[name] += number
+            self._counts[f"{name}: {_row_of(table).table}"] += number
+
+
+def _row_of(table: Any) -> type[Row]:
+    row: type[Row] = table.row if isinstance(table, SqliteTable) else table._row
+    return row
+
+
+def _buffered(table: Any) -> dict[Partition, dict[Sort, Row]]:
+    rows: dict[Partition, dict[Sort, Row]]
+    rows = table.rows if isinstance(table, SqliteTable) else table.pending
+    return rows
+
+
+def _put_last(table: Any) -> set[tuple[Partition, Sort]]:
+    keys: set[tuple[Partition, Sort]]
+    keys = table.last if isinstance(table, SqliteTable) else table._late
+    return keys
+
+
+def count_both(pages: int, calls: Path | None = None, by_table: bool = False) -> dict[str, Counts]:
+    """Return the counts in a folder and in a fleet, also those of each table if *by_table*."""
+    found = {"folder": count_page(False, pages, calls), "fleet": count_page(True, pages)}
+    return {
+        place: {name: one for name, one in counts.items() if by_table or ":" not in name}
+        for place, counts in found.items()
+    }
 
 
 def main() -> None:
@@ -143,13 +252,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--calls", type=Path, metavar="FILE")
     parser.add_argument("--pages", type=int, default=PAGES)
+    parser.add_argument("--tables", action="store_true", help="count by table too")
     parser.add_argument("--store", action="store_true", help=f"write {STORED.name}")
     options = parser.parse_args()
     configure_logs(False, "warning")
-    found = count_both(STORED_PAGES if options.store else options.pages, options.calls)
+    pages = STORED_PAGES if options.store else options.pages
+    found = count_both(pages, options.calls, options.tables and not options.store)
     for place, counts in found.items():
         for name, number in counts.items():
-            print(f"{place:8} {number:12,.1f} {name}")
+            print(f"{place:8} {number:12,.2f} {name}")
     if options.store:
         stored = {"python": PYTHON, **{place: _round_counts(one) for place, one in found.items()}}
         STORED.write_text(json.dumps(stored, indent=1) + "\n")

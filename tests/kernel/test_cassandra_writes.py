@@ -1,6 +1,7 @@
 """The timestamps of writes, and the rows that one request contains: `docs/design/store.md`, Why."""
 
 from collections import Counter
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,7 @@ from gossamer.store.cassandra.writes import (
     SHARED_PARTITIONS,
     Timestamps,
     batches,
+    by_partition_key,
 )
 
 
@@ -82,3 +84,20 @@ def test_each_row_is_in_one_batch_and_batches_are_bounded(parts: list[Part]) -> 
 def test_small_rows_of_one_node_share_a_batch() -> None:
     parts = [(to, [100]) for _ in range(20) for to in "ab"]
     assert [len(rows) for _, rows in batches(make_rows(parts))] == [10, 10, 10, 10]
+
+
+def test_rows_of_one_key_share_a_batch_whatever_their_table() -> None:
+    def write(key: bytes, *rows: str) -> tuple[int, Iterator[Any]]:
+        return 7, iter([SimpleNamespace(routing_key=key, values=[b""], name=row) for row in rows])
+
+    writes = [
+        write(b"a", "urls 1", "urls 2"),
+        write(b"b", "urls"),
+        write(b"c"),
+        write(b"a", "plans"),
+    ]
+    found = by_partition_key(writes)
+    assert [(at, key, [row.name for row in rows]) for at, key, rows in found] == [
+        (7, b"a", ["urls 1", "urls 2", "plans"]),
+        (7, b"b", ["urls"]),
+    ]

@@ -12,7 +12,6 @@ import ssl
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import Any
 
 from cassandra import ConsistencyLevel, DriverException
@@ -43,6 +42,7 @@ from gossamer.store.cassandra.writes import (
     IN_FLIGHT,
     Connection,
     batches,
+    by_partition_key,
     concurrent_writes,
     statement,
 )
@@ -76,7 +76,7 @@ class Cassandra:
             raise BadSettings("cassandra.hosts is empty: set at least one node")
         self.where = f"Cassandra at {', '.join(settings.hosts)}, port {settings.port}"
         self._errors = partial(translate_errors, self.where, settings)
-        self._timestamp = 1
+        self._timestamp, self._keyspace = 1, settings.keyspace
         self._prepared: dict[str, PreparedStatement] = {}
         self._cluster = self._make_cluster(settings)
         self._session = self._connect(settings)
@@ -163,14 +163,12 @@ class Cassandra:
     def _parts(
         self, writes: Iterable[Write]
     ) -> Iterator[tuple[tuple[int, Nodes], Iterable[BoundStatement]]]:
-        """Yield the rows of each of *writes*, with their timestamp and their replicas."""
-        for write in writes:
-            bound = map(self._prepare(write.cql).bind, write.rows)
-            if (first := next(bound, None)) is None:
-                continue
-            nodes = self._cluster.metadata.get_replicas(first.keyspace, first.routing_key)
+        """Yield the rows of each partition key, with their timestamp and their replicas."""
+        bound = ((one.timestamp, map(self._prepare(one.cql).bind, one.rows)) for one in writes)
+        for timestamp, key, rows in by_partition_key(bound):
+            nodes = self._cluster.metadata.get_replicas(self._keyspace, key)
             # Rows with unknown replicas do not share a batch.
-            yield (write.timestamp, tuple(nodes) or first.routing_key), chain([first], bound)
+            yield (timestamp, tuple(nodes) or key), rows
 
     def insert_if_absent(
         self, insert: str, rows: Sequence[Values], select: str, keys: Sequence[Values]

@@ -4,10 +4,10 @@ Cassandra keeps the write with the largest timestamp. Ours follow the clock. Tho
 inside its leased window (`gossamer.store.claims`).
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, islice
 from threading import Semaphore
 from typing import TypeVar
 
@@ -42,6 +42,22 @@ class Connection(LibevConnection):  # type: ignore[misc]
     """
 
     _socket_writable = property(lambda self: True, lambda self, writable: None)
+
+
+def by_partition_key(
+    writes: Iterable[tuple[int, Iterator[BoundStatement]]],
+) -> Iterator[tuple[int, bytes, Iterable[BoundStatement]]]:
+    """Yield each timestamp and partition key of *writes* with its rows, of all tables.
+
+    A batch of them is one mutation: nodes group the rows of a batch by keyspace and key. *writes*:
+    timestamps, each with the rows of one partition of a table.
+    """
+    grouped = defaultdict[tuple[int, bytes], list[Iterable[BoundStatement]]](list)
+    for timestamp, rows in writes:
+        for first in islice(rows, 1):
+            grouped[timestamp, first.routing_key].append(chain([first], rows))
+    for (timestamp, key), parts in grouped.items():
+        yield timestamp, key, chain.from_iterable(parts)
 
 
 def batches(
