@@ -208,12 +208,11 @@ class CountedTables:
             for partition, sort in keys
             if sort not in buffered.get(partition, ()) and (partition, sort) not in ahead
         }
-        if _row_of(table).sort_key:
-            requests = len({partition for partition, _ in read})
-        else:
-            values = Counter(partition_values(partition)[:-1] for partition, _ in read)
-            requests = sum(-(-number // PARTITIONS_PER_READ) for number in values.values())
-        self._add("read requests", table, requests)
+        values = Counter((partition_values(partition)[:-1], sort) for partition, sort in read)
+        several = sum(-(-number // PARTITIONS_PER_READ) for number in values.values())
+        by_partition = len({partition for partition, _ in read})
+        is_sorted = bool(_row_of(table).sort_key)
+        self._add("read requests", table, min(by_partition, several) if is_sorted else several)
 
     def _add(self, name: str, table: Any, number: int) -> None:
         if number:

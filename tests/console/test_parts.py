@@ -44,7 +44,7 @@ def store_site(command: Gossamer) -> None:
             totals=HostTotals(admitted=61),
             crawls={DEFAULT_CRAWL: HostCrawl(NewQueues(queued=21))},
         ),
-        SiteWorthRow(DEFAULT_CRAWL, SITE, pack_worth(worth)),
+        SiteWorthRow(SITE, DEFAULT_CRAWL, pack_worth(worth)),
         ParkedPartsRow(DEFAULT_CRAWL, SITE, parked),
     )
 

@@ -62,6 +62,18 @@ def test_get_all_reads_rows_of_many_partitions(store: Store, settle: Settle) -> 
     assert store.table(Single).get_all([("p", ""), ("q", "")]) == [Single("p", "one")]
 
 
+def test_get_all_reads_rows_of_many_partitions_with_one_sort_key(
+    store: Store, settle: Settle
+) -> None:
+    table = store.table(Simple)
+    for n in range(40):
+        table.put(Simple(f"p{n}", n % 2))
+    settle(store)
+    found = table.get_all([(f"p{n}", 1) for n in range(50)])
+    assert {row.part for row in found} == {f"p{n}" for n in range(1, 40, 2)}
+    assert {row.n for row in found} == {1}
+
+
 def test_get_all_reads_hundreds_of_rows_of_two_partitions(store: Store, settle: Settle) -> None:
     """The sitemap of a site may list thousands of URLs of one host."""
     table = store.table(Bucketed)

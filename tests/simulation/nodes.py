@@ -357,8 +357,10 @@ class SimCassandra(Cassandra):
         """Return the rows that *nodes* have."""
         meaning = self._meanings[cql]
         if meaning.kind == "get_several":
-            *first, several = values
-            return [row for key in several for row in self._look(nodes, meaning, [*first, key])]
+            several = next(value for value in values if isinstance(value, list))
+            at = values.index(several)
+            each = [[*values[:at], key, *values[at + 1 :]] for key in several]
+            return [row for one in each for row in self._look(nodes, meaning, one)]
         if meaning.kind == "get_many" and meaning.has_buckets:
             *key, buckets, sorts = values
             return [row for at in buckets for row in self._look(nodes, meaning, [*key, at, sorts])]

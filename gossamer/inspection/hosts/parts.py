@@ -117,7 +117,7 @@ def read_parts(crawl: OpenCrawl, site: Site) -> SiteParts:
     """Return the parts and budgets of *site*."""
     rows = (SiteWorthRow, ParkedPartsRow, SiteRow, HostRow, PartitionPlansRow)
     with crawl.view(*rows) as store:
-        row = store.table(SiteWorthRow).get((crawl.id, site))
+        row = store.table(SiteWorthRow).get(site, crawl.id)
         parked = store.table(ParkedPartsRow).get((crawl.id, site))
         site_row = store.table(SiteRow).get(site) or SiteRow(site)
         hosts = [*store.table(HostRow).scan(site)]

@@ -141,7 +141,8 @@ class Statements:
         many = read.replace(f'"{BUCKET}" = ?', f'"{BUCKET}" IN ?') if row.buckets > 1 else read
         self.get_many = f'{many} AND "{row.sort_key}" IN ?'
         # One request reads several values of the partition key's last field.
-        self.get_several = f"{read.removesuffix('= ?')}IN ?"
+        several = f"{read.removesuffix('= ?')}IN ?"
+        self.get_several = f'{several} AND "{row.sort_key}" = ?' if row.sort_key else several
         self.scan = f"{read} LIMIT ?"
         self.scan_beyond = f'{read} AND "{row.sort_key}" {"<>"[not row.newest_first]} ? LIMIT ?'
         self.put = f"INSERT INTO {table} ({columns}) VALUES ({', '.join('?' * len(names))})"

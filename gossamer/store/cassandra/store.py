@@ -16,7 +16,7 @@ from typing import Any, Generic, NamedTuple
 
 from gossamer.errors import GossamerError
 from gossamer.settings.servers import CassandraSettings
-from gossamer.store import Partition, R, Row, Sort, holder_of, partition_values
+from gossamer.store import Partition, R, Row, Sort, holder_of, partition_fields, partition_values
 from gossamer.store.cassandra.cql import Columns, Statements, all_columns_of, bucket_of
 from gossamer.store.cassandra.errors import RetryBudget
 from gossamer.store.cassandra.session import Cassandra, Write
@@ -200,11 +200,14 @@ class CassandraTable(BufferedTable[R]):
 
     def _read_all(self, keys: list[tuple[Sort, ...]]) -> Iterable[R]:
         # Grouped, because a request costs more than a row.
+        ways = list[tuple[str, list[Sequence[Any]]]]()
         if self.row.sort_key:
-            cql, requests = self._statements.get_many, _by_partition(keys, self.row.buckets > 1)
-        else:
-            cql, requests = self._statements.get_several, _by_several_partitions(keys)
-        found = self._retry_budget.ask(partial(self._nodes.query_all, cql, [*requests]))
+            by_partition = _by_partition(keys, self.row.buckets > 1)
+            ways.append((self._statements.get_many, [*by_partition]))
+        if self.row.buckets == 1:
+            ways.append((self._statements.get_several, [*_by_sort_key(keys, self.row)]))
+        cql, requests = min(ways, key=lambda way: len(way[1]))
+        found = self._retry_budget.ask(partial(self._nodes.query_all, cql, requests))
         return map(self._columns.row, found)
 
     def put_if_absent(self, row: R) -> R:
@@ -396,12 +399,14 @@ def _by_partition(keys: Iterable[tuple[Sort, ...]], has_buckets: bool) -> Iterat
             yield *values, sorts[at : at + ROWS_PER_READ]
 
 
-def _by_several_partitions(keys: Iterable[tuple[Sort, ...]]) -> Iterator[Sequence[Any]]:
+def _by_sort_key(keys: Iterable[tuple[Sort, ...]], row: type[Row]) -> Iterator[Sequence[Any]]:
     """Yield the values of read requests for *keys*, each for several partitions of Cassandra that
-    differ only in the last field of their keys."""
-    for values, last in _by_first_values(keys).items():
-        for at in range(0, len(last), PARTITIONS_PER_READ):
-            yield *values, last[at : at + PARTITIONS_PER_READ]
+    differ only in the last field of their keys, and for one sort key."""
+    last = len(partition_fields(row)) - 1
+    grouped = _by_first_values((*key[:last], *key[last + 1 :], key[last]) for key in keys)
+    for values, partitions in grouped.items():
+        for at in range(0, len(partitions), PARTITIONS_PER_READ):
+            yield *values[:last], partitions[at : at + PARTITIONS_PER_READ], *values[last:]
 
 
 def _by_first_values(keys: Iterable[tuple[Sort, ...]]) -> dict[tuple[Sort, ...], list[Sort]]:

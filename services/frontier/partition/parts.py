@@ -130,7 +130,7 @@ class Parts:
         found: list[Key] = []
         for site in sites:
             if site not in self._worth:
-                found.append((SiteWorthRow, (self._crawl, site), ""))
+                found.append((SiteWorthRow, site, self._crawl))
             if site not in self._parts:
                 found.append((ParkedPartsRow, (self._crawl, site), ""))
         return found
@@ -141,7 +141,7 @@ class Parts:
         """Return the counters of *site*. Only the methods of this class change them."""
         if (worth := self._worth.get(site)) is None:
             self._row(site)  # Orders, which must not wait for reads, find it in the cache.
-            row = self._worth_rows.get((self._crawl, site))
+            row = self._worth_rows.get(site, self._crawl)
             worth = unpack_worth(row.counters if row else b"")
             self._worth.put(site, worth, site)
         return worth
@@ -296,7 +296,7 @@ class Parts:
         worth.unsaved += 1
         self._worth.put(site, worth, site)
         if must_store(worth) and not self.is_closed:
-            self._worth_rows.put(SiteWorthRow(self._crawl, site, pack_worth(worth)))
+            self._worth_rows.put(SiteWorthRow(site, self._crawl, pack_worth(worth)))
 
     # Parked URLs.
 
@@ -494,7 +494,7 @@ class Parts:
             elif self._rows.get(key):
                 # Drops are flushed before the erasure of the row of the last host, as in `Sites`.
                 self._rows.drop(key)
-            self._worth_rows.drop(key)
+            self._worth_rows.erase(site, self._crawl)
             self._parts.remove(site)
             self._worth.remove(site)
         else:
@@ -508,7 +508,7 @@ class Parts:
                 del trie[part]
                 erased = True
         if erased:
-            self._worth_rows.put(SiteWorthRow(self._crawl, site, pack_worth(worth)))
+            self._worth_rows.put(SiteWorthRow(site, self._crawl, pack_worth(worth)))
 
     def _log(self, site: Site, name: str) -> ParkedLog:
         return self._taken.get((site, name)) or part_log(self._parked, self._crawl, site, name)

@@ -122,8 +122,7 @@ class Regrouping:
         remaining = self._count_hosts(self._old_sites())
         for site in self._old_sites() - remaining.keys():
             self._store.table(SiteRow).drop(site)
-            for crawl in self._crawls:
-                self._store.table(SiteWorthRow).drop((crawl, site))
+            self._store.table(SiteWorthRow).drop(site)
 
     def urls(self) -> Iterator[tuple[str, Site, str, str]]:
         """Yield crawl, new site, URL and finder of the admitted URLs of the hosts.
@@ -256,7 +255,7 @@ class Regrouping:
             stored = {row.site: row for one in sources if (row := table.get(one))}
             table.put(_site_row(site, hosts, [*stored.values()]))
             for crawl in self._crawls:
-                if found := [worth for one in sources if (worth := worths.get((crawl, one)))]:
+                if found := [worth for one in sources if (worth := worths.get(one, crawl))]:
                     worths.put(replace(found[0], site=site))
 
     def _move_hosts(self) -> None:

@@ -92,11 +92,12 @@ class SiteWorthRow(Row, frozen=True):
     """
 
     table = "site_worth"
-    partition_key = "crawl", "site"
+    partition_key, sort_key = "site", "crawl"
+    decides = True  # In one mutation with the rows of the site and its hosts.
     about = ("site",)
 
-    crawl: str
     site: Site
+    crawl: str
     counters: bytes = b""
     """As `gossamer.services.frontier.worth.worth` packs them."""
 
