@@ -146,7 +146,9 @@ class Content:
         leaders = {(row.crawl, row.url) for row in (*self._leaders.values(), *rows)}
         for one in documents:
             leaders.update((one.page.crawl, url) for url in self._near.candidate_urls(one.page))
-        yield [(DocumentRow, key, "") for key in leaders]
+        # The rows of the documents themselves were read before.
+        own = {(one.page.crawl, one.page.visit.url) for one in documents}
+        yield [(DocumentRow, key, "") for key in leaders - own]
 
     def clear(self) -> None:
         """Drop pages and leaders that were read ahead, which may differ from the store."""

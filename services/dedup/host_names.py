@@ -29,6 +29,7 @@ before) renew its verdict or revoke it. Afterwards its URLs are visited again. T
 each verdict (`OriginalAnnounced`) and sends queued URLs of the replica to the original.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -170,6 +171,14 @@ class HostNames:
                 url = row.counterpart + page.visit.url.removeprefix(host)
                 keys += [(DocumentRow, (page.crawl, url), ""), *keys_of([url])]
         return keys
+
+    def leader_reads_of(self, pages: Iterable[PageParsed], leaders: Iterable[str]) -> list[Key]:
+        """Return the keys of the rows of hosts with *leaders* of texts that *pages* may have: URLs
+        with the path of a page at another host."""
+        hosts = defaultdict[str, set[str]](set)
+        for page in pages:
+            hosts[_path_of(page.visit.url)].add(host_key(page.visit.url))
+        return keys_of(url for url in leaders if hosts[_path_of(url)] - {host_key(url)})
 
     def rewrite(
         self, discovery: Discovery, via: str, crawl: CrawlDefined | None, now: float
@@ -506,10 +515,13 @@ def _awaits_pages(row: HostNameRow | None, is_home: bool) -> bool:
 
 def _have_same_path(url: str, other: str) -> bool:
     """Return whether two URLs have the same path and query at different hosts."""
-    if not other:
-        return False
-    host, other_host = host_key(url), host_key(other)
-    return host != other_host and url.removeprefix(host) == other.removeprefix(other_host)
+    is_elsewhere = bool(other) and host_key(url) != host_key(other)
+    return is_elsewhere and _path_of(url) == _path_of(other)
+
+
+def _path_of(url: str) -> str:
+    """Return the path and the query of *url*."""
+    return url.removeprefix(host_key(url))
 
 
 def _are_near(digest: str, sketch: bytes, document: DocumentRow) -> bool:

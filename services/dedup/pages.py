@@ -36,7 +36,7 @@ from gossamer.relevance import facts_of, parse_relevance
 from gossamer.runtime.processor import Key
 from gossamer.services.dedup.content import Content, LinkedPage
 from gossamer.services.dedup.documents import Documents
-from gossamer.services.dedup.host_names import NOTHING, HostNames, Lesson, keys_of
+from gossamer.services.dedup.host_names import NOTHING, HostNames, Lesson
 from gossamer.services.dedup.host_steps import HostSteps
 from gossamer.services.dedup.links import (
     apply_url_steps,
@@ -170,7 +170,7 @@ class Pages:
         yield self._host_names.counterpart_reads_of(pages)
         for group in self._content.reads_of(pages, documents, new):
             leaders = [key[-1] for row, key, _ in group if row is DocumentRow]
-            yield [*group, *keys_of(leaders)]
+            yield [*group, *self._host_names.leader_reads_of(pages, leaders)]
         yield [
             (DocumentRow, (probe.crawl, url), "")
             for probe in self._probes_of(pages)
