@@ -5,12 +5,16 @@ footer, a counter), or sixteen words of a longer piece. So a block that is ignor
 is always small. White space is folded, as browsers display all but preformatted text.
 """
 
+import re
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from zlib import crc32
 
 SEPARATOR = "\x1e"
 """Separates the pieces of a text. It is white space, so folding removes it."""
+_MARK = "\0"
+"""Stands for the separator while white space is folded. HTML has no such character."""
+_marks = re.compile(f"(?: ?{_MARK})+ ?")
 MAX_BLOCK_WORDS = 16
 MAX_BLOCKS = 4096
 """Most blocks of a text. A longer text has no blocks, because a part must not stand for the whole.
@@ -19,13 +23,21 @@ MAX_BLOCKS = 4096
 
 def split_pieces(text: str) -> list[str]:
     """Return the pieces of *text* that contain words, with white space folded."""
-    return [piece for piece in map(fold_whitespace, text.split(SEPARATOR)) if piece]
+    if _MARK in text:
+        return [piece for piece in map(fold_whitespace, text.split(SEPARATOR)) if piece]
+    # All pieces at once: a page has hundreds.
+    folded = " ".join(text.replace(SEPARATOR, f" {_MARK} ").split())
+    pieces = _marks.sub(_MARK, folded).strip(_MARK)
+    return pieces.split(_MARK) if pieces else []
 
 
 def make_blocks(pieces: Iterable[str]) -> bytes:
     """Return the blocks of a text with these *pieces*, in four bytes each."""
-    hashes = list(_hash_blocks(pieces))
-    return struct.pack(f"<{len(hashes)}I", *hashes) if len(hashes) <= MAX_BLOCKS else b""
+    blocks = list(_split_blocks(pieces))
+    if not 0 < len(blocks) <= MAX_BLOCKS:
+        return b""
+    hashes = map(crc32, "\n".join(blocks).encode(errors="replace").split(b"\n"))
+    return struct.pack(f"<{len(blocks)}I", *hashes)
 
 
 def unpack_blocks(blocks: bytes) -> Sequence[int]:
@@ -33,14 +45,14 @@ def unpack_blocks(blocks: bytes) -> Sequence[int]:
     return struct.unpack(f"<{len(blocks) // 4}I", blocks)
 
 
-def _hash_blocks(pieces: Iterable[str]) -> Iterator[int]:
+def _split_blocks(pieces: Iterable[str]) -> Iterator[str]:
     for piece in pieces:
-        if piece.count(" ") < MAX_BLOCK_WORDS:
-            yield crc32(piece.encode(errors="replace"))
+        if len(piece) < 2 * MAX_BLOCK_WORDS or piece.count(" ") < MAX_BLOCK_WORDS:
+            yield piece
             continue
         words = piece.split(" ")
         for at in range(0, len(words), MAX_BLOCK_WORDS):
-            yield crc32(" ".join(words[at : at + MAX_BLOCK_WORDS]).encode(errors="replace"))
+            yield " ".join(words[at : at + MAX_BLOCK_WORDS])
 
 
 def fold_whitespace(text: str) -> str:

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.services.parser.text import compare_fields
+from gossamer.text import ages as table
 from gossamer.text.ages import AGE, MAX_LABEL_LENGTH, mask_ages
-from gossamer.text.blocks import unpack_blocks
+from gossamer.text.blocks import unpack_blocks, words_of
 from gossamer.text.sketch import estimate_change
 from gossamer.text.volatile import compare
 
@@ -47,6 +48,25 @@ def mask(label: str) -> str:
 )
 def test_all_ages_of_a_language_are_the_same_text(ages: str) -> None:
     assert {mask(age) for age in ages.split("|")} == {AGE}
+
+
+fillers = st.sampled_from(words_of("the Reply · | (3) , -by post• 🕐 “Uhr” ago. 前 há"))
+parts = st.sampled_from(
+    f"{table._before} {table._after} {table._small_numbers} {table._units} il y a yn ôl 3 ५ 12 "
+    "数 1,5 2+ 5分前 นาทีที่แล้ว मिनिटांपूर्वी órája perce".split()
+)
+labels = st.lists(parts | fillers, min_size=1, max_size=6).flatmap(
+    lambda words: st.sampled_from((" ", " ", "")).map(lambda between: between.join(words))
+)
+
+
+@given(st.lists(labels | labels.map(str.title), max_size=6))
+def test_no_age_in_a_label_is_missed(pieces: list[str]) -> None:
+    short = (len(piece) <= MAX_LABEL_LENGTH for piece in pieces)
+    assert mask_ages(pieces) == [
+        table._age.sub(AGE, piece) if is_label else piece
+        for piece, is_label in zip(pieces, short, strict=True)
+    ]
 
 
 def test_words_beside_an_age_stay() -> None:

@@ -6,7 +6,7 @@ import sys
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.text.blocks import fold_whitespace
+from gossamer.text.blocks import SEPARATOR, fold_whitespace, split_pieces
 
 SPACES = "".join(re.findall(r"\s", "".join(map(chr, range(sys.maxunicode + 1)))))
 
@@ -15,3 +15,8 @@ SPACES = "".join(re.findall(r"\s", "".join(map(chr, range(sys.maxunicode + 1))))
 @given(st.text() | st.text(f"ab{SPACES}") | st.text("a "))
 def test_white_space_is_folded(text: str) -> None:
     assert fold_whitespace(text) == " ".join(text.split())
+
+
+@given(st.text(f"ab\0{SPACES}{SEPARATOR}") | st.text(f"a {SEPARATOR}"))
+def test_pieces_are_the_folded_parts_that_contain_words(text: str) -> None:
+    assert split_pieces(text) == [one for one in map(fold_whitespace, text.split(SEPARATOR)) if one]
