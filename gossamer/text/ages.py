@@ -145,7 +145,8 @@ def mask_ages(pieces: Sequence[str]) -> list[str]:
     kept = list(pieces)
     if len(kept) > MAX_BLOCKS:
         return kept
-    text = "\n".join(["" if len(piece) > MAX_LABEL_LENGTH else piece for piece in kept]).lower()
+    sized = zip(kept, map(len, kept), strict=True)
+    text = "\n".join([piece if size <= MAX_LABEL_LENGTH else "" for piece, size in sized]).lower()
     words = set(text.split())
     punctuated = " ".join(filterfalse(str.isalnum, words))
     hints = _hint_words.intersection(words.union(_words.findall(punctuated)))

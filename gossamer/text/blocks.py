@@ -7,7 +7,8 @@ is always small. White space is folded, as browsers display all but preformatted
 
 import re
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from itertools import chain
 from zlib import crc32
 
 SEPARATOR = "\x1e"
@@ -31,9 +32,14 @@ def split_pieces(text: str) -> list[str]:
     return pieces.split(_MARK) if pieces else []
 
 
-def make_blocks(pieces: Iterable[str]) -> bytes:
+def make_blocks(pieces: Sequence[str]) -> bytes:
     """Return the blocks of a text with these *pieces*, in four bytes each."""
-    blocks = list(_split_blocks(pieces))
+    # Fewer letters are too few for so many words.
+    parts = [
+        (piece,) if size < 2 * MAX_BLOCK_WORDS else _split_words(piece)
+        for piece, size in zip(pieces, map(len, pieces), strict=True)
+    ]
+    blocks = [*chain.from_iterable(parts)]
     if not 0 < len(blocks) <= MAX_BLOCKS:
         return b""
     hashes = map(crc32, "\n".join(blocks).encode(errors="replace").split(b"\n"))
@@ -45,14 +51,12 @@ def unpack_blocks(blocks: bytes) -> Sequence[int]:
     return struct.unpack(f"<{len(blocks) // 4}I", blocks)
 
 
-def _split_blocks(pieces: Iterable[str]) -> Iterator[str]:
-    for piece in pieces:
-        if len(piece) < 2 * MAX_BLOCK_WORDS or piece.count(" ") < MAX_BLOCK_WORDS:
-            yield piece
-            continue
-        words = piece.split(" ")
-        for at in range(0, len(words), MAX_BLOCK_WORDS):
-            yield " ".join(words[at : at + MAX_BLOCK_WORDS])
+def _split_words(piece: str) -> Sequence[str]:
+    if piece.count(" ") < MAX_BLOCK_WORDS:
+        return (piece,)
+    words = piece.split(" ")
+    starts = range(0, len(words), MAX_BLOCK_WORDS)
+    return [" ".join(words[at : at + MAX_BLOCK_WORDS]) for at in starts]
 
 
 def fold_whitespace(text: str) -> str:

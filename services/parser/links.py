@@ -50,6 +50,7 @@ KIND_BY_RELATION = {
 }
 """Relations of a link element or a Link header that always lead to another document."""
 
+_names = {kind: kind.value for kind in LinkKind}
 _path = r"(?:(?:/[\w~-][\w.~-]*)++/?(?:\?[\w.~&=/-]++)?|/)"
 _plain = re.compile(_path, re.ASCII)
 """A path, with or without a query, that is canonical as it is written."""
@@ -79,16 +80,17 @@ class Resolver:
 
     def resolve(self, target: str) -> str:
         """Return *target* as a canonical URL; "" if it is not a URL that can be visited."""
-        document = target.partition("#")[0]
-        url = self._cache.get(document)
+        url = self._cache.get(target)
         if url is None:
-            url = self._cache[document] = self._canonicalize(document)
+            is_whole = "#" not in target
+            url = self._canonicalize(target) if is_whole else self.resolve(target.split("#", 1)[0])
+            self._cache[target] = url
         return url
 
     def _canonicalize(self, target: str) -> str:
         # Most links are plain. Parsing them would double the time for links.
         if len(target) <= MAX_PLAIN_LENGTH:
-            path = target.removeprefix(self._host)
+            path = target if target[:1] == "/" else target.removeprefix(self._host)
             if _plain.fullmatch(path):
                 return self._host + path
             if _absolute.fullmatch(target):
@@ -135,10 +137,10 @@ class LinkCollector:
         if not self._bytes_left:
             return
         previous = self._links.get(url)
-        nofollow = not NOFOLLOW_RELATIONS.isdisjoint(rel)
+        nofollow = bool(rel) and not NOFOLLOW_RELATIONS.isdisjoint(rel)
         if previous is None:
-            words = " ".join(rel)[:MAX_REL_LENGTH]
-            link = Link(url, self._read(text), nofollow, False, words, kind.value, position)
+            words = " ".join(rel)[:MAX_REL_LENGTH] if rel else ""
+            link = Link(url, self._read(text), nofollow, False, words, _names[kind], position)
             self._store(link, 0)
         elif not previous.text or previous.nofollow > nofollow or previous.kind != LinkKind.LINK:
             link_text = previous.text or self._read(text)
@@ -182,8 +184,10 @@ def _merge(previous: Link, kind: LinkKind, nofollow: bool, text: str, position: 
 
 def find_header_links(headers: Headers, url: str) -> tuple[Link, ...]:
     """Return the links in the Link (RFC 8288) and Refresh headers of *url*, each URL once."""
+    if not (found := list(_header_targets(headers))):
+        return ()
     links, resolver = dict[str, Link](), Resolver(url, "utf-8")
-    for target, kind, parameters in _header_targets(headers):
+    for target, kind, parameters in found:
         link_url = resolver.resolve(target)
         if link_url and link_url != url and len(links) < MAX_HEADER_LINKS:
             rel = fold_whitespace(parameters.get("rel", "").lower())[:MAX_REL_LENGTH]

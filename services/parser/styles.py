@@ -69,11 +69,12 @@ def is_external(target: str) -> bool:
 def resolve_external(targets: Iterable[str], resolver: Resolver, limit: int) -> tuple[str, ...]:
     """Return the canonical URLs of *targets* outside the document, each once, at most *limit*."""
     urls: dict[str, None] = {}
-    for target in filter(is_external, targets):
-        if len(urls) >= limit:
-            break
-        if url := resolver.resolve(target):
+    for target in targets if limit else ():
+        # Most targets are paths.
+        if (target[:1] == "/" or is_external(target)) and (url := resolver.resolve(target)):
             urls[url] = None
+            if len(urls) == limit:
+                break
     return tuple(urls)
 
 

@@ -137,6 +137,8 @@ def collect_meta(elements: Elements) -> Meta:
     values: Meta = {}
     metas = (element for element in elements.of("meta") if "content" in element.attributes)
     for element, attribute in product(metas, ("name", "property", "itemprop")):
+        if attribute not in element.attributes:
+            continue
         stated = element.get(attribute).strip().lower()
         if attribute == "itemprop" and not (stated and _rank_of_item(element.node)):
             continue
@@ -211,7 +213,7 @@ def _first_time(
         (Source.TIME, _time_elements(elements, marks, url)),
     )
     for source, values in sources:
-        for value in values:
+        for value in filter(None, values):
             if at := parse_web_date(value, now):
                 return StatedTime(at, source.value)
     return StatedTime()
@@ -219,7 +221,7 @@ def _first_time(
 
 def _meta_values(meta: Meta, names: Iterable[str]) -> Iterator[tuple[Source, Iterable[str]]]:
     for name in names:
-        if values := meta.get(name):
+        if name in meta and (values := meta[name]):
             is_open_graph = name.startswith(OPEN_GRAPH_PREFIXES)
             yield Source.OPEN_GRAPH if is_open_graph else Source.META, values
 
@@ -229,11 +231,14 @@ def _time_elements(elements: Elements, words: tuple[str, ...], url: str) -> Iter
 
     The only time on a page counts as the time of its publication.
     """
+    stamps = [*islice(elements.of("time", "abbr"), MAX_TIMES)]
+    if not stamps:
+        return
     bookmarks = islice(_elements_with_rel(elements, "bookmark"), MAX_BOOKMARKS)
     entries = {one.mem_id for link in bookmarks for one in _parts_around(link.node)}
     times = [
         element
-        for element in islice(elements.of("time", "abbr"), MAX_TIMES)
+        for element in stamps
         if (not element.properties or _rank_of_item(element.node))
         and not _is_of_comment(element.node)
         and not (entries and _is_of_other_entry(element.node, entries, url))
@@ -399,7 +404,11 @@ def _only_name(elements: Elements) -> Iterator[str]:
 
 
 def _elements_with_rel(elements: Elements, rel: str) -> Iterator[Element]:
-    return (element for element in elements.of("a") if rel in element.relations)
+    return (
+        element
+        for element in elements.of("a")
+        if "rel" in element.attributes and rel in element.relations
+    )
 
 
 def _find_image(data: "LinkedData", meta: Meta, elements: Elements, resolver: Resolver) -> str:

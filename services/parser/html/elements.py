@@ -1,6 +1,7 @@
 """The elements of a document with links or metadata, found in one pass, and the way from an element
 to others."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import chain, islice
 from typing import NamedTuple
@@ -89,6 +90,8 @@ class Elements:
         selector = STYLED_SELECTOR if requisites else SELECTOR
         elements = _find_elements(tree, selector)
         self.all = elements
+        self.names = frozenset[str]().union(*[element.attributes for element in elements])
+        """The names of all attributes."""
         self.items = [
             element
             for element in elements
@@ -97,9 +100,9 @@ class Elements:
         ]
         """The elements with a property of microdata or RDFa."""
         self._positions = find_positions(tree)
-        self._by_tag: dict[str, list[Element]] = {}
+        self._by_tag = defaultdict[str, list[Element]](list)
         for element in elements:
-            self._by_tag.setdefault(element.tag, []).append(element)
+            self._by_tag[element.tag].append(element)
 
     def position_of(self, element: Element) -> str:
         """Return the position of *element*, a link, on the page; "" if the markup has none."""

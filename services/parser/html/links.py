@@ -56,7 +56,8 @@ _placeholder = re.compile(r"\s*(?:$|about:blank|data:)", re.IGNORECASE)
 _page_extensions = "html?|xhtml|shtml|php\\d?|aspx?|jspx?|jsf|cfm|cgi|do|pl|pdf"
 _page_name = rf"[\w%~-][\w%~./-]*\.(?:{_page_extensions})"
 _literal = re.compile(
-    r"""["'`](?<![+]["'`])(?<![+]\s["'`])([\w/%~.:@,;&=?\#-]{2,500})["'`](?!\s?[+])""", re.ASCII
+    r"""["'`](?<![+]["'`])(?<![+]\s["'`])([\w/%~.:@,;&=?\#-]{2,500}+)["'`](?!\s?[+])""",
+    re.ASCII,
 )
 _url = re.compile(
     rf"""(?:https?:)?//[\w.-]+\.\w[\w.:-]*(?:/.*)?
@@ -120,8 +121,9 @@ def _find_base(elements: Elements, url: str, charset: str) -> str:
 def _add_links(elements: Elements, resolver: Resolver, links: LinkCollector, page_url: str) -> str:
     """Add the links of *elements* to *links*; return the canonical URL that the page names."""
     canonical, is_open = "", True
-    for element in elements.all:
-        target = find_target(element) if element.tag in LINK_ELEMENTS else None
+    linking = [element for element in elements.all if element.tag in LINK_ELEMENTS]
+    for element in linking:
+        target = find_target(element)
         if target is None or not (url := resolver.resolve(target.url)):
             continue
         if target.kind is LinkKind.CANONICAL:
@@ -135,7 +137,8 @@ def _add_links(elements: Elements, resolver: Resolver, links: LinkCollector, pag
         # is canonical, or is the alternate for the page's own language.
         if element.tag != "link" or url != page_url:
             position = elements.position_of(element)
-            links.add(url, target.kind, element.relations, partial(link_text, element), position)
+            rel = element.relations if "rel" in element.attributes else []
+            links.add(url, target.kind, rel, partial(link_text, element), position)
     return canonical
 
 
@@ -258,14 +261,31 @@ def _field_names(form: Element) -> tuple[str, ...]:
 def guess_targets(elements: Elements) -> Iterator[str]:
     """Yield the string literals in the scripts of *elements* that may be URLs of pages."""
     characters_left = MAX_SCRIPT_CHARACTERS
-    for element in elements.all:
+    for element in _find_scripted(elements):
         if element.tag == "script":
             script = _script_text(element)[:characters_left]
             characters_left -= len(script)
             yield from find_url_literals(script)
-        elif _has_handler(element):
+        else:
             for handler in _handler_texts(element):
                 yield from find_url_literals(handler)
+
+
+def _find_scripted(elements: Elements) -> list[Element]:
+    """Return the scripts, and the elements that may have a handler."""
+    # Without a call for each element: a page has hundreds.
+    has_handlers = not EVENT_HANDLERS.isdisjoint(elements.names)
+    return [
+        element
+        for element in elements.all
+        if element.tag == "script"
+        or (
+            "href" in element.attributes
+            and (href := element.attributes["href"])
+            and href[0] in BLANK_OR_J
+        )
+        or (has_handlers and not EVENT_HANDLERS.isdisjoint(element.attributes))
+    ]
 
 
 def find_url_literals(script: str) -> Iterator[str]:
@@ -280,12 +300,6 @@ def _script_text(element: Element) -> str:
     kind = element.get("type").lower()
     is_script = not kind or "javascript" in kind or kind in ("module", "application/json")
     return element.node.text() if is_script and "src" not in element.attributes else ""
-
-
-def _has_handler(element: Element) -> bool:
-    attributes = element.attributes
-    href = attributes.get("href")
-    return bool(href and href[0] in BLANK_OR_J) or not EVENT_HANDLERS.isdisjoint(attributes)
 
 
 def _handler_texts(element: Element) -> Iterator[str]:

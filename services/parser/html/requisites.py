@@ -19,7 +19,8 @@ placeholders a script fills. Only a value that is written as a URL is taken (`is
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import NamedTuple
 
 from gossamer.services.parser.html.elements import LAZY_BACKGROUNDS, Element, Elements
@@ -123,7 +124,8 @@ VALID_UNITS: tuple[set[str], ...] = (set(), {"w"}, {"w", "h"}, {"x"})
 
 def find_requisites(elements: Elements, resolver: Resolver, options: Options) -> tuple[str, ...]:
     """Return the canonical URLs of the page's requisites, each once, up to the limit."""
-    return resolve_external(_targets(elements, options), resolver, options.requisites_limit)
+    targets = chain.from_iterable(_targets(elements, options))
+    return resolve_external(targets, resolver, options.requisites_limit)
 
 
 def find_media(elements: Elements, resolver: Resolver, limit: int) -> tuple[str, ...]:
@@ -141,28 +143,37 @@ def is_written_url(value: str) -> bool:
     return bool(_written.match(target)) or file_kind(target) is not None
 
 
-def _targets(elements: Elements, options: Options) -> Iterator[str]:
-    takes_all = options.all_candidates
-    for element in elements.of(*ORDER):
-        match element.tag:
-            case "link":
-                if _leads_to_requisite(element):
-                    yield element.get("href")
-                    yield from _choose_targets(element, SOURCE_SETS["link"], takes_all)
-            case "object" | "embed":
-                target, kind = embedded_target(element), embedded_type(element)
-                if kind not in DOCUMENT_TYPES and not kind.startswith(MEDIA_TYPES):
-                    yield target
-            case tag if TARGET_NAMES[tag].intersection(element.attributes) == SOURCE:
-                # Most images have no other target. Looking for one takes four times as long.
-                yield element.get("src")
-            case tag:
-                yield from _values(element, REQUISITE_ATTRIBUTES.get(tag, ()))
-                if tag == "source" and not _is_of_medium(element):
-                    yield from _values(element, LAZY_SOURCES)
-                yield from _choose_targets(element, SOURCE_SETS.get(tag, {}), takes_all)
+def _targets(elements: Elements, options: Options) -> Iterator[Iterable[str]]:
+    for tag in ORDER:
+        if TARGET_NAMES[tag].intersection(elements.names) == SOURCE:
+            # The images of most pages have no other target, and a page has hundreds.
+            images = [one.attributes for one in elements.of(tag) if "src" in one.attributes]
+            yield [attributes["src"] or "" for attributes in images]
+        else:
+            for element in elements.of(tag):
+                yield _targets_of(element, options.all_candidates)
     if options.requisites:
-        yield from _targets_of_styles(elements, takes_all)
+        yield _targets_of_styles(elements, options.all_candidates)
+
+
+def _targets_of(element: Element, takes_all: bool) -> Iterator[str]:
+    match element.tag:
+        case "link":
+            if _leads_to_requisite(element):
+                yield element.get("href")
+                yield from _choose_targets(element, SOURCE_SETS["link"], takes_all)
+        case "object" | "embed":
+            target, kind = embedded_target(element), embedded_type(element)
+            if kind not in DOCUMENT_TYPES and not kind.startswith(MEDIA_TYPES):
+                yield target
+        case tag if TARGET_NAMES[tag].intersection(element.attributes) == SOURCE:
+            # Looking for other targets takes four times as long.
+            yield element.get("src")
+        case tag:
+            yield from _values(element, REQUISITE_ATTRIBUTES.get(tag, ()))
+            if tag == "source" and not _is_of_medium(element):
+                yield from _values(element, LAZY_SOURCES)
+            yield from _choose_targets(element, SOURCE_SETS.get(tag, {}), takes_all)
 
 
 def _values(element: Element, names: Collection[str]) -> Iterator[str]:
