@@ -8,6 +8,10 @@ opens the file, and its orders are answered at once, without pages. Last, the fr
 are counted, and the file is compacted. Only dedup and frontier are measured, in CPU seconds of this
 process. Budgets are as large as the crawl, so that hosts may be large. With `--one-site` all hosts
 are of one site; `--hosts 1` is one host.
+
+*Known* are links from other sites to URLs that were admitted at any time. *Menu* are links within a
+site to URLs that were tested just before. Bytes read and written are those of all calls, also if
+the system's page cache answers them.
 """
 
 import argparse
@@ -18,8 +22,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from random import Random
+from typing import Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
+from msgspec.structs import replace
 
 from gossamer.events import (
     CrawlDefined,
@@ -49,8 +56,23 @@ LINKS_PER_EVENT = 20
 """Links of one page to one site."""
 EVENTS_PER_APPEND = 200
 """Events that are appended to the log at once."""
+KNOWN_EVENTS, MENU_EVENTS = 5000, 100
+"""Events with links to known URLs that are tested at each row of the table, and how many of them
+are tested again and again."""
 SEED, TAIL = 1, 1.2
 HUGE = 1 << 40
+V = TypeVar("V")
+
+
+class KnownLinks(NamedTuple):
+    """Links to known URLs that dedup tests in a CPU second."""
+
+    known: float
+    """Of URLs that were admitted at any time."""
+    menu: float
+    """Of URLs that were tested just before."""
+    read: float
+    """Bytes of files that are read for one of the first."""
 
 
 class Crawl:
@@ -62,6 +84,7 @@ class Crawl:
         self.log = SqliteLog(self.database)
         self.now, self.loaded = time.time(), loaded
         self.cpu = 0.0
+        self._sample = Sample[UrlsDiscovered](KNOWN_EVENTS)
         stores = [SqliteStore(self.database) for _ in range(2)]
         self.dedup = self._runner(
             Dedup(SeenTable(stores[0]), stores[0], DedupSettings()), stores[0]
@@ -97,7 +120,34 @@ class Crawl:
                 pass
             while self.frontier.step() and self.log.lag("frontier", "urls.admitted"):
                 pass
+        for event in some:
+            self._sample.add(event)
         return sum(len(event.urls) for event in some)
+
+    def test_known(self) -> KnownLinks:
+        """Link once more to known URLs, from other sites; and again and again to some of them, from
+        pages of their site."""
+        events = [replace(event, via=_via(-1)) for event in self._sample.values]
+        before, files = self.cpu, Files.now()
+        links = self._test(events)
+        spent, read = self.cpu - before, (Files.now().read - files.read) / links
+        menus = [
+            replace(event, via=f"1.0.0@{event.urls[0].url}") for event in events[-MENU_EVENTS:]
+        ]
+        self._test(menus)
+        before = self.cpu
+        again = self._test(menus * (KNOWN_EVENTS // MENU_EVENTS))
+        return KnownLinks(links / spent, again / (self.cpu - before), read)
+
+    def _test(self, events: list[UrlsDiscovered]) -> int:
+        """Let dedup test the links of *events*, which are known; return their number."""
+        self.log.append([encode(event) for event in events])
+        self.now += 1.0
+        with self.measure_cpu():
+            while self.dedup.step():
+                pass
+        assert not self.log.lag("frontier", "urls.admitted"), "a known URL was admitted"
+        return sum(len(event.urls) for event in events)
 
     @property
     def disk(self) -> int:
@@ -106,8 +156,18 @@ class Crawl:
         return sum(file.stat().st_size for file in files)
 
 
-def discovered_links(urls: int, hosts: int, one_site: bool) -> Iterator[UrlsDiscovered]:
-    """Yield links to *hosts* hosts in random order, about *urls* in all."""
+class LinkedPages(NamedTuple):
+    """Pages of one host that a page of another site links to."""
+
+    number: int
+    """The number of the linking page."""
+    host: int
+    pages: range
+
+
+def linked_pages(urls: int, hosts: int) -> Iterator[LinkedPages]:
+    """Yield about *urls* pages of *hosts* hosts in random order, the pages of each in their
+    order."""
     random = np.random.default_rng(SEED)
     weights = 1.0 / np.arange(1, hosts + 1) ** TAIL
     sizes = np.maximum(1, (urls * weights / weights.sum()).astype(np.int64))
@@ -117,31 +177,77 @@ def discovered_links(urls: int, hosts: int, one_site: bool) -> Iterator[UrlsDisc
     for n, number in enumerate(order.tolist()):
         first, last = int(done[number]), int(min(done[number] + LINKS_PER_EVENT, sizes[number]))
         done[number] = last
-        site = "site.example" if one_site else f"host{number}.example"
-        host = f"host{number}.{site}" if one_site else site
-        yield _event(n, Site(site), host, range(first, last))
+        yield LinkedPages(n, number, range(first, last))
+
+
+def discovered_links(urls: int, hosts: int, one_site: bool) -> Iterator[UrlsDiscovered]:
+    """Yield links to *hosts* hosts in random order, about *urls* in all."""
+    for number, host, pages in linked_pages(urls, hosts):
+        site = "site.example" if one_site else f"host{host}.example"
+        yield _event(number, Site(site), f"host{host}.{site}" if one_site else site, pages)
 
 
 def _event(number: int, site: Site, host: str, pages: range) -> UrlsDiscovered:
     found = tuple(Discovery(f"http://{host}/some/folder/page-{page}.html", 3) for page in pages)
-    via = f"1.{number}.0@http://from{number % 1000}.example/{number}"
-    return UrlsDiscovered(at=0.0, site=site, via=via, urls=found)
+    return UrlsDiscovered(at=0.0, site=site, via=_via(number), urls=found)
+
+
+def _via(number: int) -> str:
+    return f"1.{number}.0@http://from{number % 1000}.example/{number}"
+
+
+class Sample(Generic[V]):
+    """At most *size* of many values, each with the same chance to be in it."""
+
+    def __init__(self, size: int) -> None:
+        self.values = list[V]()
+        self._size, self._seen, self._random = size, 0, Random(SEED)
+
+    def add(self, value: V) -> None:
+        """Add *value*, or skip it."""
+        self._seen += 1
+        if len(self.values) < self._size:
+            self.values.append(value)
+        elif (at := self._random.randrange(self._seen)) < self._size:
+            self.values[at] = value
+
+
+class Files(NamedTuple):
+    """Bytes of files that this process has read and written, also those in the page cache."""
+
+    read: int
+    written: int
+
+    @classmethod
+    def now(cls) -> Self:
+        """Return the bytes up to now."""
+        lines = Path("/proc/self/io").read_text().splitlines()
+        found = {name: int(value) for name, value in (line.split(": ") for line in lines)}
+        return cls(found["rchar"], found["wchar"])
 
 
 def admit_all(crawl: Crawl, events: Iterator[UrlsDiscovered], until: int) -> None:
     """Admit URLs until there are *until*; print the table."""
-    print(f"{'URLs':>10} {'URLs/CPU s':>11} {'MiB':>6} {'bytes on disk/URL':>18}", flush=True)
-    total, step, mark, spent, more = 0, 100_000, 0, crawl.cpu, 1
+    print(
+        f"{'URLs':>10} {'URLs/CPU s':>11} {'known/CPU s':>12} {'menu/CPU s':>11} {'MiB':>6} "
+        f"{'on disk/URL':>12} {'read/URL':>9} {'written/URL':>12} {'read/known':>11}",
+        flush=True,
+    )
+    total, step, mark, spent, files, more = 0, 100_000, 0, crawl.cpu, Files.now(), 1
     while total < until and more:
         more = crawl.admit(events)
         total += more
         if total >= mark + step or total >= until or not more:
-            rate = (total - mark) / (crawl.cpu - spent)
+            new, rate, disk = total - mark, (total - mark) / (crawl.cpu - spent), crawl.disk / total
+            used = Files.now()
+            known, menu, read = crawl.test_known()
             print(
-                f"{total:10,} {rate:11,.0f} {_resident():6,.0f} {crawl.disk / total:18,.0f}",
+                f"{total:10,} {rate:11,.0f} {known:12,.0f} {menu:11,.0f} {resident():6,.0f} "
+                f"{disk:12,.0f} {(used.read - files.read) / new:9,.0f} "
+                f"{(used.written - files.written) / new:12,.0f} {read:11,.0f}",
                 flush=True,
             )
-            mark, spent = total, crawl.cpu
+            mark, spent, files = total, crawl.cpu, Files.now()
             step = max(step, total // 2)
 
 
@@ -166,7 +272,7 @@ def visit(folder: Path, visits: int, loaded: int) -> Crawl:
         crawl.log.append([encode(end) for end in ends])
     print(
         f"{made:,} visits ordered and ended: {made / (crawl.cpu - spent):,.0f} a CPU second, "
-        f"{_resident():,.0f} MiB, {crawl.disk / 2**20:,.0f} MiB on disk"
+        f"{resident():,.0f} MiB, {crawl.disk / 2**20:,.0f} MiB on disk"
     )
     return crawl
 
@@ -197,7 +303,8 @@ def _outcomes_of(order: Event, now: float) -> Iterator[VisitEnded]:
         )  # fmt: skip
 
 
-def _resident() -> float:
+def resident() -> float:
+    """Return the MiB of memory of this process."""
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * resource.getpagesize() / 2**20
 
