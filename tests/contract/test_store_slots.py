@@ -11,7 +11,7 @@ from gossamer.store import Store
 from tests.contract.conftest import Data
 
 ADDRESS = "192.0.2.1"
-"""Of 16 slots, 12 to 15 are leased for one address. Of one slot, all are."""
+"""Of eight slots, 4 to 7 are leased for one address. A single slot is leased for one address."""
 
 
 class Clock:
@@ -29,7 +29,7 @@ def clock() -> Clock:
 names = (f"fetcher-{number}" for number in count())
 
 
-def fetcher(data: Data, clock: Clock, at_once: int = 16, name: str = "") -> LeasedSlots:
+def fetcher(data: Data, clock: Clock, at_once: int = 8, name: str = "") -> LeasedSlots:
     """Return the slots of one fetcher, with a name of its own unless it is given."""
     name = name or next(names)
     return LeasedSlots(data.open().store, name, at_once, clock, term=100.0, tolerance=20.0)
@@ -38,11 +38,11 @@ def fetcher(data: Data, clock: Clock, at_once: int = 16, name: str = "") -> Leas
 @pytest.mark.only("decides_at_once")
 def test_two_fetchers_never_have_the_same_slot(data: Data, clock: Clock) -> None:
     one, other = fetcher(data, clock), fetcher(data, clock)
-    assert [one.acquire(ADDRESS, had) for had in ((), {12})] == [12, 13]
-    assert [other.acquire(ADDRESS, had) for had in ((), {14}, {14, 15})] == [14, 15, None]
-    assert other.acquire("192.0.2.2", ()) == 12
+    assert [one.acquire(ADDRESS, had) for had in ((), {4})] == [4, 5]
+    assert [other.acquire(ADDRESS, had) for had in ((), {6}, {6, 7})] == [6, 7, None]
+    assert other.acquire("192.0.2.2", ()) == 4
     clock.now += 1.0
-    assert one.acquire(ADDRESS, {13}) == 12, (
+    assert one.acquire(ADDRESS, {5}) == 4, (
         "a fetcher renews the lease of a slot that it does not use"
     )
 
@@ -66,28 +66,25 @@ def test_two_fetchers_have_as_many_slots_at_an_address_as_are_allowed(
 @pytest.mark.only("decides_at_once")
 def test_fetcher_with_all_slots_leaves_some_to_another(data: Data, clock: Clock) -> None:
     one, other = fetcher(data, clock), fetcher(data, clock)
-    taken = [one.acquire(ADDRESS, set(range(12, n))) for n in range(12, 17)]
-    assert taken == [12, 13, 14, 15, None]
+    taken = [one.acquire(ADDRESS, set(range(4, n))) for n in range(4, 9)]
+    assert taken == [4, 5, 6, 7, None]
     assert other.acquire(ADDRESS, ()) is None
     clock.now += 60.0
-    assert [one.acquire(ADDRESS, had) for had in ((), {12}, {12, 13})] == [12, 13, None]
+    assert [one.acquire(ADDRESS, had) for had in ((), {4}, {4, 5})] == [4, 5, None]
     assert other.acquire(ADDRESS, ()) is None
     clock.now += 60.0  # The other two leases have expired.
-    assert [other.acquire(ADDRESS, had) for had in ((), {14}, {14, 15})] == [14, 15, None]
+    assert [other.acquire(ADDRESS, had) for had in ((), {6}, {6, 7})] == [6, 7, None]
 
 
 @pytest.mark.only("decides_at_once")
 def test_second_fetcher_gets_half_of_the_slots_of_every_address(data: Data, clock: Clock) -> None:
     one, other = fetcher(data, clock), fetcher(data, clock)
-    assert [one.acquire(EVERY_ADDRESS, set(range(n))) for n in range(13)] == [*range(12), None]
+    assert [one.acquire(EVERY_ADDRESS, set(range(n))) for n in range(5)] == [0, 1, 2, 3, None]
     assert other.acquire(EVERY_ADDRESS, ()) is None
     clock.now += 60.0
-    assert [one.acquire(EVERY_ADDRESS, set(range(n))) for n in range(7)] == [*range(6), None]
+    assert [one.acquire(EVERY_ADDRESS, set(range(n))) for n in range(3)] == [0, 1, None]
     clock.now += 60.0  # The other leases have expired.
-    assert [other.acquire(EVERY_ADDRESS, set(range(6, n))) for n in range(6, 13)] == [
-        *range(6, 12),
-        None,
-    ]
+    assert [other.acquire(EVERY_ADDRESS, had) for had in ((), {2}, {2, 3})] == [2, 3, None]
 
 
 @pytest.mark.only("decides_at_once")
