@@ -4,12 +4,14 @@
 
 A line has the SURT key of the URL, the time of the capture, and its position. The lines are those
 of cdxj-indexer and pywb. They are derived from the file alone, so an index that was lost with a
-crash can be recreated, and a record in a file that was truncated is in no index.
+crash can be recreated, and a record in a file that was truncated is in no index. Until a crash, the
+archive has the lines of its open files in memory (`make_line`), and does not read them again.
 """
 
 import json
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from gossamer.services.archive.reading import Fields, RecordHead, RecordReader, parse_fields
@@ -39,6 +41,16 @@ class Line(NamedTuple):
         return f"{self.key} {self.timestamp} {self.data}\n"
 
 
+class Place(NamedTuple):
+    """The place of a record."""
+
+    file: str
+    """Basename."""
+    offset: int
+    length: int
+    """Compressed length, in bytes."""
+
+
 def index_line(record: RecordHead, file: str) -> Line | None:
     """Return the line of *record* in *file*; None if it is not the record of a capture."""
     if not _indexed.search(record.head, 0, TYPE_BYTES):
@@ -49,18 +61,33 @@ def index_line(record: RecordHead, file: str) -> Line | None:
         return None
     if kind in ("resource", "metadata") and content_type == FIELDS_TYPE:
         return None
+    digest, place = fields.get("warc-payload-digest"), Place(file, record.offset, record.length)
+    return make_line(kind, url, record.date, content_type, digest, record.block, place)
+
+
+def make_line(
+    kind: str,
+    url: str,
+    date: str,
+    content_type: str,
+    digest: str | None,
+    block: bytes,
+    place: Place,
+) -> Line:
+    """Return the line of a capture: a record of a *kind* that begins its *block* with these bytes,
+    at least with the head of an HTTP message. *date*: WARC-Date. *digest*: WARC-Payload-Digest."""
     first, headers = "", Fields()
     if content_type.startswith("application/http"):
-        first, headers = parse_fields(record.block.partition(b"\r\n\r\n")[0])
+        first, headers = parse_fields(block.partition(b"\r\n\r\n")[0])
     found = {
         "url": url,
         "mime": _mime(kind, content_type, headers),
         "status": first.split(" ", 2)[1] if " " in first else None,
-        "digest": fields.get("warc-payload-digest"),
+        "digest": digest,
     }
     data = {name: value for name, value in found.items() if value is not None}
-    data |= {"length": str(record.length), "offset": str(record.offset), "filename": file}
-    return Line(surt_key(url), timestamp_of(record.date), json.dumps(data))
+    data |= {"length": str(place.length), "offset": str(place.offset), "filename": place.file}
+    return Line(surt_key(url), timestamp_of(date), json.dumps(data))
 
 
 def _mime(kind: str, content_type: str, headers: Fields) -> str | None:
@@ -87,5 +114,11 @@ def index_file(chunks: Iterable[bytes], file: str) -> Iterator[str]:
 
     The lines are held in memory: 25 MB for a file of 100,000 captures.
     """
-    lines = (index_line(record, file) for record in RecordReader(chunks, file))
-    yield from sorted(str(line) for line in lines if line)
+    yield from sorted(index_records(chunks, file))
+
+
+def index_records(chunks: Iterable[bytes], file: str, offset: int = 0) -> Iterator[str]:
+    """Yield the lines of the records in *chunks*, which are at *offset* of *file*."""
+    for record in RecordReader(chunks, file):
+        if line := index_line(replace(record, offset=offset + record.offset), file):
+            yield str(line)

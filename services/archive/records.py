@@ -87,6 +87,8 @@ class Capture:
     """The request and the metadata, as far as they are wanted."""
     body: Body
     """The body of this response, or of the one that a revisit record refers to."""
+    head: bytes
+    """The HTTP head in the first record."""
 
 
 def is_not_modified(page: PageFetched) -> bool:
@@ -130,7 +132,8 @@ def capture(
         about.append(("WARC-Payload-Digest", body.digest))
     if page.truncated:
         about.append(("WARC-Truncated", page.truncated))
-    block = _response_head(page) + (b"" if kind == "revisit" else page.body)
+    head = _response_head(page)
+    block = head if kind == "revisit" else head + page.body
     response = _record(kind, identity, [*common, *about], block, RESPONSE, file)
     others = b""
     if "request" in wanted and page.visit.imported is None:
@@ -140,7 +143,7 @@ def capture(
     if "metadata" in wanted:
         about, block = [*common, *beside], _fields(_metadata(page))
         others += _record("metadata", _identity(page, "metadata"), about, block, FIELDS, file)
-    return Capture(kind, response, others, body)
+    return Capture(kind, response, others, body, head)
 
 
 def dns(page: PageFetched, file: str) -> bytes:

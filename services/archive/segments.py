@@ -18,7 +18,8 @@ name from the start, with the suffix `.open` until it is complete. At the start 
 renames a file to `.uncommitted`. The pages of a parked file are delivered again, unless the store
 was restored to an older state; in that case the file is the only copy. Both remove a file without a
 whole capture. Repair never changes a complete file, even if the row lists it as open. A file is
-indexed just before it is completed (`gossamer.services.archive.index`).
+indexed just before it is completed (`gossamer.services.archive.index`): repair reads it, and a
+writer without a crash has the lines.
 
 With volumes, complete files are uploaded, their captures are published, and the files are removed
 (`buffer`). `Buffer.load` continues at the start of a writer:
@@ -40,7 +41,7 @@ import errno
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -129,21 +130,23 @@ class Segment:
         os.close(self._handle)
 
 
-def complete(folder: Path, file: str) -> None:
+def complete(folder: Path, file: str, lines: Sequence[str] | None = None) -> None:
     """Write the index of *file*, and rename it durably to its final name, unless that is done.
 
-    The index is written first, so a complete file has one whenever a process is killed.
+    The index is written first, so a complete file has one whenever a process is killed. *lines*:
+    those of the index, in any order; if they are not known, the file is read.
     """
     with translate_errors(folder), suppress(FileNotFoundError):
-        _write_index(folder, file)
+        _write_index(folder, file, lines)
         os.replace(folder / (file + OPEN_SUFFIX), folder / file)
         sync(folder)
 
 
-def _write_index(folder: Path, file: str) -> None:
+def _write_index(folder: Path, file: str, lines: Sequence[str] | None) -> None:
     partial = folder / (file + INDEX_SUFFIX + PARTIAL_SUFFIX)
     with (folder / (file + OPEN_SUFFIX)).open("rb") as segment, partial.open("w") as index:
-        index.writelines(index_file(read_chunks(segment.read), file))
+        found = index_file(read_chunks(segment.read), file) if lines is None else sorted(lines)
+        index.writelines(found)
         index.flush()
         os.fsync(index.fileno())
     os.replace(partial, folder / (file + INDEX_SUFFIX))

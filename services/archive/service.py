@@ -26,7 +26,8 @@ from gossamer.runtime.processor import Key, Output, Processor
 from gossamer.services.archive.buffer import Buffer
 from gossamer.services.archive.capture_rows import CaptureRows
 from gossamer.services.archive.exclusions import Exclusions
-from gossamer.services.archive.records import Capture, capture, dns, warcinfo
+from gossamer.services.archive.index import Place, index_records, make_line
+from gossamer.services.archive.records import RESPONSE, Capture, capture, date, dns, warcinfo
 from gossamer.services.archive.retention import Retention
 from gossamer.services.archive.rows import STANDALONE_WRITER, SegmentRow
 from gossamer.services.archive.segments import (
@@ -111,6 +112,8 @@ class Archive(Processor):
         )
         self._addresses = dict[str, set[tuple[str, str]]]()
         """Crawl → host keys with their addresses, as recorded in its open segment."""
+        self._lines = dict[str, list[str]]()
+        """Segment that is not complete → the lines of its index."""
 
     def assign(self, partitions: frozenset[int], now: float) -> None:
         """Claim the writer's name, and go back to the last commit.
@@ -171,8 +174,11 @@ class Archive(Processor):
         digest = payload_digest(page.body)
         captured = capture(page, file, digest, self._captures.find_body(page, digest), self._wanted)
         segment = segment or self._begin_segment(file, page, now)
-        records = captured.response + captured.others + self._dns(page, file)
-        offset = segment.append(records)
+        lookup = self._dns(page, file)
+        offset = segment.append(captured.response + captured.others + lookup)
+        self._lines[file].append(_make_line(page, captured, file, offset))
+        if lookup:
+            self._lines[file] += index_records([lookup], file, segment.size - len(lookup))
         count("gossamer_archived_bytes_total", segment.size - offset, crawl=page.crawl)
         if segment.size > self._settings.segment_size:
             self._full.append(self._open.pop(page.crawl))
@@ -217,7 +223,7 @@ class Archive(Processor):
     def _begin_segment(self, file: str, page: PageFetched, now: float) -> Segment:
         segment = self._open[page.crawl] = Segment(self._folder, file, now)
         self._serial += 1
-        self._addresses[page.crawl] = set()
+        self._addresses[page.crawl], self._lines[file] = set(), []
         segment.append(warcinfo(page, self._definitions.get(page.crawl), file, now, self._contact))
         count("gossamer_archived_bytes_total", segment.size, crawl=page.crawl)
         return segment
@@ -353,14 +359,21 @@ class Archive(Processor):
 
     def _complete(self, files: Iterable[str]) -> None:
         for file in files:
-            complete(self._folder, file)
+            complete(self._folder, file, self._lines.pop(file, None))
             self._buffer.add(file)
 
     def release(self) -> None:
         """Close the files without completing them; the next start repairs them."""
         for segment in (*self._full, *self._open.values()):
             segment.close()
-        self._open, self._full = {}, []
+        self._open, self._full, self._lines = {}, [], {}
+
+
+def _make_line(page: PageFetched, captured: Capture, file: str, offset: int) -> str:
+    """Return the line of the index about the first record of a capture."""
+    at, place = date(page.started_at), Place(file, offset, len(captured.response))
+    digest, head = captured.body.digest or None, captured.head
+    return str(make_line(captured.kind, page.visit.url, at, RESPONSE, digest, head, place))
 
 
 def _make_event(
