@@ -68,9 +68,9 @@ class BufferedTable(ABC, Generic[R]):
 
     def get(self, partition: Partition, sort: Sort = "") -> R | None:
         """Return the row, or None."""
-        # If another thread flushes between these two calls, the row is read from the store.
-        row = self.buffered(partition, sort)
-        if row is not None or self.covers(partition, sort):
+        row = self.rows.get(partition, {}).get(sort)
+        # If another thread flushes between these two lines, the row is read from the store.
+        if row is not None or partition in self.dropped or (partition, sort) in self.erased:
             return row
         return self._read(partition, sort)
 
