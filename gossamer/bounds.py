@@ -59,7 +59,7 @@ def exclusion_of(crawl: CrawlDefined, blocklist: Blocklist, found: Located) -> E
     party = crawl.parties.get(found.party, NO_PARTY) if crawl.parties else NO_PARTY
     max_depth = crawl.max_depth if party.max_depth is None else party.max_depth
     of = f" of party {found.party}" if party is not NO_PARTY else ""
-    if rule := blocklist.of_url(url):
+    if blocklist.rules and (rule := blocklist.of_url(url)):
         return Exclusion(Hazard.BLACKLISTED, forbidden_by(rule))
     if found.purpose is Purpose.REQUISITE:
         return None

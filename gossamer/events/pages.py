@@ -431,7 +431,9 @@ def link_discovery(link: Link, visit: Visit) -> Discovery:
     """
     priority, is_guess = link.priority, link.kind == LinkKind.SCRIPT
     if priority is None:
-        priority = visit.priority if link.redirect else link_priority(visit.priority)
+        priority = visit.priority
+        if priority and not link.redirect:
+            priority = link_priority(priority)
     is_usual_sitemap = link.redirect and visit.purpose is Purpose.USUAL_SITEMAP
     return Discovery(
         link.url,

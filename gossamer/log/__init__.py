@@ -104,7 +104,7 @@ class Message:
     @property
     def size(self) -> int:
         """Number of bytes of the record on Kafka, before compression."""
-        headers = sum(len(name) + len(value.encode()) for name, value in self.headers)
+        headers = sum([len(name) + len(value.encode()) for name, value in self.headers])
         return len(self.key.encode()) + len(self.value) + headers
 
     def partition_among(self, partitions: int) -> int:

@@ -11,6 +11,7 @@ stores only pages with small fingerprints stores some pages of every sample.
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from hashlib import blake2b
 from math import log
 
@@ -28,11 +29,17 @@ FINGERPRINT_BITS = 32
 
 def add_link(sketch: Sketch, site: Site, url: str) -> Sketch:
     """Return the *sketch* of *url* with a link from *site* added."""
+    shift, level = _register(site, url)
+    before = sketch >> shift & MAX_LEVEL
+    return sketch + (level - before << shift) if level > before else sketch
+
+
+@lru_cache(maxsize=8192)
+def _register(site: Site, url: str) -> tuple[int, int]:
+    """Return the position of the register of a link from *site* to *url*, and the link's level."""
     digest = int.from_bytes(blake2b(f"{site} {url}".encode(), digest_size=8).digest(), "big")
     register, rest = digest % REGISTERS, digest // REGISTERS
-    level = min((rest & -rest).bit_length(), MAX_LEVEL)
-    shift = REGISTER_BITS * register
-    return sketch + (max(0, level - (sketch >> shift & MAX_LEVEL)) << shift)
+    return REGISTER_BITS * register, min((rest & -rest).bit_length(), MAX_LEVEL)
 
 
 def linking_site(via: str, site: Site) -> Site | None:

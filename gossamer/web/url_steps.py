@@ -38,6 +38,8 @@ TOKEN = "*"
 TOKEN_RULE = "session_id "
 TOKEN_RULES = (f"{TOKEN_RULE}/", f"{TOKEN_RULE}?")
 """The beginnings of the names of rules about random tokens."""
+TOKEN_STEPS = (TOKEN_RULE.strip(),)
+"""The HOST_STEPS with such rules."""
 MAX_TOKEN_LENGTH = 300
 """The length of a component or a value above which it is not examined for a token."""
 

@@ -301,7 +301,7 @@ def _document(page: PageParsed, version: Version, verdict: Verdict, now: float) 
         site=page.site,
         status=page.status,
         fetched_at=page.fetched_at,
-        links=tuple(link.url for link in page.links if link.kind != LinkKind.SCRIPT),
+        links=tuple([link.url for link in page.links if link.kind != LinkKind.SCRIPT]),
         outlinks=page.links,
         verdict=verdict,
         duplicate_of="",

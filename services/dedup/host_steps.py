@@ -46,6 +46,7 @@ from gossamer.web.soft_404 import Signature, is_home_page, is_missing_text
 from gossamer.web.url import HostKey, fingerprint, host_key, site_of
 from gossamer.web.url_steps import (
     TOKEN_RULES,
+    TOKEN_STEPS,
     rewrite_by_rule,
     rewrite_by_rules,
     token_in,
@@ -290,11 +291,11 @@ def _may_have_token(url: str, crawl: CrawlDefined) -> bool:
 def _rules_of_lists(page: PageParsed, crawl: CrawlDefined | None) -> set[str]:
     """Return the rules about tokens that name pages: *page* links to several URLs of its host that
     differ in their tokens alone. All links of a session have one token."""
-    forms = dict[tuple[str, str], set[str]]()
-    steps, home = crawl.url_steps if crawl else (), f"{page.host}/"
-    for link in page.links:
+    forms, home = dict[tuple[str, str], set[str]](), f"{page.host}/"
+    has_steps = crawl is not None and not set(TOKEN_STEPS).isdisjoint(crawl.url_steps)
+    for link in page.links if has_steps else ():
         if link.url.startswith(home):
-            for rule, tokenless in rewrite_by_rules(link.url, steps):
+            for rule, tokenless in rewrite_by_rules(link.url, TOKEN_STEPS):
                 if rule.startswith(TOKEN_RULES):
                     forms.setdefault((rule, tokenless), set()).add(link.url)
     return {rule for (rule, _), urls in forms.items() if len(urls) >= MIN_LISTED_TOKENS}
