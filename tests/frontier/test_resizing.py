@@ -128,7 +128,7 @@ def test_resized_partition_has_entries_of_its_sites_only(
     for number in range(after):
         key, groups = partition_key(number, after), key_groups_of(number, after)
         ours = [site for site in SITES if key_group_of(Site(site)) in groups]
-        plans = store.table(PartitionPlansRow).get((DEFAULT_CRAWL, key))
+        plans = store.table(PartitionPlansRow).get(key, DEFAULT_CRAWL)
         row, shared = store.table(PartitionRow).get(key), store.table(PartitionTallyRow).get(key)
         assert plans and row and shared
         name = calendar_name(DEFAULT_CRAWL, plans.generation)

@@ -184,6 +184,6 @@ def test_counting_after_a_write_does_not_change_the_written_row(store: SqliteSto
     tally.count_refused(Hazard.TRAP_URLS)
     tally.write()
     tally.count_refused(Hazard.TRAP_URLS)
-    written = store.table(TallyRow).get((DEFAULT_CRAWL, "1/4"))
+    written = store.table(TallyRow).get("1/4", DEFAULT_CRAWL)
     assert written and written.refused == {Hazard.TRAP_URLS: 1}
     assert tally.row.refused == {Hazard.TRAP_URLS: 2}

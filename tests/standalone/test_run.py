@@ -211,7 +211,7 @@ def test_run_goes_on_until_the_rows_of_a_removed_crawl_are_dropped(opened: Opene
     plans.put(PartitionPlansRow("blogs", KEY))
     opened.store.flush()
     assert run.update(NOW) is None
-    plans.erase(("blogs", KEY))
+    plans.erase(KEY, "blogs")
     opened.store.flush()
     assert run.update(NOW) is End.DONE
 

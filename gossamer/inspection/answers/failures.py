@@ -247,7 +247,7 @@ def _candidates(crawl: OpenCrawl, store: Store) -> Mapping[str, list[str]]:
     """Return label → URLs that had the failure, those of different partitions first."""
     keys = partition_keys(crawl.log.partitions)
     lists: dict[str, list[list[str]]] = {}
-    for row in store.table(TallyRow).get_all([((crawl.id, key), "") for key in keys]):
+    for row in store.table(TallyRow).get_all([(key, crawl.id) for key in keys]):
         for outcome, url in (*row.failed_urls.items(), *((o, u) for u, o in row.latest)):
             if label := LABELS.get(outcome):
                 lists.setdefault(label, []).append([url])

@@ -54,7 +54,7 @@ def _summaries(opened: OpenCrawl, crawls: dict[str, CrawlDefined]) -> Iterator[C
     table = opened.store().table(TallyRow)
     partitions = partition_keys(opened.log.partitions)
     for name, crawl in crawls.items():
-        rows = table.get_all([((name, partition), "") for partition in partitions])
+        rows = table.get_all([(partition, name) for partition in partitions])
         yield view_of(
             CrawlSummary,
             crawl,

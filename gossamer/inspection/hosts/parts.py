@@ -121,7 +121,7 @@ def read_parts(crawl: OpenCrawl, site: Site) -> SiteParts:
         parked = store.table(ParkedPartsRow).get((crawl.id, site))
         site_row = store.table(SiteRow).get(site) or SiteRow(site)
         hosts = [*store.table(HostRow).scan(site)]
-        keys = [((crawl.id, key), "") for key in partition_keys(crawl.log.partitions)]
+        keys = [(key, crawl.id) for key in partition_keys(crawl.log.partitions)]
         postponed = sum(one.waiting for one in store.table(PartitionPlansRow).get_all(keys))
     queued = sum(host.of(crawl.id).new.queued for host in hosts)
     worth = unpack_worth(row.counters if row else b"")

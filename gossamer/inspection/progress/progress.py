@@ -146,7 +146,7 @@ def read_totals(log: Log, store: Store, *crawls: str) -> Progress:
     tallies, revisits, totals = list[TallyRow](), list[RevisitTotals](), dict[str, CrawlTotals]()
     partitions = partition_keys(log.partitions)
     for crawl in crawls:
-        keys = [((crawl, partition), "") for partition in partitions]
+        keys = [(partition, crawl) for partition in partitions]
         rows = store.table(TallyRow).get_all(keys)
         tallies += rows
         total = merge(TallyRow(crawl, ""), *rows)
@@ -189,7 +189,7 @@ def has_rows_to_drop(opened: Opened, crawl: CrawlDefined) -> bool:
     """Return whether the frontier has yet to drop rows of *crawl*, because it is removed."""
     # The frontier drops this row of a crawl last.
     table, keys = opened.store.table(PartitionPlansRow), partition_keys(PARTITIONS)
-    return crawl.removed and any(table.get((crawl.crawl, key)) for key in keys)
+    return crawl.removed and any(table.get(key, crawl.crawl) for key in keys)
 
 
 def last_epoch(opened: Opened) -> int:

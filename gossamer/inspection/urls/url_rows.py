@@ -281,7 +281,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
         gates=read_gate_inputs(crawl, store, row, overridden, now) if row and queued else None,
         site=store.table(SiteRow).get(site),
         plan=store.table(PlanRow).get((crawl.id, host), url),
-        shared=store.table(PartitionPlansRow).get((crawl.id, partition)),
+        shared=store.table(PartitionPlansRow).get(partition, crawl.id),
         queued=queued,
         fate=_find_fate(crawl, store, row, queued.url, now) if row and queued else None,
         is_seen=is_known,
@@ -294,7 +294,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
 
 
 def _has_requisites(crawl: OpenCrawl, store: Store) -> bool:
-    keys = [((crawl.id, key), "") for key in partition_keys(crawl.log.partitions)]
+    keys = [(key, crawl.id) for key in partition_keys(crawl.log.partitions)]
     return any(row.outcomes.get(Purpose.REQUISITE) for row in store.table(TallyRow).get_all(keys))
 
 

@@ -202,11 +202,11 @@ class BudgetAllocation:
             return
         claimed = [*self._partitions.of_crawl(self._crawl)]
         self._shared_at, self._pages = now, pages
-        keys = [(self._crawl, key) for key in partition_keys(self._partitions.total)]
-        found = self._rows.get_all([(key, "") for key in keys]) if self._budget else ()
+        keys = partition_keys(self._partitions.total)
+        found = self._rows.get_all([(key, self._crawl) for key in keys]) if self._budget else ()
         rows = {row.partition: row for row in found}
         rows |= {share.plans.partition: share.plans.to_row() for _, share in claimed}
-        totals = [rows.get(key[1]) or PartitionPlansRow(*key) for key in keys]
+        totals = [rows.get(key) or PartitionPlansRow(self._crawl, key) for key in keys]
         parts = self._parts(totals)
         for partition, share in claimed:
             plans, (again, new) = share.plans, parts[partition.number]

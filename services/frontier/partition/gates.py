@@ -398,7 +398,7 @@ def _stored_pages_left(
     if definition is None or not definition.max_pages:
         return None
     keys = partition_keys(partitions)
-    tallies = store.table(TallyRow).get_all([((crawl, key), "") for key in keys])
+    tallies = store.table(TallyRow).get_all([(key, crawl) for key in keys])
     shared = store.table(PartitionTallyRow).get_all([(key, "") for key in keys])
     checked_out = [(site, host) for row in shared for host, site in row.checked_out.items()]
     rows = store.table(HostRow).get_all(checked_out)

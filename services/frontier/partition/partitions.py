@@ -175,7 +175,7 @@ class Partitions:
         """
         keys = [partition_key(number, self.total) for number in numbers]
         of_crawls = [(crawl, key) for crawl in self._crawls for key in keys]
-        rows: list[Key] = [(row, one, "") for row in OF_CRAWL for one in of_crawls]
+        rows: list[Key] = [(row, key, crawl) for row in OF_CRAWL for crawl, key in of_crawls]
         rows += [(row, key, "") for row in SHARED for key in keys]
         rows += [(DailyTallyRow, one, day_of(now)) for one in of_crawls]
         read_ahead(self._store, [rows])
@@ -207,7 +207,8 @@ class Partitions:
         due, first = list[StorePartition](), list[StorePartition]()
         for row in self._store.table(PartitionRow).get_all([(key, "") for key in keys]):
             due += keys_to_load(table, HOSTS, row.due, now)
-        for plans in self._store.table(PartitionPlansRow).get_all([(one, "") for one in of_crawls]):
+        stored = [(key, crawl) for crawl, key in of_crawls]
+        for plans in self._store.table(PartitionPlansRow).get_all(stored):
             name = first_visit_calendar_name(plans.crawl)
             due += keys_to_load(table, name, plans.first_visits, now)
             name = calendar_name(plans.crawl, plans.generation)

@@ -238,8 +238,8 @@ class Plans:
     def __init__(self, crawl_id: str, partition: str, store: Store, now: float) -> None:
         self.partition, self._crawl_id = partition, crawl_id
         self._rows, self._visits = store.table(PartitionPlansRow), store.table(DueRow)
-        keys = crawl_id, partition
-        self._found = row = self._rows.get(keys) or PartitionPlansRow(*keys)
+        row = self._rows.get(partition, crawl_id) or PartitionPlansRow(crawl_id, partition)
+        self._found = row
         # None, so that the first `write` puts the row, as in `Partition._written`.
         self._written: PartitionPlansRow | None = None
         self.crawl = refill_tokens(revisit.unpack_crawl(row.statistics), now)
@@ -385,8 +385,8 @@ class Plans:
         return limit > 0
 
     def drop_row(self) -> None:
-        """Drop the row of the crawl in the partition."""
-        self._rows.drop((self._crawl_id, self.partition))
+        """Erase the row of the crawl in the partition."""
+        self._rows.erase(self.partition, self._crawl_id)
 
     @property
     def row(self) -> PartitionPlansRow:

@@ -72,15 +72,12 @@ class Regrouping:
         ]
         plans = store.table(PartitionPlansRow)
         self._plans = {
-            crawl: [plans.get(keys) or PartitionPlansRow(*keys) for keys in self._keys_of(crawl)]
+            crawl: [plans.get(key, crawl) or PartitionPlansRow(crawl, key) for key in self._keys()]
             for crawl in self._crawls
         }
 
     def _keys(self) -> list[str]:
         return [partition_key(number, self._partitions) for number in range(self._partitions)]
-
-    def _keys_of(self, crawl: str) -> list[tuple[str, str]]:
-        return [(crawl, key) for key in self._keys()]
 
     def partition_of(self, site: Site) -> int:
         """Return the partition of *site*."""
@@ -200,8 +197,8 @@ class Regrouping:
         if (stored := table.get((crawl, site))) is None:
             return
         tallies = self._store.table(TallyRow)
-        keys = self._keys_of(crawl)[self.partition_of(site)]
-        tally = tallies.get(keys) or TallyRow(*keys)
+        key = partition_key(self.partition_of(site), self._partitions)
+        tally = tallies.get(key, crawl) or TallyRow(crawl, key)
         for name, part in stored.parts.items():
             log = part_log(self._store.table(ParkedRow), crawl, site, name)
             for row in log.all_rows(part):
@@ -263,7 +260,7 @@ class Regrouping:
         tallies = self._store.table(TallyRow)
         of_partition = [shared.get(key) or PartitionTallyRow(key) for key in self._keys()]
         of_crawl = {
-            crawl: [tallies.get(keys) or TallyRow(*keys) for keys in self._keys_of(crawl)]
+            crawl: [tallies.get(key, crawl) or TallyRow(crawl, key) for key in self._keys()]
             for crawl in self._crawls
         }
         for host, (old, new) in self.sites.items():

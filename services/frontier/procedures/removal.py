@@ -76,7 +76,7 @@ class CrawlRemoval:
         """Yield the partitions with rows of a removed crawl. The others write no more of it."""
         for crawl in self._definitions:
             for partition, share in self._partitions.of_crawl(crawl):
-                if self._plans.get((crawl, partition.key)):
+                if self._plans.get(partition.key, crawl):
                     yield partition, share
                 else:
                     partition.dropped.add(crawl)

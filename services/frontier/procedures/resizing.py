@@ -96,9 +96,9 @@ def drop_partitions(store: Store, crawls: Collection[str], partitions: int) -> N
     """Drop the rows of *crawls* with this number of *partitions*, with the next flush."""
     for number in range(partitions):
         key = partition_key(number, partitions)
-        for row in (PartitionRow, PartitionTallyRow):
+        for row in (PartitionRow, PartitionTallyRow, TallyRow, PartitionPlansRow):
             store.table(row).drop(key)
-        for of_crawl in (TallyRow, PartitionPlansRow, DailyTallyRow, HazardExamplesRow):
+        for of_crawl in (DailyTallyRow, HazardExamplesRow):
             for crawl in crawls:
                 store.table(of_crawl).drop((crawl, key))
 
@@ -108,8 +108,8 @@ def _read(store: Store, crawl: str, number: int, partitions: int) -> PartitionRo
     return PartitionRows(
         store.table(PartitionRow).get(key) or PartitionRow(key),
         store.table(PartitionTallyRow).get(key) or PartitionTallyRow(key),
-        store.table(TallyRow).get((crawl, key)) or TallyRow(crawl, key),
-        store.table(PartitionPlansRow).get((crawl, key)) or PartitionPlansRow(crawl, key),
+        store.table(TallyRow).get(key, crawl) or TallyRow(crawl, key),
+        store.table(PartitionPlansRow).get(key, crawl) or PartitionPlansRow(crawl, key),
         scan_days(store, crawl, key),
         store.table(HazardExamplesRow).scan((crawl, key)),
     )

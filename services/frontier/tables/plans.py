@@ -103,7 +103,7 @@ class PartitionPlansRow(Row, frozen=True):
     """The calendars of a partition's plans, and the revisit policies' state of its pages."""
 
     table = "partition_plans"
-    partition_key = "crawl", "partition"
+    partition_key, sort_key = "partition", "crawl"
     decides = True
     about = ()
 

@@ -213,5 +213,5 @@ class Counted(Generic[T]):
             self._table.put(self._written)
 
     def drop(self) -> None:
-        """Drop all rows of the partition."""
-        self._table.drop(keys_of(self.row)[0])
+        """Erase the row from the store."""
+        self._table.erase(*keys_of(self.row))

@@ -45,7 +45,7 @@ class TallyRow(Totals):  # type: ignore[misc]
     """Totals of a crawl in a partition since the crawl's beginning, for report and live view."""
 
     table = "tallies"
-    partition_key = "crawl", "partition"
+    partition_key, sort_key = "partition", "crawl"
     decides = True
     about = "latest", "failed_urls"
 
@@ -283,7 +283,7 @@ def scan_days(store: Store, crawl: str, partition: str, since: float = 0.0) -> l
         rows += more
         after = more[-1].at
     days = {row.at: row for row in rows}
-    if (totals := store.table(TallyRow).get((crawl, partition))) and totals.today:
+    if (totals := store.table(TallyRow).get(partition, crawl)) and totals.today:
         days[totals.today.at] = totals.today
     return [days[at] for at in sorted(days) if at >= since]
 
