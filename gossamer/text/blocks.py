@@ -5,7 +5,6 @@ footer, a counter), or sixteen words of a longer piece. So a block that is ignor
 is always small. White space is folded, as browsers display all but preformatted text.
 """
 
-import re
 import struct
 from collections.abc import Sequence
 from itertools import chain
@@ -15,7 +14,6 @@ SEPARATOR = "\x1e"
 """Separates the pieces of a text. It is white space, so folding removes it."""
 _MARK = "\0"
 """Stands for the separator while white space is folded. HTML has no such character."""
-_marks = re.compile(f"(?: ?{_MARK})+ ?")
 MAX_BLOCK_WORDS = 16
 MAX_BLOCKS = 4096
 """Most blocks of a text. A longer text has no blocks, because a part must not stand for the whole.
@@ -28,8 +26,8 @@ def split_pieces(text: str) -> list[str]:
         return [piece for piece in map(fold_whitespace, text.split(SEPARATOR)) if piece]
     # All pieces at once: a page has hundreds.
     folded = " ".join(text.replace(SEPARATOR, f" {_MARK} ").split())
-    pieces = _marks.sub(_MARK, folded).strip(_MARK)
-    return pieces.split(_MARK) if pieces else []
+    parts = folded.replace(f" {_MARK}", _MARK).replace(f"{_MARK} ", _MARK).split(_MARK)
+    return list(filter(None, parts))
 
 
 def make_blocks(pieces: Sequence[str]) -> bytes:
