@@ -59,6 +59,11 @@ def parse_strategy(text: str) -> str:
     return name
 
 
+def revisits(policy: str) -> bool:
+    """Return whether *policy* visits pages again."""
+    return parse_policy(policy)[0] != NEVER
+
+
 def uses_hints(policy: str) -> bool:
     """Return whether *policy* uses hints about a page's changes between two visits."""
     return parse_policy(policy)[0] in USE_HINTS

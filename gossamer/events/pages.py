@@ -349,7 +349,10 @@ class PageParsed(Contents, frozen=True, kw_only=True, tag="page_parsed"):
     """A sketch of all visible words, from which the amount of change is computed
     (`gossamer.text.sketch`)."""
     blocks: bytes = b""
-    """The hashes of the visible blocks of text, four bytes each (`gossamer.text.blocks`)."""
+    """The hashes of the visible blocks of text, four bytes each (`gossamer.text.blocks`). A page of
+    a crawl without revisits has none."""
+    compared_size: int = 0
+    """Number of characters of the compared text (see `digest`)."""
     expires_at: float = 0.0
     """Epoch seconds until which the response declares the page fresh. 0 means that it declares
     nothing, or nothing credible."""

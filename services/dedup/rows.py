@@ -43,7 +43,8 @@ class DocumentRow(Row, frozen=True):
     sketch: bytes = b""
     """Sketch of the text; measures the change of the next version (`gossamer.text.sketch`)."""
     volatile: bytes = b""
-    """Statistics of the blocks that change at every visit (`gossamer.text.volatile`)."""
+    """Statistics of the blocks that change at every visit (`gossamer.text.volatile`). Empty if the
+    crawl had no revisits at the last visit."""
     change: float | None = None
     """Change found by the visit at `last_changed`, from 0 to 1; null if there was no document
     before."""

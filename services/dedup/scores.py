@@ -19,8 +19,6 @@ from gossamer.relevance import find_mentions, languages_of
 
 HALF_TEXT_CHARS = 400
 """Characters of text that give half of the score for the amount of text: some 65 words."""
-BLOCK_CHARS = 40
-"""Assumed characters of a visible block without a link, if the parser's settings omit texts."""
 NO_TEXT = 0.2
 """Score of a new page without text. Its links may lead to good pages, so it is not 0."""
 KNOWN_TEXT, FULL_NOVELTY = 0.2, 0.5
@@ -73,9 +71,7 @@ class PageScore(NamedTuple):
 def score_page(scored: ScoredPage) -> float:
     """Return the product of the amount of text, its novelty, its publication and its language."""
     page, change = scored.page, scored.change or 0.0
-    # The text of a link is mostly a block of its own.
-    blocks = max(0, len(page.blocks) // 4 - len(page.links))
-    chars = BLOCK_CHARS * blocks if page.text is None else len(page.text)
+    chars = _count_chars_outside_links(page) if page.text is None else len(page.text)
     amount = NO_TEXT + (1 - NO_TEXT) * chars / (chars + HALF_TEXT_CHARS)
     novelty = NOVELTY.get(scored.verdict, 0.0)
     if scored.verdict is Verdict.CHANGED:
@@ -87,6 +83,11 @@ def score_page(scored: ScoredPage) -> float:
     is_other = bool(languages) and codes.isdisjoint(languages)
     language = OTHER_LANGUAGE if is_other else 1.0
     return amount * novelty * language * PUBLICATION.get(scored.hidden, 0.0)
+
+
+def _count_chars_outside_links(page: PageParsed) -> int:
+    """Return the number of visible characters of a page whose text the parser's settings omit."""
+    return max(0, page.compared_size - sum(len(link.text) for link in page.links))
 
 
 def score(scored: ScoredPage, strategy: str) -> PageScore:

@@ -1,6 +1,7 @@
 """The parts of a document without which it is still worth reading.
 
-`parser.fields` leaves out parts that nobody needs. A reader that fails on one of these parts, or
+`parser.fields` leaves out parts that nobody needs, and a crawl without revisits leaves out the
+blocks. A reader that fails on one of these parts, or
 whose process ends there, says which one it was. The document is then read again without it
 (`pool`).
 
@@ -25,6 +26,8 @@ class Part(StrEnum):
     FORMS = "forms"
     REQUISITES = "requisites"
     """The requisites and the media of HTML."""
+    BLOCKS = "blocks"
+    """The hashes of blocks, by which two visits are compared."""
     MAIN_TEXT = "main text"
     """The main text of HTML; the visible text replaces it."""
     TEXT = "text"

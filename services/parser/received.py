@@ -64,7 +64,7 @@ def add_text(parsed: PageParsed, text: str, options: Options) -> PageParsed:
     finished = finish_text(text, TextKind.PLAIN, stated, options)
     return replace(
         add_hazards_if(parsed, {Hazard.MISREAD_TEXT: finished.misread}),
-        **compare_fields(split_pieces(text.replace("\n", SEPARATOR))),
+        **compare_fields(split_pieces(text.replace("\n", SEPARATOR)), options),
         simhash=simhash_of(visible, options.simhash_words),
         language=finished.language,
         text=finished.text,

@@ -11,8 +11,10 @@ from gossamer.errors import Poison
 from gossamer.events import CrawlDefined, Event, PageFetched, PageParsed, Purpose
 from gossamer.events.hazards import count_hazards
 from gossamer.events.topics import PAGES_FETCHED, Topic
+from gossamer.policies import revisits
 from gossamer.runtime.processor import Emitter
 from gossamer.services.parser.options import Options
+from gossamer.services.parser.parts import Part
 from gossamer.services.parser.pool.messages import Request
 from gossamer.services.parser.pool.pool import PageTooLarge, Pool, ReaderFailed
 from gossamer.services.parser.result import classify, find_coding_fault, report_unreadable
@@ -38,6 +40,13 @@ def is_read(page: PageFetched) -> bool:
     if page.status in REDIRECTS:
         return True
     return 200 <= page.status < 300 and whole_type(page.headers, page.body) == STYLE
+
+
+def options_for(crawl: CrawlDefined | None, options: Options) -> Options:
+    """Return the options for a page of *crawl*: without the blocks if it has no revisits."""
+    if crawl is None or revisits(crawl.revisit):
+        return options
+    return replace(options, without=(*options.without, Part.BLOCKS.value))
 
 
 async def keep_inline(parsed: PageParsed) -> Event:
@@ -82,18 +91,18 @@ class Parser:
         self._pool, self._options, self._clock = pool, options, clock
         self._store_blob = store_blob
         self._dead_letters = dead_letters
-        self._rules: dict[str, tuple[str, str]] = {}
-        """Crawl → the name and the digest of its rules."""
+        self._crawls: dict[str, CrawlDefined] = {}
+        """The definitions of all crawls by their ids."""
 
     def control(self, event: Event) -> None:
-        """Learn the rules of a crawl; ignore other control events."""
+        """Learn the definition of a crawl; ignore other control events."""
         if not isinstance(event, CrawlDefined):
             return
-        if event.rules and not event.removed:
-            self._rules[event.crawl] = event.rules, event.rules_digest
-        else:
-            self._rules.pop(event.crawl, None)
-        self._pool.use_rules(tuple(sorted({*self._rules.values()})))
+        self._crawls[event.crawl] = event
+        if event.removed:
+            del self._crawls[event.crawl]
+        rules = {(one.rules, one.rules_digest) for one in self._crawls.values() if one.rules}
+        self._pool.use_rules(tuple(sorted(rules)))
 
     def announce(self, event: Event, offset: int) -> Iterable[Event]:
         """Return nothing, because pages may be read again."""
@@ -123,8 +132,10 @@ class Parser:
         return parsed
 
     async def _read(self, page: PageFetched) -> PageParsed:
-        rules, digest = self._rules.get(page.crawl, ("", ""))
-        parsed = await self._pool.parse(Request(page, self._options, self._clock(), rules))
+        crawl = self._crawls.get(page.crawl)
+        options = options_for(crawl, self._options)
+        rules, digest = (crawl.rules, crawl.rules_digest) if crawl else ("", "")
+        parsed = await self._pool.parse(Request(page, options, self._clock(), rules))
         parsed = classify(page, replace(parsed, rules_digest=digest))
         count_hazards(self.name, set(parsed.hazards).difference(page.hazards))
         return parsed

@@ -24,6 +24,7 @@ import fasttext
 
 from gossamer.languages import choose_language
 from gossamer.services.parser.options import Options
+from gossamer.services.parser.parts import Part, read_part
 from gossamer.text.ages import mask_ages
 from gossamer.text.blocks import fold_whitespace, make_blocks
 from gossamer.text.sketch import make_sketch
@@ -47,6 +48,7 @@ ALPHABETS = (
 Hebrew, Arabic, the scripts of India, Georgian, Ethiopic, and smaller ones. Runs in a script that is
 not in this table are kept."""
 
+DEFAULTS = Options()
 _language = re.compile(r"\s*([A-Za-z]{2,3})(?![A-Za-z0-9])")
 
 
@@ -112,7 +114,7 @@ def digest_of(content: bytes) -> str:
     return blake2b(content, digest_size=16).hexdigest()
 
 
-def compare_fields(pieces: Sequence[str]) -> dict[str, Any]:
+def compare_fields(pieces: Sequence[str], options: Options = DEFAULTS) -> dict[str, Any]:
     """Return the fields of a result by which versions of a document are compared: hashes of its
     compared text, whose *pieces* have their white space folded.
 
@@ -124,7 +126,8 @@ def compare_fields(pieces: Sequence[str]) -> dict[str, Any]:
     return {
         "digest": digest_of(text.encode()) if text else "",
         "sketch": make_sketch(" ".join(lasting)),
-        "blocks": make_blocks(lasting),
+        "blocks": read_part(Part.BLOCKS, options, lambda: make_blocks(lasting), b""),
+        "compared_size": len(text),
     }
 
 

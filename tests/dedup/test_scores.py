@@ -47,10 +47,9 @@ def test_long_new_text_is_good_and_other_pages_are_not() -> None:
     assert score(page()) > 0.8
     assert score(page(text="Two words.")) < 0.3
     assert score(page(text=None)) == 0.2
-    blocks = b"1234" * 100
-    assert score(page(URL, None, blocks=blocks)) > 0.8
-    menu = [Link(f"http://a.test/{number}") for number in range(99)]
-    assert score(page(URL, None, *menu, blocks=blocks)) < 0.3
+    assert score(page(URL, None, compared_size=4000)) > 0.8
+    menu = [Link(f"http://a.test/{number}", "x" * 40) for number in range(99)]
+    assert score(page(URL, None, *menu, compared_size=4000)) < 0.3
     assert score(page(), Verdict.NEAR_DUPLICATE) < 0.2
     assert score(page(), Verdict.DUPLICATE) == 0.0
     assert score(page(), hidden=Gone.NOINDEX) < 0.5

@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from gossamer.events import DEFAULT_CRAWL, Page, PageDeduplicated, PageParsed, Verdict
+from gossamer.events import DEFAULT_CRAWL, CrawlDefined, Page, PageDeduplicated, PageParsed, Verdict
 from gossamer.services.dedup.rows import DocumentRow
 from gossamer.services.dedup.seen import SeenTable
 from gossamer.services.dedup.service import Dedup
 from gossamer.services.parser.page import parse
 from gossamer.services.parser.result import classify
+from gossamer.services.parser.service import options_for
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store import Store
@@ -36,11 +37,14 @@ class Visited:
         self.dedup = Dedup(SeenTable(self.store), self.store, DedupSettings())
         self.number = 0
 
-    def parse_next(self, body: str, status: int = 200, url: str = URL) -> PageParsed:
+    def parse_next(
+        self, body: str, status: int = 200, url: str = URL, revisit: str = "optimal"
+    ) -> PageParsed:
         self.number += 1
         page = page_response(f"<title>T</title>{body}".encode(), status=status, url=url)
         page = replace(page, started_at=self.number * DAY)
-        return classify(page, parse(page, OPTIONS, 0.0))
+        crawl = CrawlDefined(crawl="a", at=0.0, scope="any()", max_depth=9, revisit=revisit)
+        return classify(page, parse(page, options_for(crawl, OPTIONS), 0.0))
 
     def verdict_event(self, page: PageParsed) -> PageDeduplicated:
         answer = list(self.dedup.handle(page, page.fetched_at))
@@ -93,6 +97,26 @@ def test_blocks_that_differ_at_every_visit_do_not_count_as_a_change(kind: Kind) 
     assert changes[VOLATILE_SCORE + 1 :] == [0.0] * 3
     assert change(LESS + kind(50))
     assert change(LESS + kind(51)) == 0.0
+
+
+def test_crawl_without_revisits_finds_each_change_of_the_text_and_no_other() -> None:
+    page, updated = Visited(), f"{ARTICLE}<p>3 minutes ago"
+    found = [
+        page.verdict_event(page.parse_next(body, revisit="none"))
+        for body in (ARTICLE, ARTICLE, LESS, updated, updated)
+    ]
+    changes = [one.change or 0.0 for one in found]
+    assert [change > 0 for change in changes] == [False, False, True, True, False]
+    assert max(changes) < 0.05
+
+
+def test_revisits_that_begin_later_neither_invent_a_change_nor_lose_one() -> None:
+    for body, is_changed in ((ARTICLE, False), (LESS, True)):
+        page = Visited()
+        page.verdict_event(page.parse_next(ARTICLE, revisit="none"))
+        assert bool(page.verdict_event(page.parse_next(body)).change) == is_changed
+        changes = [page.verdict_event(page.parse_next(body + date(n))).change for n in range(9)]
+        assert changes[VOLATILE_SCORE + 1 :] == [0.0] * 5
 
 
 def test_price_that_differs_at_every_visit_is_published_each_time() -> None:

@@ -12,7 +12,7 @@ from gossamer.services.parser.options import Options
 from gossamer.services.parser.page import parse
 from gossamer.services.parser.result import classify, find_coding_fault, report_unreadable
 from gossamer.services.parser.rules import apply_rules, load_all
-from gossamer.services.parser.service import is_read
+from gossamer.services.parser.service import is_read, options_for
 
 
 class InlineParser(Processor):
@@ -24,20 +24,22 @@ class InlineParser(Processor):
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self._rules: dict[str, tuple[str, str]] = {}
+        self._crawls: dict[str, CrawlDefined] = {}
 
     def handle(self, event: Event, now: float) -> Iterator[PageParsed]:
         """Yield the contents of a fetched page; ignore responses that it does not read."""
         if isinstance(event, CrawlDefined):
-            self._rules[event.crawl] = event.rules, event.rules_digest
+            self._crawls[event.crawl] = event
             load_all([event.rules] if event.rules else [])
         if isinstance(event, PageFetched) and is_read(event):
             if reason := find_coding_fault(event):
                 count_hazards(self.name, [Hazard.PARSER_FAULT])
                 yield report_unreadable(event, reason, now)
                 return
-            rules, digest = self._rules.get(event.crawl, ("", ""))
-            parsed = apply_rules(parse(event, self._options, now), event, rules, self._options)
+            crawl = self._crawls.get(event.crawl)
+            options = options_for(crawl, self._options)
+            rules, digest = (crawl.rules, crawl.rules_digest) if crawl else ("", "")
+            parsed = apply_rules(parse(event, options, now), event, rules, options)
             parsed = classify(event, replace(parsed, rules_digest=digest))
             count_hazards(self.name, set(parsed.hazards).difference(event.hazards))
             yield parsed

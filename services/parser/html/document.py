@@ -140,7 +140,7 @@ def read_markup(parsed: PageParsed, whole: str, encoding: str, options: Options)
         text_kind=text.kind,
         markdown=text.markdown,
         headings=page.headings,
-        **compare_fields(page.compared),
+        **compare_fields(page.compared, options),
         simhash=simhash_of(main or page.visible, options.simhash_words),
         directives=tuple(dict.fromkeys((*parsed.directives, *page.directives))),
     )
