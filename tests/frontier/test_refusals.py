@@ -128,7 +128,9 @@ REFUSED: dict[Hazard, tuple[Callable[[Simulation], tuple[str, str]], str]] = {
 """Rule → a URL that passes, a URL that is refused, and a part of the reason."""
 
 
-@pytest.mark.parametrize("rule", [rule for rule in RULES if rule is not Hazard.TRAP_REQUISITES])
+@pytest.mark.parametrize(
+    "rule", [rule for rules in RULES for rule in rules if rule is not Hazard.TRAP_REQUISITES]
+)
 def test_rule_refuses_with_reason(rule: Hazard) -> None:
     robots = {"robots": PRIVATE}
     sim = Simulation(

@@ -71,13 +71,16 @@ class QueueHeads:
     def __init__(self, rows: CachePart[str, list[QueuedUrl]]) -> None:
         self._rows = rows
 
-    def append(self, site: Site, url: QueuedUrl, is_first: bool) -> None:
-        """Cache *url*, which was appended to its queue; *is_first*: the queue was empty."""
-        rows = self._rows.get(url.bucket)
+    def append(self, site: Site, urls: list[QueuedUrl], is_first: bool) -> None:
+        """Cache *urls*, which were appended to one bucket; *is_first*: the queue was empty."""
         if is_first:
-            self.put(site, [url])
-        elif rows and rows[-1].bucket_index == url.bucket_index - 1 and len(rows) < MAX_CACHED_URLS:
-            self._rows.put(url.bucket, [*rows, url], site)
+            self.put(site, urls)
+            return
+        rows = self._rows.get(urls[0].bucket)
+        if not rows or len(rows) >= MAX_CACHED_URLS:
+            return
+        if rows[-1].bucket_index == urls[0].bucket_index - 1:
+            self.put(site, [*rows, *urls])
 
     def put(self, site: Site, rows: list[QueuedUrl]) -> None:
         """Cache *rows* of one bucket in place of its earlier rows, if their positions are without
@@ -174,11 +177,13 @@ class HostQueues:
     def _append(
         self, site: Site, log: BucketedLog[QueuedUrl], ends: QueueEnds, urls: Sequence[QueuedUrl]
     ) -> QueueEnds:
-        queued = ends.queued
+        queued, by_bucket = ends.queued, dict[str, list[QueuedUrl]]()
         for url in urls:
             url, ends = log.append(ends, url, BUCKET_URLS)
-            self._heads.append(site, url, is_first=not queued)
-            queued += 1
+            by_bucket.setdefault(url.bucket, []).append(url)
+        for of_bucket in by_bucket.values():
+            self._heads.append(site, of_bucket, is_first=not queued)
+            queued += len(of_bucket)
         return replace(ends, queued=queued)
 
     def _has_better_rank(self, url: QueuedUrl, host: HostRow) -> bool:

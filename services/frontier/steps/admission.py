@@ -38,7 +38,12 @@ from gossamer.services.frontier.partition.share import CrawlShare
 from gossamer.services.frontier.partition.sites import NO_RECORD, RecordAtSite
 from gossamer.services.frontier.partition.workbench import Host
 from gossamer.services.frontier.revisit import Basis, add_request, pack, unpack_page
-from gossamer.services.frontier.steps.refusals import AdmissionCandidate, Refusals, find_refusal
+from gossamer.services.frontier.steps.refusals import (
+    AdmissionCandidate,
+    Refusals,
+    find_budgets_in_reach,
+    find_refusal,
+)
 from gossamer.services.frontier.steps.revisits import Revisits
 from gossamer.services.frontier.tables.conditions import Condition
 from gossamer.services.frontier.tables.hosts import HostRow, OffsetAndTime, Suspect
@@ -100,15 +105,18 @@ class Admission:
             host = partition.find(event.site, key)
             if has_applied.setdefault(key, bool(record and host.row.applied.covers(record))):
                 continue
-            accepted = list[Discovery]()
+            accepted, urls = list[Discovery](), [*group]
             if event.repeated:
-                group = self._select_unseen(share, host, event.crawl, [*group])
+                urls = [*self._select_unseen(share, host, event.crawl, urls)]
             elif share.queues.of(host.row).requests.until:
-                group = self._select_not_overtaken(share, host.row, [*group])
-            for found in group:
+                urls = [*self._select_not_overtaken(share, host.row, urls)]
+            if not urls:
+                continue
+            budgets = find_budgets_in_reach(share, event.site, urls)
+            for found in urls:
                 candidate = AdmissionCandidate(
                     found, host, len(accepted), crawl, self._refusals.blocklist, partition, share,
-                    at_site, now,
+                    at_site, now, budgets,
                 )  # fmt: skip
                 refused = find_refusal(candidate)
                 if refused is None or refused.rule in BUDGETS:

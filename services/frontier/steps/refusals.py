@@ -1,8 +1,7 @@
 """The rules that refuse admitted URLs, as a table, and the records of refusals."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from gossamer.blocklist import Blocklist, forbidden_by
@@ -32,7 +31,7 @@ from gossamer.services.frontier.partition.workbench import Host
 from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.services.frontier.tables.ordering import is_urgent
 from gossamer.services.frontier.tables.urls import Origin, QueuedUrl, RequisiteRow, UrlRow
-from gossamer.services.frontier.worth.budgets import BUDGETS, Usage, find_exceeded
+from gossamer.services.frontier.worth.budgets import BUDGETS, Usage, find_exceeded, is_in_reach
 from gossamer.services.frontier.worth.worth import low_worth_reason
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
@@ -54,43 +53,37 @@ class AdmissionCandidate(NamedTuple):
     at_site: RecordAtSite
     """The record of `urls.admitted` with the URL."""
     now: float
+    budgets: Collection[Hazard] = BUDGETS
+    """The budgets of the site that may be used up."""
 
 
 def find_refusal(candidate: AdmissionCandidate) -> Exclusion | None:
     """Return the refusal of *candidate* by the first of the `RULES` that refuses it; None to queue
     the URL."""
-    for name, rule in RULES.items():
-        if reason := rule(candidate):
-            return Exclusion(name, reason)
+    for rule in RULES.values():
+        if refusal := rule(candidate):
+            return refusal
     return None
 
 
-def _check_blocklist(one: AdmissionCandidate) -> str | None:
-    rule = one.blocklist.of_url(one.found.url)
-    return forbidden_by(rule) if rule else None
-
-
-def _check_depth(one: AdmissionCandidate) -> str | None:
-    return _check_bounds(one, Hazard.TRAP_DEPTH)
-
-
-def _check_scope(one: AdmissionCandidate) -> str | None:
-    return _check_bounds(one, Hazard.OUT_OF_SCOPE)
-
-
-def _check_bounds(one: AdmissionCandidate, rule: Hazard) -> str | None:
+def _check_bounds(one: AdmissionCandidate) -> Exclusion | None:
     if one.crawl is None:
-        return None
+        rule = one.blocklist.of_url(one.found.url)
+        return Exclusion(Hazard.BLACKLISTED, forbidden_by(rule)) if rule else None
     exclusion = exclusion_of(one.crawl, one.blocklist, one.found)
-    return exclusion.reason if exclusion and exclusion.rule is rule else None
+    # Links that rules refuse are admitted when the rules are lifted, and may be refused again at
+    # check-out.
+    return exclusion if exclusion and exclusion.rule is not Hazard.NOT_FOLLOWED else None
 
 
-def _check_redirects(one: AdmissionCandidate) -> str | None:
+def _check_redirects(one: AdmissionCandidate) -> Exclusion | None:
     limit = one.share.settings.hops_limit
-    return f"more than {limit} redirects in a row" if one.found.hops > limit else None
+    if one.found.hops <= limit:
+        return None
+    return Exclusion(Hazard.REDIRECT, f"more than {limit} redirects in a row")
 
 
-def _check_worth(one: AdmissionCandidate) -> str | None:
+def _check_worth(one: AdmissionCandidate) -> Exclusion | None:
     found = one.found
     is_seed = found.depth == 0 and found.hops == 0
     if not one.share.settings.worth_parking or is_seed or found.purpose is not Purpose.PAGE:
@@ -99,7 +92,7 @@ def _check_worth(one: AdmissionCandidate) -> str | None:
     low_part = parts.estimate(site, found.url, found.duplicates).low_part
     if low_part is None or parts.may_admit(site, part_name(low_part, found.duplicates)):
         return None
-    return low_worth_reason(low_part, site)
+    return Exclusion(Hazard.LOW_WORTH, low_worth_reason(low_part, site))
 
 
 def _is_counted(hazard: Hazard, one: AdmissionCandidate) -> bool:
@@ -115,53 +108,70 @@ def _is_counted(hazard: Hazard, one: AdmissionCandidate) -> bool:
     return found.purpose is Purpose.PAGE
 
 
-def _check_budget(hazard: Hazard, one: AdmissionCandidate) -> str | None:
-    row, sites = one.host.row, one.share.sites
-    if not _is_counted(hazard, one):
-        return None
-    totals = one.share.parts.worth(row.site).totals
-    usage = Usage(
-        sites.hosts(row.site),
-        totals.admitted + one.ahead,
-        one.found.depth,
+def find_budgets_in_reach(share: CrawlShare, site: Site, urls: Sequence[Discovery]) -> list[Hazard]:
+    """Return the budgets of *site* that may be used up before all of *urls* are admitted.
+
+    Most sites never reach any, so the budgets need not be compared with each URL.
+    """
+    usage = _usage_of(share, site, len(urls), max(found.depth for found in urls))
+    return [hazard for hazard in BUDGETS if is_in_reach(hazard, usage, share.settings)]
+
+
+def _usage_of(share: CrawlShare, site: Site, ahead: int, depth: int) -> Usage:
+    sites, totals = share.sites, share.parts.worth(site).totals
+    return Usage(
+        sites.hosts(site),
+        totals.admitted + ahead,
+        depth,
         totals,
-        sites.has_seed(row.site),
-        totals.sitemaps + one.ahead,
+        sites.has_seed(site),
+        totals.sitemaps + ahead,
     )
-    reason = find_exceeded(hazard, usage, one.share.settings)
-    if reason and one.share.parts.may_admit(row.site, hazard):
+
+
+def _check_budgets(one: AdmissionCandidate) -> Exclusion | None:
+    if not (hazards := [hazard for hazard in one.budgets if _is_counted(hazard, one)]):
         return None
-    return reason
+    share, site = one.share, one.host.row.site
+    usage = _usage_of(share, site, one.ahead, one.found.depth)
+    for hazard in hazards:
+        reason = find_exceeded(hazard, usage, share.settings)
+        if reason and not share.parts.may_admit(site, hazard):
+            return Exclusion(hazard, reason)
+    return None
 
 
-def _check_requisites(one: AdmissionCandidate) -> str | None:
+def _check_requisites(one: AdmissionCandidate) -> Exclusion | None:
     limit, sites = one.share.settings.requisite_budget, one.share.sites
     if one.found.purpose is not Purpose.REQUISITE or not limit or one.at_site.is_counted:
         return None
     used = sites.requisites(one.host.row.site, one.now) + one.ahead
-    return f"the site's budget of {limit:,} requisites a day is used up" if used >= limit else None
+    if used < limit:
+        return None
+    reason = f"the site's budget of {limit:,} requisites a day is used up"
+    return Exclusion(Hazard.TRAP_REQUISITES, reason)
 
 
-def _check_robots(one: AdmissionCandidate) -> str | None:
+def _check_robots(one: AdmissionCandidate) -> Exclusion | None:
     robots = one.partition.robots(one.host) if one.host.row.totals.visits else None
     if robots is None or robots.rules.expires_at <= one.now or robots.rules.forbidden:
         return None  # No lasting rules are known: check-out visits robots.txt before the URL.
     url = one.found.url
-    return None if robots.rules.allows(url) else robots.rules.explain(url)
+    if robots.rules.allows(url):
+        return None
+    return Exclusion(Hazard.ROBOTS_EXCLUDED, robots.rules.explain(url))
 
 
-RULES: dict[Hazard, Callable[[AdmissionCandidate], str | None]] = {
-    Hazard.BLACKLISTED: _check_blocklist,
-    Hazard.TRAP_DEPTH: _check_depth,
-    Hazard.OUT_OF_SCOPE: _check_scope,
-    Hazard.REDIRECT: _check_redirects,
-    Hazard.LOW_WORTH: _check_worth,
-    **{hazard: partial(_check_budget, hazard) for hazard in BUDGETS},
-    Hazard.TRAP_REQUISITES: _check_requisites,
-    Hazard.ROBOTS_EXCLUDED: _check_robots,
+RULES: dict[tuple[Hazard, ...], Callable[[AdmissionCandidate], Exclusion | None]] = {
+    (Hazard.BLACKLISTED, Hazard.TRAP_DEPTH, Hazard.OUT_OF_SCOPE): _check_bounds,
+    (Hazard.REDIRECT,): _check_redirects,
+    (Hazard.LOW_WORTH,): _check_worth,
+    (*BUDGETS,): _check_budgets,
+    (Hazard.TRAP_REQUISITES,): _check_requisites,
+    (Hazard.ROBOTS_EXCLUDED,): _check_robots,
 }
-"""The hazard that a refusal is counted as → a function that returns the reason, or None for no
-refusal."""
+"""The hazards that refusals are counted as → a function that returns the refusal, or None. They are
+in the order of evaluation."""
 
 
 def find_exclusion(

@@ -135,12 +135,21 @@ def limit_of(hazard: Hazard, usage: Usage, settings: "FrontierSettings") -> floa
     return budget.limit(start, usage, settings) if start else None
 
 
+def is_in_reach(hazard: Hazard, usage: Usage, settings: "FrontierSettings") -> bool:
+    """Return whether *usage* has reached the budget of *hazard* that a site starts with.
+
+    No limit is below it, and most sites never reach it.
+    """
+    budget = BUDGETS[hazard]
+    start = getattr(settings, budget.setting)
+    return bool(start) and budget.used(usage) >= start
+
+
 def find_exceeded(hazard: Hazard, usage: Usage, settings: "FrontierSettings") -> str | None:
     """Return the reason why the budget of *hazard* refuses one more URL; None if it does not."""
-    budget = BUDGETS[hazard]
-    start, used = getattr(settings, budget.setting), budget.used(usage)
-    # No limit is below the budget that a site starts with, and most sites never reach that.
-    if not start or used < start:
+    if not is_in_reach(hazard, usage, settings):
         return None
-    limit = budget.limit(start, usage, settings)
-    return f"the site's budget of {limit:,.0f} {budget.unit} is used up" if used >= limit else None
+    budget = BUDGETS[hazard]
+    limit = budget.limit(getattr(settings, budget.setting), usage, settings)
+    is_used_up = budget.used(usage) >= limit
+    return f"the site's budget of {limit:,.0f} {budget.unit} is used up" if is_used_up else None

@@ -488,6 +488,8 @@ def record_growth(worth: SiteWorth, urls: list[tuple[str, int]]) -> None:
     """Count a page that links to new *urls* of the site in each part that has one of them; each URL
     has its number of pages without a new text before it."""
     for trie, are_copies in ((worth.of_new, False), (worth.of_copies, True)):
+        if not trie:
+            continue
         found = [parts_of(url) for url, copies in urls if bool(copies) is are_copies]
         for part in {part for parts in found for part in _parts_to_count(trie, parts)}:
             if counts := trie.get(part):
