@@ -368,8 +368,10 @@ class InLinks:
         """Count links from *site* to *urls* of another site, found by *crawl*."""
         for url in urls:
             key = crawl, fingerprint(url)
-            sketch = links.add_link(self._sketches.get(key) or 0, site, url)
-            self._sketches.put(key, sketch, site)
+            before = self._sketches.get(key)
+            # Most pages of a site have the links of its other pages.
+            if (sketch := links.add_link(before or 0, site, url)) != before:
+                self._sketches.put(key, sketch, site)
 
     def pop(self, crawl: str, url: str) -> links.Sketch:
         """Remove and return the sketch of the sites that link to *url* in *crawl*."""

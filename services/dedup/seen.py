@@ -148,6 +148,8 @@ class SeenTable(SeenSet):
 
     def test(self, crawl: str, site: Site, urls: Sequence[str], finder: str) -> list[Finding]:
         """See `SeenSet`."""
+        if not urls:
+            return []
         keys = [bytes.fromhex(url) for url in urls]
         rows = self._rows.get_many((crawl, site), keys)
         finders = {row.fingerprint: row.finder.hex() for row in rows}

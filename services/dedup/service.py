@@ -467,8 +467,9 @@ def _admit(
             known_links=known_links,
             repeated=repeated,
         )
-    elsewhere = [found for found in urls if site_of(found.url) != event.site]
-    yield from group_by_site(elsewhere, event.via, event.crawl, now)
+    if len(of_site) < len(urls):
+        elsewhere = [found for found in urls if site_of(found.url) != event.site]
+        yield from group_by_site(elsewhere, event.via, event.crawl, now)
 
 
 def _request_retries(
