@@ -159,6 +159,14 @@ def test_hosts_count_whatever_their_urls_are_for(purpose: Purpose) -> None:
     assert len({host_key(url) for url in sim.pages()}) == 7
 
 
+def test_budget_ends_within_the_links_of_a_page() -> None:
+    sim = Simulation(lambda url: {}, url_budget=5)
+    urls = [f"{HOST}/{n}" for n in range(8)]
+    sim.admit_links(*urls)
+    rows = [sim.url_row(url) for url in urls]
+    assert [row and row.outcome for row in rows] == [None] * 5 + [Hazard.TRAP_URLS] * 3
+
+
 def test_large_sitemap_counts_more_than_once() -> None:
     sim = Simulation(lambda url: {"received": 10 << 20}, sitemap_budget=25)
     for n in range(5):
