@@ -387,8 +387,9 @@ def check_address_concurrency(sites: Sites, at_once: int, visit_limit: float) ->
             one for one in under_way[address] if min(one.end, one.start + visit_limit) > now
         ]
         under_way[address].append(request)
-        of_fetcher = sum(one.by is request.by for one in under_way[address])
-        if len(under_way[address]) > at_once or of_fetcher > request.leased_slots:
+        # Requests may arrive in another order than they were sent.
+        leased = [one.leased_slots for one in under_way[address] if one.by is request.by]
+        if len(under_way[address]) > at_once or len(leased) > max(leased):
             yield f"{len(under_way[address])} requests at once to {address}: {request.url}"
 
 
