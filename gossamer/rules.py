@@ -18,7 +18,7 @@ import inspect
 import linecache
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -33,6 +33,7 @@ from msgspec.structs import replace
 
 from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined, Heading, Link, PageParsed
+from gossamer.text import PageField
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
@@ -57,6 +58,10 @@ SIMILARITY = 0.8
 
 class Nonsense(Exception):
     """A function returned something that it must not return."""
+
+
+class FieldMissing(Exception):
+    """A function asks for a part of the page that was not read."""
 
 
 class Element:
@@ -109,9 +114,21 @@ class Page:
     """A page with a 2xx response, as the functions of a rules file receive it."""
 
     def __init__(
-        self, parsed: PageParsed, read_html: Callable[[], str], read_json: Callable[[str], Any]
+        self,
+        parsed: PageParsed,
+        read_html: Callable[[], str],
+        read_json: Callable[[str], Any],
+        without: Collection[str] = (),
     ) -> None:
+        """*without*: the parts of the page that were not read."""
         self._parsed, self._read_html, self._read_json = parsed, read_html, read_json
+        self._without = without
+
+    def _require(self, part: PageField) -> None:
+        if part in self._without:
+            raise FieldMissing(
+                f"the page has no {part}: parser.fields lacks it, or reading it failed"
+            )
 
     @property
     def url(self) -> str:
@@ -146,6 +163,7 @@ class Page:
     @property
     def language(self) -> str:
         """The language of the text as an ISO 639 code, or ""."""
+        self._require("language")
         return self._parsed.language
 
     @property
@@ -156,6 +174,7 @@ class Page:
     @property
     def headings(self) -> tuple[Heading, ...]:
         """The headings."""
+        self._require("headings")
         return self._parsed.headings
 
     @property
@@ -166,12 +185,14 @@ class Page:
     @property
     def open_graph(self) -> dict[str, str]:
         """OpenGraph properties by name, such as `og:type`."""
+        self._require("metadata")
         return self._parsed.open_graph
 
     @cached_property
     def jsonld(self) -> list[dict[str, Any]]:
         """The objects in the page's JSON-LD, those of an `@graph` and of a list one by one. JSON
         that cannot be read is left out."""
+        self._require("metadata")
         found, waiting = list[dict[str, Any]](), list[Any]()
         for text in self._parsed.linked_data:
             try:

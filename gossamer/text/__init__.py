@@ -14,6 +14,6 @@ from typing import Literal, get_args
 
 TextMode = Literal["main", "fast", "off"]
 """The main text, a main text found in less time, or no main text."""
-PageField = Literal["forms", "headings", "metadata", "requisites"]
+PageField = Literal["forms", "headings", "language", "metadata", "requisites"]
 PAGE_FIELDS: tuple[PageField, ...] = get_args(PageField)
-"""Parts of an HTML page that are only published (`gossamer.services.parser.parts`)."""
+"""Parts of a page that most crawls only publish (`gossamer.services.parser.parts`)."""

@@ -37,7 +37,7 @@ from gossamer.services.parser.dates import parse_web_date
 from gossamer.services.parser.html.document import MAX_DESCRIPTION_LENGTH, MAX_TITLE_LENGTH
 from gossamer.services.parser.parts import Part, read_part
 from gossamer.services.parser.received import ReceivedDocument, add_links, add_text
-from gossamer.services.parser.text import detect_language
+from gossamer.services.parser.text import language_of_tag
 from gossamer.services.parser.xml import Element, local_name, read_document, text_of
 from gossamer.services.parser.xmp import read_xmp
 from gossamer.text.blocks import fold_whitespace
@@ -287,7 +287,7 @@ def read_office(received: ReceivedDocument) -> PageParsed:
         "Subject": first("description", "subject"),
         "CreationDate": first("created", "creation-date"),
         "ModDate": first("modified", "date"),
-        "Language": detect_language("", first("language")),
+        "Language": language_of_tag(first("language")),
     }
     return _add_metadata(received.parsed, metadata)
 

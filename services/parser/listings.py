@@ -35,7 +35,7 @@ from gossamer.services.parser.links import Resolver
 from gossamer.services.parser.options import Options
 from gossamer.services.parser.received import ReceivedDocument, add_links
 from gossamer.services.parser.result import add_hazards, add_hazards_if
-from gossamer.services.parser.text import detect_language, digest_of
+from gossamer.services.parser.text import digest_of, language_of_tag
 from gossamer.services.parser.xml import (
     Element,
     XmlDocument,
@@ -295,7 +295,7 @@ def _header_fields(
     return {
         "title": fold_whitespace(title)[:MAX_TITLE_LENGTH],
         "description": fold_whitespace(description)[:MAX_DESCRIPTION_LENGTH],
-        "language": detect_language("", language or parsed.declared_language),
+        "language": language_of_tag(language or parsed.declared_language),
     }
 
 

@@ -23,6 +23,8 @@ class Part(StrEnum):
 
     METADATA = "metadata"
     HEADINGS = "headings"
+    LANGUAGE = "language"
+    """The detection of the language. The declared one replaces it."""
     FORMS = "forms"
     REQUISITES = "requisites"
     """The requisites and the media of HTML."""

@@ -82,7 +82,8 @@ class _Run:
     ) -> None:
         self._parsed, self._page, self._rules = parsed, page, rules
         self._options, self._begin = options, begin
-        self._view = Page(parsed, self._read_html, lambda text: decode_json(text)[0])
+        without = options.without
+        self._view = Page(parsed, self._read_html, lambda text: decode_json(text)[0], without)
         self._failures: dict[str, str] = {}
 
     def apply(self) -> PageParsed:

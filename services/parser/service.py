@@ -12,6 +12,7 @@ from gossamer.events import CrawlDefined, Event, PageFetched, PageParsed, Purpos
 from gossamer.events.hazards import count_hazards
 from gossamer.events.topics import PAGES_FETCHED, Topic
 from gossamer.policies import revisits
+from gossamer.relevance import languages_of
 from gossamer.runtime.processor import Emitter
 from gossamer.services.parser.options import Options
 from gossamer.services.parser.parts import Part
@@ -43,10 +44,16 @@ def is_read(page: PageFetched) -> bool:
 
 
 def options_for(crawl: CrawlDefined | None, options: Options) -> Options:
-    """Return the options for a page of *crawl*: without the blocks if it has no revisits."""
-    if crawl is None or revisits(crawl.revisit):
+    """Return the options for a page of *crawl*: without the blocks if it has no revisits, and with
+    the language if its relevance depends on it."""
+    if crawl is None:
         return options
-    return replace(options, without=(*options.without, Part.BLOCKS.value))
+    without = {*options.without}
+    if not revisits(crawl.revisit):
+        without.add(Part.BLOCKS)
+    if languages_of(crawl.relevant):
+        without.discard(Part.LANGUAGE)
+    return replace(options, without=tuple(sorted(without)))
 
 
 async def keep_inline(parsed: PageParsed) -> Event:

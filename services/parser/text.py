@@ -76,12 +76,24 @@ def finish_text(text: str, kind: TextKind, declared: str, options: Options) -> E
 
     *declared* is the declared language; "" if there is none.
     """
-    language = detect_language(text, declared)
+    language = read_language(text, declared, options)
     words = drop_misread_words(text, options.word_limit, language)
     misread = len(words) < len(text)
     if options.text == "off" or not words.strip():
         return ExtractedText(None, "", language, misread=misread)
     return ExtractedText(words, kind, language, misread=misread)
+
+
+def read_language(text: str, declared: str, options: Options) -> str:
+    """Return the language of *text*, or the *declared* one if *options* leave out the detection."""
+    stated = language_of_tag(declared)
+    return read_part(Part.LANGUAGE, options, lambda: detect_language(text, declared), stated)
+
+
+def language_of_tag(tag: str) -> str:
+    """Return the ISO 639 code of a BCP 47 *tag*; "" if it has none."""
+    match = _language.match(tag)
+    return match[1].lower() if match else ""
 
 
 def detect_language(text: str, declared: str = "") -> str:
@@ -92,8 +104,7 @@ def detect_language(text: str, declared: str = "") -> str:
     detected: the model has too few texts of the others, and some of its codes for them are not in
     ISO 639.
     """
-    tag = _language.match(declared)
-    stated = tag[1].lower() if tag else ""
+    stated = language_of_tag(declared)
     if len(text) >= MIN_DETECTION_LENGTH:
         sample = fold_whitespace(text[:DETECTION_LENGTH]).lower()
         labels, _ = _language_model().predict(sample, k=3, threshold=MIN_LANGUAGE_PROBABILITY)

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from gossamer.services.parser import text as plain_text
 from gossamer.services.parser.html import document, links, text
 from gossamer.services.parser.options import Options
 from gossamer.services.parser.pool import child
@@ -34,6 +35,7 @@ def main() -> None:
         (links, "find_forms", "forms"),
         (links, "find_requisites", "requisites"),
         (text, "_extract_main", "main text"),
+        (plain_text, "detect_language", "language"),
         (document, "_find_title", "whole"),
     ):
         setattr(module, name, failing(getattr(module, name), part))

@@ -49,6 +49,7 @@ async def read(pool: Pool, title: str) -> PageParsed:
 FIELDS: dict[str, tuple[str, Any]] = {
     Part.METADATA: ("author", ""),
     Part.HEADINGS: ("headings", ()),
+    Part.LANGUAGE: ("language", ""),
     Part.MAIN_TEXT: ("text_kind", "visible"),
     Part.FORMS: ("forms", ()),
     Part.REQUISITES: ("requisites", ()),

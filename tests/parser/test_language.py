@@ -1,8 +1,13 @@
 """Languages of texts, detected and declared."""
 
 import pytest
+from msgspec.structs import replace
 
+from gossamer.events import CrawlDefined
+from gossamer.services.parser.page import parse
+from gossamer.services.parser.service import options_for
 from gossamer.services.parser.text import detect_language
+from tests.parser.pages import NOW, OPTIONS, page_response
 
 SENTENCES = {
     "ar": "مش عارف ليه الناس دي بتعمل كده كل يوم، احنا عايزين نروح البيت بدري النهارده. ",
@@ -81,3 +86,12 @@ def test_declared_language_wins_within_a_macrolanguage(
 ) -> None:
     """validator/validator#2020, #1874, the kind: languages that a detector cannot tell apart."""
     assert detect_language(text, declared) == language
+
+
+def test_language_that_is_left_out_is_detected_for_a_crawl_that_needs_it() -> None:
+    page = page_response(f"<html lang=de><p>{SENTENCES['pt'] * 5}".encode())
+    options, found = replace(OPTIONS, without=("language",)), dict[str, str]()
+    for relevant in ("", 'language("pt")'):
+        crawl = CrawlDefined(crawl="a", at=0.0, scope="any()", max_depth=9, relevant=relevant)
+        found[relevant] = parse(page, options_for(crawl, options), NOW).language
+    assert found == {"": "de", 'language("pt")': "pt"}

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from gossamer.errors import BadSettings
 from gossamer.events import PageParsed
 from gossamer.events.hazards import Hazard
 from gossamer.services.parser.pool.messages import Request
 from gossamer.services.parser.pool.pool import Pool
+from gossamer.services.parser.pool.trial import try_rules
 from tests.parser.pages import NOW, OPTIONS, page_response
 
 BODY = (
@@ -81,6 +83,22 @@ async def test_page_is_read_without_rules_that_cannot_be_imported(tmp_path: Path
     assert parsed.title == "A lamp"
     assert parsed.rule_failures.keys() == {"rules"}
     assert f"{rules}, line 2: expected an indented block" in parsed.rule_failures["rules"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("field", "attribute"),
+    [("headings", "headings"), ("language", "language"), ("metadata", "jsonld")],
+)
+async def test_rules_that_need_a_field_that_is_left_out_are_refused(
+    tmp_path: Path, field: str, attribute: str
+) -> None:
+    rules = tmp_path / "rules.py"
+    rules.write_text(f"def keep(page):\n    return bool(page.{attribute})")
+    async with Pool(1, 30.0, 512 << 20) as pool:
+        assert await try_rules(str(rules), OPTIONS, pool) == []
+        with pytest.raises(BadSettings, match=f"no {field}: parser.fields lacks it"):
+            await try_rules(str(rules), replace(OPTIONS, without=(field,)), pool)
 
 
 async def read(pool: Pool, rules: Path) -> PageParsed:

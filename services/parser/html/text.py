@@ -32,7 +32,7 @@ from gossamer.services.parser.html.rendering import (
 )
 from gossamer.services.parser.options import Options
 from gossamer.services.parser.parts import Part, read_part
-from gossamer.services.parser.text import ExtractedText, TextKind, detect_language, finish_text
+from gossamer.services.parser.text import ExtractedText, TextKind, finish_text, read_language
 from gossamer.text.blocks import SEPARATOR, split_pieces, words_of
 
 
@@ -106,7 +106,7 @@ def extract_text(html: str, page: Document, options: Options) -> ExtractedText:
         lines = join_blocks(main.blocks) if main.blocks else lines_to_markdown(text.text)
         return text._replace(markdown=lines)
     if options.text == "off":
-        return ExtractedText(None, "", detect_language(page.visible, page.language))
+        return ExtractedText(None, "", read_language(page.visible, page.language, options))
     return finish_text(extract_visible_text(html), TextKind.VISIBLE, page.language, options)
 
 

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from gossamer.errors import BadSettings
 from gossamer.events import PageFetched, Visit
-from gossamer.rules import PARAMETERS
+from gossamer.rules import PARAMETERS, FieldMissing
 from gossamer.services.parser.options import Options
 from gossamer.services.parser.pool.messages import Request
 from gossamer.services.parser.pool.pool import Pool
@@ -58,6 +58,8 @@ async def try_rules(name: str, options: Options, pool: Pool) -> list[str]:
         if error in IN_SANDBOX:
             hint = f". {HINT}" if issubclass(vars(builtins)[error], OSError | ImportError) else ""
             raise BadSettings(f"rules: {rule} in {name} cannot work: {failure}{hint}")
+        if error == FieldMissing.__name__:
+            raise BadSettings(f"rules: {rule} in {name} cannot work: {failure}")
         if failure.startswith(rule):
             raise BadSettings(f"rules: {name}, on a sample page: {failure}")
         raised.append(f"{rule} raises an error on a sample page: {failure}")
