@@ -69,12 +69,11 @@ from gossamer.events import (
 from gossamer.events.hazards import Hazard
 from gossamer.services.archive.reading import RecordHead
 from gossamer.services.fetcher.outcome import Accepts
-from gossamer.services.parser.dates import WEB_BEGAN_AT
 from gossamer.web.http import NOT_MODIFIED, first_value
 from gossamer.web.sniffing import whole_type
 from gossamer.web.url import BadUrl, BlockedPort, canonicalize, fingerprint, host_key, site_of
 from gossamer.web.usage import read_headers
-from gossamer.web.validators import NO_VALIDATORS, Validators
+from gossamer.web.validators import NO_VALIDATORS, WEB_BEGAN_AT, Validators
 
 MAX_PROBLEMS = 20
 """Maximum number of problems whose text is kept."""

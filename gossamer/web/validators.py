@@ -13,6 +13,7 @@ request without conditions, and the validators of the host are distrusted for `R
 """
 
 import re
+from calendar import timegm
 from enum import StrEnum
 
 from msgspec import Struct
@@ -22,6 +23,9 @@ from gossamer.web.http import Headers, first_value, parse_date, raw_values
 
 MAX_LENGTH = 200
 """Maximum characters of a tag or date, because they are stored for each page."""
+WEB_BEGAN_AT = float(timegm((1993, 1, 1, 0, 0, 0)))
+"""Earlier dates are mistakes (Castillo, *Practical issues of crawling large Web collections*, 5.5).
+"""
 UNCONDITIONAL_INTERVAL = 8
 """One visit in this number is unconditional."""
 MAX_FUTILE = 3

@@ -11,7 +11,6 @@ other zone is read as UTC.
 """
 
 import re
-from calendar import timegm
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from functools import cache
@@ -19,12 +18,10 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
 from gossamer.services.parser.months import NUMBERS, normalize
+from gossamer.web.validators import WEB_BEGAN_AT
 
 MAX_DATE_LENGTH = 64
 """Most characters of a date that are read."""
-WEB_BEGAN_AT = float(timegm((1993, 1, 1, 0, 0, 0)))
-"""Earlier dates are mistakes (Castillo, *Practical issues of crawling large Web collections*, 5.5).
-"""
 MAX_CLOCK_SKEW = 86400.0
 """Seconds by which a clock or a time zone may be ahead of ours."""
 HOUR, DAY = 3600.0, 86400.0

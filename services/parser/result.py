@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from gossamer.events import PageFetched, PageKind, PageParsed, Purpose
 from gossamer.events.hazards import Hazard
-from gossamer.services.parser.dates import WEB_BEGAN_AT
 from gossamer.web.coding import GZIP_MAGIC, decode, is_plain
 from gossamer.web.http import REDIRECTS, first_reference, joined_values
 from gossamer.web.sniffing import (
@@ -22,7 +21,7 @@ from gossamer.web.sniffing import (
 )
 from gossamer.web.soft_404 import is_home_page, is_missing_redirect, is_missing_text
 from gossamer.web.usage import Source, Statement, judge, limit_statements
-from gossamer.web.validators import modified_at
+from gossamer.web.validators import WEB_BEGAN_AT, modified_at
 from gossamer.web.walls import WallKind
 
 IDENTITY_FIELDS = ("crawl", "at", "site", "host", "visit", "fetched_at", "status")

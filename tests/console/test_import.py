@@ -33,8 +33,8 @@ from gossamer.log.blobs import load
 from gossamer.log.codec import decode, encode
 from gossamer.services.fetcher.outcome import Failure, Reply, accept_types
 from gossamer.services.frontier.tables.urls import HistoryRow
-from gossamer.services.parser.dates import WEB_BEGAN_AT
 from gossamer.settings.sections import DOCUMENTS
+from gossamer.web.validators import WEB_BEGAN_AT
 from tests.archive.crawled import archived_folder
 from tests.archive.harness import page
 from tests.console.gossamer import Gossamer

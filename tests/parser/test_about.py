@@ -13,9 +13,10 @@ from msgspec.structs import replace
 from selectolax.lexbor import LexborHTMLParser
 
 from gossamer.events import PageParsed
-from gossamer.services.parser.dates import WEB_BEGAN_AT, parse_web_date
+from gossamer.services.parser.dates import parse_web_date
 from gossamer.services.parser.html.about import is_thread
 from gossamer.services.parser.page import parse
+from gossamer.web.validators import WEB_BEGAN_AT
 from tests.parser.articles import ARTICLES
 from tests.parser.pages import NOW, OPTIONS, URL, page_response
 

@@ -263,8 +263,11 @@ async def test_output_of_libraries_does_not_reach_parent(pool: Pool) -> None:
     assert [result.size for result in results] == [len(page.body) for page in pages]
 
 
-def test_parent_does_not_load_native_parsers() -> None:
-    """Pages are read in children, where a parser that crashes or is exploited does no harm."""
+def test_parent_does_not_load_parsers_of_pages() -> None:
+    """Pages are read in children, where a parser that crashes or is exploited does no harm.
+
+    Nor does the parent load the patterns of dates, which take longest to compile.
+    """
     loaded = subprocess.run(
         [sys.executable, "-c", "import gossamer.services.parser.wiring, sys; print(*sys.modules)"],
         capture_output=True,
@@ -273,3 +276,4 @@ def test_parent_does_not_load_native_parsers() -> None:
     ).stdout.split()
     native = {"fasttext", "lxml", "pypdfium2", "resiliparse", "selectolax", "trafilatura"}
     assert native.isdisjoint(loaded)
+    assert "gossamer.services.parser.dates" not in loaded
