@@ -72,6 +72,15 @@ def test_page_with_visible_words_has_text(body: str, word: str, mode: TextMode) 
     assert parsed.text_kind in ("main", "visible")
 
 
+def test_page_of_teasers_has_their_texts() -> None:
+    words = "A whole sentence of item {}, with words enough to be read by somebody, at a price. "
+    teasers = "".join(f"<div class=teaser>{2 * words.format(n)}</div>" for n in range(20))
+    introduction = f"<p>{'A short introduction of the page that is long enough. ' * 6}</p>"
+    parsed = read_html(f"<main>{introduction * 2}{teasers}</main>")
+    assert parsed.text_kind == "main"
+    assert all(words.format(n).strip() in (parsed.text or "") for n in range(20))
+
+
 def test_visible_text_has_lines_of_browser() -> None:
     html = "<h1>A  title</h1>\n<p>One <b>li</b>ne<br>and another<ul><li>1<li>2</ul>"
     assert (

@@ -50,7 +50,19 @@ class _Babel(ModuleType):
 sys.modules.setdefault("babel", _Babel("babel"))
 
 import trafilatura  # noqa: E402
-from trafilatura.settings import MANUALLY_CLEANED  # noqa: E402
+from trafilatura.core import (  # noqa: E402
+    ESCALATION_ACCEPT_RATIO,
+    ESCALATION_MAX_LENGTH,
+    ESCALATION_PAGE_SHARE,
+)
+from trafilatura.settings import MANUALLY_CLEANED, Extractor  # noqa: E402
+
+FIRST = Extractor(output_format="txt", fast=True, comments=False)
+FIRST.focus = "first"
+"""Options of the extraction of each page. They are made once, because they read a configuration.
+Not `balanced`: trafilatura would then read the whole page again to see whether it found little."""
+AGAIN = Extractor(output_format="txt", fast=True, comments=False, recall=True)
+"""Options of a second extraction, where the first one found little of the page."""
 
 MAX_CHARACTERS = 1_000_000
 """Most characters of HTML that are searched for the main text."""
@@ -114,8 +126,11 @@ def _extract_main(page: Document, options: Options) -> MainText:
     """Return the main text of *page*; "" if it is poor."""
     if options.text == "off":
         return MainText()
-    fast = options.text == "fast"
-    found = extract_fast_text(page.markup) if fast else extract_main_text(page.markup)
+    if options.text == "fast":
+        found = extract_fast_text(page.markup)
+    else:
+        length = sum(sum(map(len, block.lines)) for block in page.content)
+        found = extract_main_text(page.markup, length)
     kinds = page.is_manual, page.is_thread, page.is_article
     chosen = choose_blocks(page.content, found, *kinds) if found else []
     main = join_lines(chosen) if chosen else found
@@ -131,9 +146,19 @@ def truncate(html: str) -> str:
     return html[: first_beyond.start()]
 
 
-def extract_main_text(html: str) -> str:
-    """Return the main text of *html*; "" if there is none."""
-    return trafilatura.extract(truncate(html), fast=True, include_comments=False) or ""
+def extract_main_text(html: str, length: int = 0) -> str:
+    """Return the main text of *html*, whose blocks have *length* characters; "" if there is none.
+
+    A text that is little of the page is extracted again, in the recall mode. trafilatura does so by
+    itself, but reads the page for its length.
+    """
+    html = truncate(html)
+    found = trafilatura.extract(html, options=FIRST) or ""
+    if 0 < len(found) < min(ESCALATION_MAX_LENGTH, ESCALATION_PAGE_SHARE * length):
+        again = trafilatura.extract(html, options=AGAIN) or ""
+        least = max(ESCALATION_ACCEPT_RATIO * len(found), AGAIN.min_extracted_size)
+        return again if len(again) > least else found
+    return found
 
 
 def extract_fast_text(html: str) -> str:
