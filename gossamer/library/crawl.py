@@ -124,11 +124,12 @@ class Crawl(Place):
                 # Asked first: a page that is published before the end is read after it.
                 has_ended = running.has_ended()
                 self._poll(0.0 if has_ended else POLL)
-                if has_ended and not self._unread:
-                    break
+                is_complete = has_ended and not self._unread
                 while self._unread:
                     yield self._unread.popleft()
                 progress.show(running.line)
+                if is_complete:
+                    break
             running.check()
 
     async def stream(self) -> AsyncGenerator[Page, None]:

@@ -16,6 +16,8 @@ from gossamer.errors import BadSettings, GossamerError
 
 PATIENCE = 30.0
 """Seconds for a process to finish its visits in flight, before it is stopped at once."""
+COLOR_VARIABLES = ("FORCE_COLOR", "CLICOLOR_FORCE")
+"""Kernels of notebooks set them; the output of the program would be that for a terminal."""
 BAD_USAGE, INTERRUPTED = 2, 130
 """Exit statuses of the program."""
 
@@ -199,6 +201,8 @@ def _command(words: Sequence[str]) -> list[str]:
 def _environment(more: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a child, which must find this package where the program did."""
     environment = {**os.environ, **more}
+    for name in COLOR_VARIABLES:
+        environment.pop(name, None)
     assert gossamer.__file__
     root = str(Path(gossamer.__file__).resolve().parent.parent)
     if root not in (*site.getsitepackages(), site.getusersitepackages()):
