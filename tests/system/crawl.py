@@ -25,6 +25,8 @@ USUAL_SITEMAPS = "GOSSAMER_FETCHER__USUAL_SITEMAPS"
 MARK = "CRAWL_UNDER_TEST"
 """The environment variable that marks every process that a command starts."""
 LOOPBACK = ("--allow-network", "127.0.0.0/8")
+PATIENT = Path(__file__).with_name("patient.toml")
+"""The settings of crawls that state none."""
 
 Fields = dict[str, Any]
 
@@ -113,14 +115,13 @@ class WebCrawl:
         data: Path,
         delay: float = 0.1,
         scope: str = "any",
-        config: Path | None = None,
+        config: Path = PATIENT,
     ) -> None:
-        self.web, self.data, self.delay, self.scope = web, data, delay, scope
-        self._config = ["--config", str(config)] if config else []
+        self.web, self.data, self.delay, self.scope, self._config = web, data, delay, scope, config
         self.output_folder = data.parent / f"{data.name}-said"
 
     def command(self, *options: str, seeds: list[str] | None = None) -> list[str]:
-        manners = [*self._config, "--contact", CONTACT, "--delay", str(self.delay)]
+        manners = ["--config", str(self._config), "--contact", CONTACT, "--delay", str(self.delay)]
         where = ["--data", str(self.data), *LOOPBACK, "--nameserver", self.web.nameserver]
         scope = ["--scope", self.scope] if self.scope else []
         added = self.web.seeds if seeds is None else seeds
@@ -180,7 +181,7 @@ def start_command(command: list[str], output_folder: Path) -> Iterator[Started]:
 def crawl_urls(data: Path, *words: str, delay: float = 0.01) -> Done:
     """Crawl servers of this machine in the folder *data*. *words* are seeds and options."""
     manners = ["--contact", CONTACT, "--delay", str(delay), *LOOPBACK]
-    return ask(data, "crawl", *manners, *words)
+    return ask(data, "crawl", "--config", str(PATIENT), *manners, *words)
 
 
 def ask(data: Path, *words: str) -> Done:
