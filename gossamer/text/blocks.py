@@ -5,6 +5,7 @@ footer, a counter), or sixteen words of a longer piece. So a block that is ignor
 is always small. White space is folded, as browsers display all but preformatted text.
 """
 
+import re
 import struct
 from collections.abc import Sequence
 from itertools import chain
@@ -18,6 +19,8 @@ MAX_BLOCK_WORDS = 16
 MAX_BLOCKS = 4096
 """Most blocks of a text. A longer text has no blocks, because a part must not stand for the whole.
 """
+_signs = re.compile(r"[\W_]+")
+_ASCII_SIGNS = bytes(code for code in range(128) if not chr(code).isalnum())
 
 
 def split_pieces(text: str) -> list[str]:
@@ -63,6 +66,13 @@ def fold_whitespace(text: str) -> str:
     if text.isprintable() and "  " not in text:
         return text.strip(" ")
     return " ".join(text.split())
+
+
+def letters_of(text: str) -> str:
+    """Return the letters and digits of *text*."""
+    if text.isascii():
+        return text.encode().translate(None, _ASCII_SIGNS).decode()
+    return _signs.sub("", text)
 
 
 def words_of(text: str) -> tuple[str, ...]:

@@ -151,8 +151,10 @@ def drop_misread_words(text: str, max_letters: int, language: str = "") -> str:
         return text
     if language in COMPOUNDING_LANGUAGES:
         max_letters *= 2
+    # A run has no white space. The pattern alone would try each letter of a text as its beginning.
+    longer = [word for word in text.split() if len(word) > max_letters]
     runs, words = _patterns(max_letters)
-    if not runs.search(text):
+    if not any(map(runs.search, longer)):
         return text
     lines = list[str]()
     for line in text.split("\n"):

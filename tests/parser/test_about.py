@@ -15,6 +15,7 @@ from selectolax.lexbor import LexborHTMLParser
 from gossamer.events import PageParsed
 from gossamer.services.parser.dates import parse_web_date
 from gossamer.services.parser.html.about import is_thread
+from gossamer.services.parser.html.elements import Elements
 from gossamer.services.parser.page import parse
 from gossamer.web.validators import WEB_BEGAN_AT
 from tests.parser.articles import ARTICLES
@@ -383,7 +384,7 @@ def test_name_of_another_vocabulary_is_not_one_of_schema_org() -> None:
     "name", ["schema:QAPage", SCHEMA + "QAPage", "http:\\/\\/schema.org\\/QAPage"]
 )
 def test_discussion_is_stated_with_a_prefix(name: str) -> None:
-    assert is_thread([f'{{"@type": "{name}"}}'], LexborHTMLParser(""))
+    assert is_thread([f'{{"@type": "{name}"}}'], Elements(LexborHTMLParser("")))
 
 
 @pytest.mark.parametrize(

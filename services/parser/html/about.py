@@ -18,7 +18,7 @@ from itertools import chain, islice, product, takewhile
 from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborNode
 
 from gossamer.events.pages import Source
 from gossamer.services.parser.dates import parse_url_date, parse_web_date
@@ -74,8 +74,8 @@ PROPERTIES: dict[tuple[str, ...], tuple[str, ...]] = {
 }
 """The names of dates in microdata and RDFa, by the marks of elements with a time."""
 NAME_SELECTOR = "[itemprop~=name], [property~=name], [property~='schema:name']"
-ARTICLE_SELECTOR = "[itemtype$=Article], [itemtype$=BlogPosting]"
-THREAD_SELECTOR = "[itemtype$=DiscussionForumPosting], [itemtype$=QAPage]"
+ARTICLE_TYPES = ("Article", "BlogPosting")
+THREAD_TYPES = ("DiscussionForumPosting", "QAPage")
 OPEN_GRAPH_PREFIXES = words_of("og: article: book: profile: video: music: product: twitter:")
 PUBLISHED_NAMES = words_of("""
     article:published_time og:article:published_time og:published_time article:published og:pubdate
@@ -181,19 +181,26 @@ def read_about(elements: Elements, meta: Meta, resolver: Resolver, url: str, now
     }
 
 
-def is_article(linked_data: Iterable[str], meta: Meta, tree: LexborHTMLParser) -> bool:
+def is_article(linked_data: Iterable[str], meta: Meta, elements: Elements) -> bool:
     """Return whether the document states that it is an article: in OpenGraph, or by a type of
     schema.org."""
     return (
         "article" in map(str.lower, meta.get("og:type", ()))
         or any(map(_article.search, linked_data))
-        or tree.css_first(ARTICLE_SELECTOR) is not None
+        or _has_item(elements, ARTICLE_TYPES)
     )
 
 
-def is_thread(linked_data: Iterable[str], tree: LexborHTMLParser) -> bool:
+def is_thread(linked_data: Iterable[str], elements: Elements) -> bool:
     """Return whether the document states that it is a discussion: by a type of schema.org."""
-    return any(map(_thread.search, linked_data)) or tree.css_first(THREAD_SELECTOR) is not None
+    return any(map(_thread.search, linked_data)) or _has_item(elements, THREAD_TYPES)
+
+
+def _has_item(elements: Elements, types: tuple[str, ...]) -> bool:
+    """Return whether the name of an item's type ends with one of *types*."""
+    return "itemtype" in elements.names and any(
+        element.get("itemtype").endswith(types) for element in elements.all
+    )
 
 
 def _first_time(

@@ -170,8 +170,8 @@ def read_document(
     language = _find_language(elements, meta, tree, language)
     description = _first_words(*_values(meta, DESCRIPTION_NAMES), unescape(linked_description))
     statements = about.get("linked_data", ())
-    states_thread = is_thread(statements, tree)
-    states_article = not states_thread and is_article(statements, meta, tree)
+    states_thread = is_thread(statements, elements)
+    states_article = not states_thread and is_article(statements, meta, elements)
     # Linked data sometimes contains the whole article.
     linked_data = "" if options.text == "off" else _linked_data_markup(tree)
     write_as_displayed(tree)

@@ -13,20 +13,15 @@ from gossamer.text.blocks import words_of
 
 Attributes = dict[str, str | None]
 
-ITEM_PROPERTIES = (
-    *("datePublished", "dateCreated", "uploadDate", "datePosted", "dateModified"),
-    *("author", "creator"),
-)
-"""Properties of microdata that are read."""
 CARD_SELECTOR = ".author.vcard .fn, .p-author"
 """Elements with the name of an author (microformats)."""
 SELECTOR = (
     "a, area, base, link, meta, iframe, frame, object, embed, form, img, source, video, audio, "
     "track, script, time, [onclick], [onchange], [onsubmit], [onmousedown], "
     f"[data-nosnippet], title, abbr.published, abbr.updated, {CARD_SELECTOR}, "
-    + ", ".join(f"[itemprop~={name}]" for name in ITEM_PROPERTIES)
-    + ", [property]"
+    "[itemprop], [itemtype], [property]"
 )
+"""Each part is tested at each element, so one part for all properties is faster than one each."""
 LAZY_BACKGROUNDS = words_of("""
     data-bg data-bg-hidpi data-bg-multi data-bg-image data-background data-background-image
     data-lazy-background

@@ -27,10 +27,10 @@ HIDDEN_SELECTOR = (
 FALLBACK_ELEMENTS = frozenset(("audio", "canvas", "datalist", "iframe", "noembed", "video"))
 """Elements whose text browsers display only if they cannot display the element."""
 CONCEALED_SELECTOR = (
-    "[aria-hidden=true], font[color], "
+    "[aria-hidden=true], font[color], [style]:is("
     "[style*='font-size' i], [style*='opacity' i], [style*='color' i], "
     "[style*='left' i], [style*='right' i], [style*='top' i], [style*='indent' i], "
-    "[style*='clip' i], [style*='overflow' i], [style*='transform' i]"
+    "[style*='clip' i], [style*='overflow' i], [style*='transform' i])"
 )
 """Elements whose text may be concealed."""
 INVISIBLE_ELEMENTS = [

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from gossamer.services.parser.html.blocks import Block, BlockKind
+from gossamer.text.blocks import letters_of
 
 MIN_KEY_LENGTH = 24
 """Minimum letters of a block that is searched in the whole main text. A shorter block counts only
@@ -49,7 +50,6 @@ MAX_SCANNED = 30_000_000
 
 _sentence = re.compile(r"[.!?\u2026\u3002\uff01\uff1f]")
 _digits = re.compile("[0-9]+")
-_other = re.compile(r"[\W_]+")
 
 
 def choose_blocks(
@@ -86,9 +86,9 @@ def _length(block: Block) -> int:
 
 def _find_blocks(blocks: Sequence[Block], main: str) -> tuple[list[bool], float]:
     """Return whether each block is in *main*, and the share of *main* that is in blocks."""
-    lines = [_other.sub("", line) for line in main.split("\n")]
+    lines = [letters_of(line) for line in main.split("\n")]
     letters = "".join(lines)
-    keys = [[_other.sub("", line) for line in block.lines] for block in blocks]
+    keys = [[letters_of(line) for line in block.lines] for block in blocks]
     places = _find_lines(lines, keys)
     kept, at, found = [False] * len(blocks), 0, bytearray(len(letters))
     for key, place in places.items():
@@ -140,7 +140,8 @@ def _find(letters: str, key: str, at: int, is_whole: bool) -> tuple[int, int]:
     """
     if len(key) < MIN_KEY_LENGTH:
         return at, 0
-    if (place := letters.find(key, at)) >= 0 or (place := letters.find(key)) >= 0:
+    end_before = at + len(key) - 1
+    if (place := letters.find(key, at)) >= 0 or (place := letters.find(key, 0, end_before)) >= 0:
         return place, len(key)
     if len(key) < 2 * PREFIX_LENGTH:
         return at, 0
