@@ -230,7 +230,7 @@ class _Reader:
         names = attributes.get("class") or ""
         if tag == "div":
             # The id of a section or of a heading is made of its title.
-            names = f"{names} {attributes.get('id') or ''}"
+            names = f"{names} {attributes.get('id') or ''}".strip()
         is_callout = bool(names) and not CALLOUTS.isdisjoint(names.split())
         kind = f"{names} {attributes.get('role') or ''}" if tag == "aside" else ""
         is_footnote = bool(kind) and FOOTNOTES.search(kind) is not None
@@ -238,7 +238,8 @@ class _Reader:
         # The author of a quotation.
         is_attribution = tag == "footer" and any(one.kind == "quote" for one in self._containers)
         is_inside = is_callout or is_footnote or is_attribution
-        apart = (tag in APART_ELEMENTS or bool(self._is_apart(names))) and not is_inside
+        is_named_so = bool(names) and self._is_apart(names) is not None
+        apart = (tag in APART_ELEMENTS or is_named_so) and not is_inside
         before = self._containers, self._parents, self._tag, self._apart, self._in_post
         self._in_post |= self._is_thread and attributes.get("itemprop") == "text"
         # A short post in a div looks like a label.
