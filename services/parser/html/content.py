@@ -238,8 +238,8 @@ class _Reader:
         # The author of a quotation.
         is_attribution = tag == "footer" and any(one.kind == "quote" for one in self._containers)
         is_inside = is_callout or is_footnote or is_attribution
-        is_named_so = bool(names) and self._is_apart(names) is not None
-        apart = (tag in APART_ELEMENTS or is_named_so) and not is_inside
+        apart = tag in APART_ELEMENTS or (bool(names) and self._is_apart(names) is not None)
+        apart = apart and not is_inside
         before = self._containers, self._parents, self._tag, self._apart, self._in_post
         self._in_post |= self._is_thread and attributes.get("itemprop") == "text"
         # A short post in a div looks like a label.
