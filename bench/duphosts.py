@@ -201,7 +201,7 @@ def _parsed(url: str, text: str, at: float) -> PageParsed:
         kind=PageKind.DOCUMENT,
         digest=fingerprint(text),
         simhash=simhash_of(text, SIMHASH_WORDS),
-        sketch=make_sketch(text),
+        sketch=make_sketch([text]),
     )
 
 

@@ -8,11 +8,12 @@ König, *b-Bit Minwise Hashing*, 2010). One hash deals the elements into 512 bin
 (Li, Owen and Zhang, *One Permutation Hashing*, 2012). Bins that stay empty are filled in later
 rounds with another hash, so that short texts fill them, too. The standard deviation of the estimate
 is below 0.045.
+
+All words are hashed at once: counting and hashing them one by one takes three times as long.
 """
 
-from collections import Counter
+from collections.abc import Sequence
 from typing import Any
-from zlib import crc32
 
 import numpy
 from numpy.typing import NDArray
@@ -34,14 +35,17 @@ _STEP = numpy.uint64(0x94D049BB133111EB)
 _LAST = numpy.uint64((1 << 64) - 1)
 _HALF, _RANK = numpy.uint64(32), numpy.uint64(55)
 """Shifts of a hash. The bits from _RANK are the bin, and those below are the order in the bin."""
+_SPACE = ord(" ")
 
 
-def make_sketch(text: str) -> bytes:
-    """Return the sketch of *text* in 64 bytes; b"" if it has no words."""
-    counted = Counter(text.split())
-    if not counted:
+def make_sketch(pieces: Sequence[str]) -> bytes:
+    """Return the sketch of a text with these *pieces* in 64 bytes; b"" if it has no words.
+
+    The white space of the pieces is folded.
+    """
+    if not any(pieces):
         return b""
-    elements = _make_elements(counted)
+    elements = _make_elements(_hash_words(" ".join((*pieces, "")).encode(errors="replace")))
     rounds = 1 + MIN_DEALT_ELEMENTS // elements.size
     while True:
         first, since = _deal_elements(elements, rounds)
@@ -71,14 +75,31 @@ def estimate_change(before: bytes, after: bytes) -> float:
     return max(MIN_CHANGE, 1 - 2 * shared / (1 + shared))
 
 
-def _make_elements(counted: Counter[str]) -> _Array:
-    """Return an element for each occurrence of each word."""
-    words = " ".join(counted).encode(errors="replace").split(b" ")
-    hashes = numpy.fromiter(map(crc32, words), numpy.uint64, len(words))
-    counts = numpy.fromiter(counted.values(), numpy.int64, len(words))
-    before = numpy.repeat(counts.cumsum() - counts, counts)
-    nth = numpy.arange(before.size, dtype=numpy.uint64) - before.astype(numpy.uint64)
-    return numpy.repeat(hashes, counts) | nth << _HALF
+def _hash_words(text: bytes) -> _Array:
+    """Return the hash of each word of *text*, in which a space follows each word.
+
+    A word is read by eight octets, and its hash is the sum of their hashes.
+    """
+    ends = numpy.flatnonzero(numpy.frombuffer(text, numpy.uint8) == _SPACE) + 1
+    starts = numpy.append(0, ends[:-1])
+    counts = (ends - starts + 7) // 8
+    firsts = counts.cumsum() - counts
+    places = 8 * numpy.arange(counts.sum()) + numpy.repeat(starts - 8 * firsts, counts)
+    left = numpy.repeat(ends, counts) - places
+    octets = numpy.ndarray(len(text), "<u8", text + bytes(7), strides=(1,))[places]
+    # Octets of the next words are shifted out.
+    word = octets << (64 - 8 * numpy.minimum(left, 8)).astype(numpy.uint64)
+    mixed = word + left.astype(numpy.uint64) * _STEP
+    mixed = (mixed ^ mixed >> _HALF) * _MIX
+    return numpy.add.reduceat((mixed ^ mixed >> _HALF) * _SPREAD, firsts)
+
+
+def _make_elements(hashes: _Array) -> _Array:
+    """Return an element for each of *hashes*, another one for each occurrence of a hash."""
+    hashes, at = numpy.sort(hashes), numpy.arange(hashes.size, dtype=numpy.uint64)
+    firsts = at.copy()
+    firsts[1:][hashes[1:] == hashes[:-1]] = 0
+    return hashes + (at - numpy.maximum.accumulate(firsts)) * _MIX
 
 
 def _deal_elements(elements: _Array, rounds: int) -> tuple[_Array, _Array]:

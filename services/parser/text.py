@@ -136,7 +136,7 @@ def compare_fields(pieces: Sequence[str], options: Options = DEFAULTS) -> dict[s
     lasting = mask_ages(pieces)
     return {
         "digest": digest_of(text.encode()) if text else "",
-        "sketch": make_sketch(" ".join(lasting)),
+        "sketch": make_sketch(lasting),
         "blocks": read_part(Part.BLOCKS, options, lambda: make_blocks(lasting), b""),
         "compared_size": len(text),
     }

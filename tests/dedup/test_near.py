@@ -133,9 +133,9 @@ def test_near_duplicate_has_a_new_text_if_a_passage_of_it_is_new(
     text: str, duplicates: int, is_new: bool
 ) -> None:
     site, link = WebSite(), (Link("http://a.test/next"),)
-    site.visit("http://a.test/1", SIMHASH, text=TEXT, sketch=make_sketch(TEXT))
+    site.visit("http://a.test/1", SIMHASH, text=TEXT, sketch=make_sketch([TEXT]))
     page = site.page(
-        "http://a.test/2", SIMHASH ^ 1, text=text, sketch=make_sketch(text), links=link
+        "http://a.test/2", SIMHASH ^ 1, text=text, sketch=make_sketch([text]), links=link
     )
     page = replace(page, visit=replace(page.visit, duplicates=2))
     events = list(site.dedup.handle(page, 0.0))
