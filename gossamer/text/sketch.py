@@ -91,7 +91,8 @@ def _hash_words(text: bytes) -> _Array:
     word = octets << (64 - 8 * numpy.minimum(left, 8)).astype(numpy.uint64)
     mixed = word + left.astype(numpy.uint64) * _STEP
     mixed = (mixed ^ mixed >> _HALF) * _MIX
-    return numpy.add.reduceat((mixed ^ mixed >> _HALF) * _SPREAD, firsts)
+    hashes: _Array = numpy.add.reduceat((mixed ^ mixed >> _HALF) * _SPREAD, firsts)
+    return hashes
 
 
 def _make_elements(hashes: _Array) -> _Array:
