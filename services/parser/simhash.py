@@ -23,11 +23,11 @@ _Array = NDArray[Any]
 MAX_CHARACTERS = 200_000
 """Most characters of a text that are hashed: 0.1 s at worst."""
 FEATURE_LENGTH = 4
-"""Letters of a feature, in UTF-16: a letter of an ancient script counts as two."""
+"""Letters of a feature, in UTF-16: a letter of an ancient script or an emoji counts as two."""
 HASH_SIZE = 8
 """Bytes of a hash."""
-MIN_ADDER_HASHES = 768
-"""Fewest hashes that are added by threes. Fewer are counted faster bit by bit."""
+MAX_COUNT = 255
+"""Most hashes that are counted in a byte."""
 LETTERS_PER_WORD = 6
 """Letters that count as a word in scripts without spaces."""
 
@@ -37,8 +37,26 @@ _SPREAD, _STEP = numpy.uint64(0xBF58476D1CE4E5B9), numpy.uint64(0x94D049BB133111
 _SHIFTS = numpy.uint64(30), numpy.uint64(27), numpy.uint64(31)
 """The constants of splitmix64."""
 
-_letters = re.compile(r"[\w\u4e00-\u9fcc]+")
-_ASCII_NON_LETTERS = bytes(code for code in range(128) if not _letters.match(chr(code)))
+_LOWEST_BITS, _BITS = numpy.uint64(0x0101010101010101), numpy.arange(8, dtype=numpy.uint64)
+"""The lowest bit of each byte, and the bits of a byte."""
+
+_SURROGATES = slice(0xD800, 0xE000)
+
+
+def _find_letters() -> NDArray[numpy.bool_]:
+    """Return a table of the units of UTF-16: whether each is a letter, a digit, or a surrogate."""
+    units = numpy.delete(numpy.arange(1 << 16, dtype="<u2"), _SURROGATES)
+    letters = re.findall(r"[\w\u4e00-\u9fcc]+", units.tobytes().decode("utf-16-le"))
+    is_letter = numpy.zeros(1 << 16, numpy.bool_)
+    is_letter[_units_of("".join(letters))] = is_letter[_SURROGATES] = True
+    return is_letter
+
+
+def _units_of(text: str) -> _Array:
+    return numpy.frombuffer(text.encode("utf-16-le", errors="replace"), "<u2")
+
+
+_IS_LETTER = _find_letters()
 
 
 def simhash_of(text: str, min_words: int) -> str:
@@ -56,16 +74,16 @@ def simhash_of(text: str, min_words: int) -> str:
     return numpy.packbits(2 * _count_votes(hashes) > len(hashes)).tobytes().hex()
 
 
-def _keep_letters(text: str) -> str:
-    if text.isascii():
-        return text.encode().translate(None, _ASCII_NON_LETTERS).decode()
-    return "".join(_letters.findall(text))
+def _keep_letters(text: str) -> _Array:
+    """Return the letters and digits of *text* as units of UTF-16."""
+    units = _units_of(text)
+    return units.compress(_IS_LETTER.take(units))
 
 
-def _hash_features(letters: str) -> _Array:
+def _hash_features(letters: _Array) -> _Array:
     """Return the hash of each feature of *letters*; of one feature if there are fewer letters."""
-    units = numpy.frombuffer(letters.ljust(FEATURE_LENGTH).encode("utf-16-le"), "<u2")
-    wide = units.astype(numpy.uint64)
+    padding = numpy.full(max(0, FEATURE_LENGTH - letters.size), ord(" "), "<u2")
+    wide = numpy.append(letters, padding).astype(numpy.uint64)
     pairs = wide[:-1] << _UNIT | wide[1:]
     hashes = (pairs[:-2] << _PAIR | pairs[2:]) + _GAMMA
     first, second, last = _SHIFTS
@@ -77,19 +95,10 @@ def _hash_features(letters: str) -> _Array:
 def _count_votes(hashes: _Array) -> _Array:
     """Return the number of *hashes* with each bit, the highest bit first.
 
-    A carry-save adder replaces three numbers by their sum and their carries, which count twice.
+    A bit of all bytes of a hash is added at once, each in a byte of a sum.
     """
-    votes, weight = numpy.zeros(8 * HASH_SIZE, numpy.int64), 1
-    while len(hashes):
-        carries = [hashes[:0]]
-        while len(hashes) >= MIN_ADDER_HASHES:
-            third = len(hashes) // 3
-            one, two, three = hashes[:third], hashes[third : 2 * third], hashes[2 * third :][:third]
-            differ = one ^ two
-            carries.append(one & two | differ & three)
-            hashes = numpy.concatenate((differ ^ three, hashes[3 * third :]))
-        octets = hashes.astype(">u8").view(numpy.uint8)
-        bits = numpy.unpackbits(octets).reshape(-1, votes.size)
-        votes += weight * bits.sum(axis=0, dtype=numpy.int64)
-        hashes, weight = numpy.concatenate(carries), 2 * weight
-    return votes
+    starts = numpy.arange(0, hashes.size, MAX_COUNT)
+    sums = [numpy.add.reduceat(hashes >> bit & _LOWEST_BITS, starts) for bit in _BITS]
+    octets = numpy.array(sums, "<u8").view(numpy.uint8).reshape(_BITS.size, -1, HASH_SIZE)
+    votes: _Array = octets.sum(axis=1, dtype=numpy.int64)
+    return votes.T.ravel()[::-1]

@@ -24,8 +24,10 @@ MASK = 2**64 - 1
 
 def features_of(text: str) -> list[int]:
     """Return each four letters of a *text*, as 64 bits of UTF-16."""
-    letters = "".join(re.findall(r"\w+", text.lower())).ljust(4)
-    units = struct.unpack(f"<{len(letters.encode('utf-16-le')) // 2}H", letters.encode("utf-16-le"))
+    letters = "".join(re.findall(r"[\w\U00010000-\U0010ffff]+", text.lower()))
+    encoded = letters.encode("utf-16-le")
+    encoded += " ".encode("utf-16-le") * (4 - len(encoded) // 2)
+    units = struct.unpack(f"<{len(encoded) // 2}H", encoded)
     four = zip(units, units[1:], units[2:], units[3:], strict=False)
     return [one << 48 | two << 32 | three << 16 | last for one, two, three, last in four]
 
@@ -47,6 +49,8 @@ def simhash_by_definition(text: str) -> str:
 
 @given(st.text(min_size=1))
 @example("𐌰𐌱𐌲𐌳𐌴𐌵 and what takes one unit")
+@example("a smile 😀 and another one 😃 count")
+@example("“Quoted” and naïve… « too »")
 @example("short text " * 200)
 def test_simhash_equals_that_of_package_with_our_hash(text: str) -> None:
     # The package calls the hash for b"test", too, which is a number to the base 36.
