@@ -135,6 +135,7 @@ _words = re.compile(rf"[\w{_marks}]+")
 """Words, with the marks of the scripts in which vowels are marks."""
 _dense_hints = words_of("前 전 แล้ว มา ກ່ອນ ມາ មុន पूर्वी")
 """Parts of ages in languages without spaces, or with endings."""
+_hint = re.compile(rf"(?<!\w)(?:{_any_of('', *_hint_words)})(?!\w)|{'|'.join(_dense_hints)}")
 
 
 def mask_ages(pieces: Sequence[str]) -> list[str]:
@@ -154,5 +155,7 @@ def mask_ages(pieces: Sequence[str]) -> list[str]:
     # Looking for a hint takes a hundredth of the time of looking for an age.
     labels = text.split("\n")
     for at in {at for hint in hints for at, label in enumerate(labels) if hint in label}:
-        kept[at] = _age.sub(AGE, kept[at])
+        # "il" is also in "until".
+        if _hint.search(labels[at]):
+            kept[at] = _age.sub(AGE, kept[at])
     return kept
