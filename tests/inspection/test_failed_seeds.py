@@ -1,5 +1,6 @@
 """Why a seed gave no page."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from gossamer.events import CrawlDefined, Outcome
 from gossamer.inspection.basics.folder import Folder, Opened
 from gossamer.inspection.urls.visits import NOT_VISITED, SeedFailure, failed_seeds
+from gossamer.log import Log, Tail
 from gossamer.log.codec import encode
 from gossamer.services.frontier.tables.urls import UrlRow
 from gossamer.web.url import host_key
@@ -44,3 +46,28 @@ def test_each_seed_without_a_page_has_its_reason(opened: Opened) -> None:
         f"{A}5": SeedFailure("redirect", 302, f"its redirects lead back to {A}5"),
         C: SeedFailure("", 0, NOT_VISITED),
     }
+
+
+def test_many_seeds_read_the_log_as_often_as_few(opened: Opened) -> None:
+    log = CountingLog(opened.log)
+    opened.log = log  # type: ignore[assignment]
+    reads = []
+    for count in (2, 20):
+        log.tails = 0
+        seeds = [f"{A}{number}" for number in range(count)]
+        for seed in seeds:
+            store(opened, seed, Outcome.REDIRECT, 301, B)
+        assert failed_seeds(opened, "news", seeds).keys() == {*seeds}
+        reads.append(log.tails)
+    assert reads[0] == reads[1]
+
+
+class CountingLog:
+    """A log that counts how often it is read from its beginning."""
+
+    def __init__(self, log: Log) -> None:
+        self._log, self.tails = log, 0
+
+    def tail(self, topics: Sequence[str]) -> Tail:
+        self.tails += 1
+        return self._log.tail(topics)

@@ -3,18 +3,22 @@
 import re
 from collections.abc import Container, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
 
 from msgspec import Struct
 
+from gossamer.blocklist import Blocklist
 from gossamer.bounds import exclusion_of, seed_part
 from gossamer.crawl import blocklist_of, crawl_url, last_definition
 from gossamer.errors import BadSettings
-from gossamer.events import Discovery, Outcome, Verdict
+from gossamer.events import CrawlDefined, Discovery, Outcome, Verdict
 from gossamer.inspection.archive.captures import iterate_captures
 from gossamer.inspection.basics.folder import Opened
 from gossamer.inspection.basics.labels import finding_text, outcome_text
 from gossamer.inspection.basics.views import view_of
 from gossamer.inspection.crawls.crawl import OpenCrawl
+from gossamer.log import Log
 from gossamer.services.archive.rows import CaptureRow
 from gossamer.services.frontier.tables.hosts import HostRow
 from gossamer.services.frontier.tables.urls import HistoryRow, UrlRow
@@ -180,11 +184,11 @@ def failed_seeds(opened: Opened, crawl_id: str, seeds: Iterable[str]) -> dict[st
 
     Redirects of a seed are followed.
     """
-    failures: dict[str, SeedFailure] = {}
+    failures, controls = dict[str, SeedFailure](), _Controls(opened.log, crawl_id)
     for seed in seeds:
-        *_, (url, row) = follow_redirects(opened, crawl_id, seed)
+        *_, (url, row) = _follow(opened, controls, seed)
         if row is None or row.outcome not in (Outcome.PAGE, Outcome.NOT_MODIFIED):
-            failures[seed] = _seed_failure(opened, crawl_id, seed, url, row)
+            failures[seed] = _seed_failure(opened, controls, seed, url, row)
     return failures
 
 
@@ -195,36 +199,58 @@ def follow_redirects(
 
     The last row is a redirect if the redirects lead back to an earlier URL.
     """
-    crawl, followed = last_definition(opened.log, crawl_id), set[str]()
-    with suppress(BadUrl):
-        url = crawl_url(crawl, url) if crawl and not _url_row(opened, crawl_id, url) else url
-    while (row := _url_row(opened, crawl_id, url)) and row.outcome == Outcome.REDIRECT:
+    return _follow(opened, _Controls(opened.log, crawl_id), url)
+
+
+@dataclass(frozen=True)
+class _Controls:
+    """The definition of a crawl and the blocklist, each read from the log at its first use, once
+    for many seeds."""
+
+    log: Log
+    crawl_id: str
+
+    @cached_property
+    def crawl(self) -> CrawlDefined | None:
+        return last_definition(self.log, self.crawl_id)
+
+    @cached_property
+    def blocklist(self) -> Blocklist:
+        return blocklist_of(self.log)
+
+
+def _follow(opened: Opened, controls: _Controls, url: str) -> Iterator[tuple[str, UrlRow | None]]:
+    crawl_id, followed = controls.crawl_id, set[str]()
+    row = _url_row(opened, crawl_id, url)
+    if row is None and controls.crawl:
+        with suppress(BadUrl):
+            url = crawl_url(controls.crawl, url)
+            row = _url_row(opened, crawl_id, url)
+    while row and row.outcome == Outcome.REDIRECT:
         followed.add(url)
         try:
             target = canonicalize(row.redirects_to, url)
         except BadUrl:
             break
-        if target in followed:
-            # The end of a circle is where it closes.
-            yield url, row
-            url = target
-            break
         yield url, row
         url = target
+        if target in followed:
+            # The end of a circle is where it closes.
+            break
+        row = _url_row(opened, crawl_id, url)
     yield url, row
 
 
 def _seed_failure(
-    opened: Opened, crawl_id: str, seed: str, url: str, row: UrlRow | None
+    opened: Opened, controls: _Controls, seed: str, url: str, row: UrlRow | None
 ) -> SeedFailure:
     if row and row.outcome == Outcome.REDIRECT:
         return SeedFailure(row.outcome, row.status, f"its redirects lead back to {url}")
     if row:
         return view_of(SeedFailure, row)
-    crawl = last_definition(opened.log, crawl_id)
-    if crawl and url != seed:
+    if url != seed and (crawl := controls.crawl):
         found = Discovery(url, joined=seed_part(crawl, url))
-        if exclusion := exclusion_of(crawl, blocklist_of(opened.log), found):
+        if exclusion := exclusion_of(crawl, controls.blocklist, found):
             reason = f"it redirects to {url}, which is {exclusion.reason}"
             return SeedFailure("", 0, reason)
     host = opened.store.table(HostRow).get(site_of(url), host_key(url))
