@@ -34,7 +34,7 @@ from gossamer.store import Partition, Row, Sort, partition_values
 from gossamer.store.cassandra.cql import bucket_of
 from gossamer.store.cassandra.store import PARTITIONS_PER_READ
 from gossamer.store.sqlite import SqliteStore, SqliteTable
-from gossamer.telemetry import configure_logs
+from gossamer.telemetry.logs import configure_logs
 from tests.flow.torn import Fate, TornStore, TornTable
 from tests.flow.virtual import VirtualCrawl
 

@@ -17,7 +17,8 @@ from gossamer.log import Message, Record
 from gossamer.log.codec import Decoded, dead_letter, encode
 from gossamer.runtime.processor import Key, Processor
 from gossamer.store import Partition, Row, Sort, Store
-from gossamer.telemetry import LogFields, count, is_debug
+from gossamer.telemetry import count
+from gossamer.telemetry.logs import LogFields, is_debug
 
 logger = structlog.get_logger()
 

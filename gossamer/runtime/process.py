@@ -31,7 +31,7 @@ from gossamer.runtime.processor import Processor
 from gossamer.runtime.sequential import Sequential
 from gossamer.settings import Settings, load_settings
 from gossamer.store import Store
-from gossamer.telemetry import configure_logs
+from gossamer.telemetry.logs import configure_logs
 
 POLL_TIMEOUT = 0.5
 """Maximum seconds of one poll, after which the loop checks whether to stop."""

@@ -40,7 +40,7 @@ from gossamer.settings import Settings
 from gossamer.standalone.metrics import ChildMetrics, answer_scrapes
 from gossamer.store import lifetime_of
 from gossamer.store.sqlite import SqliteStore
-from gossamer.telemetry import configure_logs
+from gossamer.telemetry.logs import configure_logs
 from gossamer.web.signing import SignMode
 
 logger = structlog.get_logger()

@@ -2,10 +2,10 @@
 
 `metrics` is the register of all metrics and sets their values. `timing` measures durations, and
 only shells and the runtime use it, since logic does not read clocks. `logs` writes lines to
-standard error. `docs/metrics.md` is generated from the register.
+standard error, and is not imported here: parser processes count, but write no log, and structlog is
+a tenth of what they would load. `docs/metrics.md` is generated from the register.
 """
 
-from gossamer.telemetry.logs import LogFields, configure_logs, is_debug
 from gossamer.telemetry.metrics import (
     count,
     observe,
@@ -17,10 +17,7 @@ from gossamer.telemetry.metrics import (
 )
 
 __all__ = [
-    "LogFields",
-    "configure_logs",
     "count",
-    "is_debug",
     "observe",
     "set_age_gauge",
     "set_age_gauges",

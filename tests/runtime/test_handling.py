@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.log.codec import split_key
-from gossamer.telemetry import configure_logs
+from gossamer.telemetry.logs import configure_logs
 from gossamer.web.url import fingerprint
 from tests.flow.test_flow import virtual_crawl
 

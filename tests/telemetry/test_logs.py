@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 SAYING = """
 import structlog
-from gossamer.telemetry import configure_logs
+from gossamer.telemetry.logs import configure_logs
 configure_logs({}, {!r})
 body = "a page of the Web"
 log = structlog.get_logger()
@@ -37,7 +37,7 @@ def log_lines(as_json: bool, level: str) -> list[str]:
 SHARING = """
 import sys
 import structlog
-from gossamer.telemetry import configure_logs
+from gossamer.telemetry.logs import configure_logs
 writes = []
 class Stream:
     write = writes.append
@@ -51,7 +51,7 @@ print([text[-4:] for text in writes])
 """
 UNHEARD = """
 import structlog
-from gossamer.telemetry import configure_logs
+from gossamer.telemetry.logs import configure_logs
 configure_logs(True)
 for _ in range(3):
     structlog.get_logger().error("does anybody listen?")
@@ -91,7 +91,7 @@ def test_readable_logs_name_the_failure() -> None:
 
 HOSTILE = r"""
 import structlog
-from gossamer.telemetry import configure_logs
+from gossamer.telemetry.logs import configure_logs
 configure_logs({}, "info")
 web = "a\x1b]0;owned\x07\x9b2J\x7f\u202egnp.exe\u2066\x85b"
 log = structlog.get_logger()

@@ -12,7 +12,7 @@ from gossamer.events import DEFAULT_CRAWL, CrawlDefined
 from gossamer.services.fetcher.access import request_headers
 from gossamer.settings import Nested, Settings, load_settings
 from gossamer.standalone.brief import BRIEF_SETTINGS
-from gossamer.telemetry import configure_logs
+from gossamer.telemetry.logs import configure_logs
 
 
 def settings_for(options: argparse.Namespace, **sections: Nested) -> tuple[Settings, Settings]:

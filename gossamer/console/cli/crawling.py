@@ -51,7 +51,7 @@ from gossamer.services.frontier.tables.conditions import Condition
 from gossamer.settings import CrawlSettings, Settings, load_settings
 from gossamer.standalone.processes import Beside
 from gossamer.standalone.run import run_crawl
-from gossamer.telemetry import configure_logs
+from gossamer.telemetry.logs import configure_logs
 
 NO_PAGE_STATUS = 3
 """The exit status if no seed gave a page."""

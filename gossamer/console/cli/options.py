@@ -23,7 +23,7 @@ from gossamer.inspection.basics.figures import plural
 from gossamer.inspection.basics.folder import Folder
 from gossamer.inspection.crawls.crawl import DEFAULT_FOLDER, OpenCrawl, open_crawl
 from gossamer.policies import duration_of
-from gossamer.telemetry import configure_logs
+from gossamer.telemetry.logs import configure_logs
 
 if TYPE_CHECKING:
     from gossamer.settings import Nested, Settings
