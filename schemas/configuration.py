@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from gossamer.schemas.formats import descriptions_of_fields
 from gossamer.schemas.markdown import table
 from gossamer.settings import Settings
 from gossamer.settings.load import DELIMITER, OTHER_VARIABLES, PREFIX
@@ -64,12 +65,14 @@ def text() -> str:
 
 
 def sections() -> dict[str, Schema]:
-    """Return the JSON Schema of each section by its name in TOML."""
-    schema = Settings.model_json_schema()
-    return {
-        name: schema["$defs"][field["$ref"].rpartition("/")[2]]
-        for name, field in schema["properties"].items()
-    }
+    """Return the JSON Schema of each section by its name in TOML, with the docstrings of its
+    settings."""
+    parts = Settings.model_json_schema()["$defs"]
+    found = {name: type(section) for name, section in Settings()}
+    for kind in found.values():
+        for field, text in descriptions_of_fields(kind).items():
+            parts[kind.__name__]["properties"][field]["description"] = text
+    return {name: parts[kind.__name__] for name, kind in found.items()}
 
 
 def unit_of(setting: Schema) -> str:

@@ -20,6 +20,7 @@ from msgspec import inspect as types
 from gossamer import events
 from gossamer.events import Event, Page, PageArchived, SeedAdded, pages
 from gossamer.events.topics import TOPIC_OF
+from gossamer.settings.units import Section
 from gossamer.web import cookies, robots, soft_404, usage, validators, walls
 from gossamer.web.usage import files as usage_files
 
@@ -103,7 +104,7 @@ def _find_type(name: str) -> type[Any]:
 
 def descriptions_of_fields(kind: type[Any]) -> dict[str, str]:
     """Return the docstring below each field of *kind* and of its base classes."""
-    if not issubclass(kind, msgspec.Struct):
+    if not issubclass(kind, msgspec.Struct | Section):
         return {}
     parents = (base for base in kind.__bases__ if base is not msgspec.Struct)
     inherited = [descriptions_of_fields(base) for base in parents]

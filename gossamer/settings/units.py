@@ -13,7 +13,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 class Section(BaseModel):
     """A table of the TOML file. Its docstring and the strings below its fields are for operators.
 
-    Pydantic's own messages omit the input, which may be a secret.
+    Pydantic's own messages omit the input, which may be a secret. `gossamer.schemas` reads the
+    descriptions of fields from the source: Pydantic would do so at each import of the settings,
+    which then takes three times as long.
     """
 
     model_config = ConfigDict(
@@ -21,7 +23,6 @@ class Section(BaseModel):
         extra="forbid",
         frozen=True,
         hide_input_in_errors=True,
-        use_attribute_docstrings=True,
         validate_default=True,
     )
 
