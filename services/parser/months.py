@@ -56,7 +56,7 @@ _NAMES = {
         апр এপ্রি آوریل aibreán એપ્રિલ אפר׳ ապր ապրիլ ապրիլի აპრ აპრილი сәуір сәу មេសា ಏಪ್ರಿ
         ಏಪ್ರಿಲ್ abrëll ມ.ສ ເມສາ aprīlis ഏപ്രി ഏപ്രിൽ एप्रि एप्रिल ဧပြီ अप्रिल ଅପ୍ରେଲ ਅਪ੍ਰੈ
         ਅਪ੍ਰੈਲ اپریل බක් apríla ஏப் ஏப்ரல் ఏప్రి ఏప్రిల్ апрел квіт квітень ака""",
-    5: """may mai maj mei maio mayo maggio mag maja květen května мая май травня mayıs
+    5: """may mai maj mei maio mayo maggio mag maja květen května мая май травня mayıs mayis
         maijā маја
         toukokuu toukokuuta gegužės május máj maí maig
         μαΐου μάιος μαΐ μάι
@@ -121,7 +121,7 @@ _NAMES = {
         ಅಕ್ಟೋಬರ್ ຕ.ລ ຕຸລາ ഒക്ടോ ഒക്ടോബർ ऑक्टो ऑक्टोबर အောက် အောက်တိုဘာ अक्टोबर ଅକ୍ଟୋବର ਅਕਤੂ
         ਅਕਤੂਬਰ paź اکتوبر වප් októbra அக் அக்டோபர் అక్టో అక్టోబర్ октябр oktýabr жовт
         жовтень юпа""",
-    11: """noviembre ноября ноябрь ноември новембар kasım marraskuu marraskuuta
+    11: """noviembre ноября ноябрь ноември новембар kasım kasim marraskuu marraskuuta
         novembrī nopember новембра
         lapkričio nóvember november
         νοεμβρίου νοέμβριος νοε νοέ
@@ -135,7 +135,7 @@ _NAMES = {
         нов நவ நவம்பர் నవం నవంబర్ ноябр noý noýabr лист листопад листопада чӳк""",
     12: """dezember dez décembre déc diciembre dicembre dic dezembro grudzień grudnia prosinec
         decembrī децембра
-        prosince декабря декабрь грудня декември децембар aralık joulukuu joulukuuta
+        prosince декабря декабрь грудня декември децембар aralık aralik joulukuu joulukuuta
         detsember gruodžio desember des desembre
         δεκεμβρίου δεκέμβριος δεκ
         disember disyembre ديسمبر דצמבר दिसंबर दिसम्बर ডিসেম্বর ธันวาคม ธ.ค

@@ -247,6 +247,10 @@ def test_months_are_told_apart(text: str, month: int, day: int) -> None:
         ("20 Şub 2024", 2),
         ("20 mrt. 2024", 3),
         ("20 Agu 2024", 8),
+        # Capitals of Turkish, whose dotless i has the capital of another letter.
+        ("20 MAYIS 2024", 5),
+        ("KASIM 20, 2024", 11),
+        ("20 Aralik 2024", 12),
         ("20. siječnja 2024.", 1),
         ("2024. február 20.", 2),
         ("20. nóv. 2024", 11),
