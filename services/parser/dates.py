@@ -89,9 +89,12 @@ _dates = tuple(
     )
 )
 """The forms of a day, those with the year first before others."""
-_other_month = (
-    r"(?<![^\W\d_ב])(?P<name>" + "|".join(sorted(NUMBERS, key=len, reverse=True)) + r")(?![^\W\d_])"
-)
+_word = r"[^\W\d_]+"
+_odd_names = sorted((name for name in NUMBERS if not re.fullmatch(_word, name)), key=len)
+"""Names of months with a space, a full stop or the mark of a vowel."""
+_names = "|".join([*map(re.escape, reversed(_odd_names)), _word])
+"""Any word, because to compile all 1,300 names would take 25 ms for each form that has one."""
+_other_month = rf"(?<![^\W\d_ב])(?P<name>{_names})(?![^\W\d_])"
 _other_dates = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
@@ -102,7 +105,7 @@ _other_dates = tuple(
         rf"(?<!\d)(?P<day>\d\d?)\s?(?:tháng|thg)\s?(?P<month>\d\d?),?\s?(?:năm\s?)?{_year}",
         rf"{_other_month}\.?\s+(?P<day>\d\d?){_ordinal},?\s+{_year}",
         # "2024 m. sausio 20 d." in Lithuanian, and "2024. gada 20. janvāris" in Latvian.
-        rf"(?<!\d){_year}\.?\s*(?:[^\W\d_]{{1,2}}\.\s*)?{_other_month}\.?\s*(?P<day>\d\d?)(?![\d:])",
+        rf"(?<!\d){_year}\.?\s*(?:[^\W\d_]{{1,2}}\.\s*)??{_other_month}\.?\s*(?P<day>\d\d?)(?![\d:])",
         rf"(?<!\d){_year}\.?\s(?:gada|ж\.)\s(?P<day>\d\d?)\.?\s{_other_month}",
     )
 )
@@ -160,8 +163,8 @@ def parse_date(text: str) -> float:
     exact = _w3c.fullmatch(text) or (_pdf.fullmatch(text) if is_of_pdf else None)
     if exact and (time := _to_epoch(exact)):
         return time
-    forms = (form.search(text) for form in (*_dates, *_other_dates))
-    if found := next(filter(None, forms), None):
+    forms = (form.search(text) for form in _dates)
+    if found := next(filter(None, forms), None) or _find_other_date(text):
         day = _day_of(found)
         return max(0.0, _add_time(day, text, found)) if day else 0.0
     return _parse_epoch(text)
@@ -171,6 +174,18 @@ def parse_web_date(text: str, now: float) -> float:
     """Return the time of *text*; 0 if it is invalid, before the Web or after *now*."""
     time = parse_date(text)
     return time if WEB_BEGAN_AT <= time <= now + MAX_CLOCK_SKEW else 0.0
+
+
+def _find_other_date(text: str) -> re.Match[str] | None:
+    """Return the first of the other forms in *text* that names a month."""
+    for form in _other_dates:
+        found = form.search(text)
+        while found:
+            name = found.groupdict().get("name")
+            if name is None or name.lower() in NUMBERS:
+                return found
+            found = form.search(text, found.start() + 1)
+    return None
 
 
 def _day_of(found: re.Match[str]) -> float:
