@@ -1,5 +1,4 @@
-"""The program of the fork server and of the children: `python -m
-gossamer.services.parser.pool.child`.
+"""The fork server and its children, whose program is `python -m gossamer.services.parser.pool`.
 
 The fork server (`pool.ForkServer` explains it) reads the connections of new children from a socket,
 its standard input. It reads no pages, has one thread, and starts with an environment without
@@ -64,6 +63,7 @@ def main() -> None:
     load_all(sys.argv[3:])
     # Loaded modules stay in memory, so the garbage collector need not scan them.
     gc.freeze()
+    gc.enable()
     if connection := _fork_children():
         _read_pages(connection, page_limit, memory_limit)
 
@@ -209,8 +209,3 @@ def _receive(inbox: BinaryIO) -> bytes:
 def _send(outbox: BinaryIO, message: bytes) -> None:
     outbox.write(frame(message))
     outbox.flush()
-
-
-if __name__ == "__main__":
-    with contextlib.suppress(BrokenPipeError):
-        main()

@@ -66,7 +66,7 @@ MAX_IDLE_SECONDS = 30.0
 """Seconds after which a child without pages is stopped."""
 MAX_REPLY_SIZE = 64 << 20
 """Bytes, more than any page needs. The author of a page may control the child."""
-ARGUMENTS = words_of("-P -W ignore -m gossamer.services.parser.pool.child")
+ARGUMENTS = words_of("-P -W ignore -m gossamer.services.parser.pool")
 """Arguments of Python for the fork server. -P prevents imports from the working directory."""
 logger = structlog.get_logger()
 
