@@ -188,7 +188,9 @@ def test_singular_and_plural_agree(transcript: Transcript) -> None:
 
 
 def test_report_counts_this_run_and_all_runs(transcript: Transcript) -> None:
-    of = progress(verdicts=Counter(duplicate=1), dead_letters=2, due_count=4)
+    of = progress(
+        verdicts=Counter(duplicate=1), outcomes=Counter(gone=12), dead_letters=2, due_count=4
+    )
     transcript.add("second run", show_report(End.WAITING, of, 1, Folder(Path("my data"))))
 
 

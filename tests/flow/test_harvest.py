@@ -69,9 +69,53 @@ def test_status_shows_the_harvest_and_how_much_is_found(tmp_path: Path) -> None:
     assert sum(part.new for part in harvest) == total
     good = total - len(pages.intersection(BARREN))
     assert sum(part.good for part in harvest) == good
-    assert sum(part.visits for part in harvest) == total + 1, "one is the robots.txt"
+    assert sum(part.visits for part in harvest) == total
     assert sum(point.first_visits for point in whole.progress.harvest) == total
     assert sum(point.found for point in whole.progress.harvest) == total - 1
+    crawl.archive.close()
+
+
+@pytest.mark.parametrize("status", [200, 404])
+def test_robots_txt_and_sitemaps_are_neither_visits_of_the_harvest_nor_found_urls(
+    tmp_path: Path, status: int
+) -> None:
+    def answer(url: str, now: float) -> tuple[float, Reply]:
+        if url == f"{HOST}/":
+            return 0.1, Reply(status=200, headers=HTML, body=b"<p>A page of a few words.")
+        listing = b"<urlset></urlset>"
+        return 0.1, Reply(status=404 if url.endswith("robots.txt") else status, body=listing)
+
+    crawl = VirtualCrawl(tmp_path, answer, delay=1.0, dedup=EXACT, usual_sitemaps="seeds")
+    crawl.define(f"{HOST}/")
+    assert crawl.run()
+    assert f"{HOST}/sitemap.xml" in [url for _, _, url in crawl.requests]
+    whole = status_of(crawl)
+    assert "100 new or changed texts per 100 visits" in shown(whole, "harvest")
+    assert shown(whole, "found").endswith(" 1 URL visited, 0 to visit")
+    assert shown(whole, "urls").endswith(" 1 admitted, 0 queued")
+    crawl.archive.close()
+
+
+def test_visited_sitemap_is_not_shown_as_a_url_to_visit_while_a_host_backs_off(
+    tmp_path: Path,
+) -> None:
+    listing = "".join(f"<url><loc>{HOST}/{name}</loc></url>" for name in "abc")
+
+    def answer(url: str, now: float) -> tuple[float, Reply]:
+        if url.endswith("robots.txt"):
+            return 0.1, Reply(status=404)
+        if url.endswith("sitemap.xml"):
+            return 0.1, Reply(status=200, body=f"<urlset>{listing}</urlset>".encode())
+        status = 200 if now < START + 1000.0 else 503
+        return 0.1, Reply(status=status, headers=HTML, body=f"<p>The page {url}.".encode())
+
+    crawl = VirtualCrawl(tmp_path, answer, delay=1.0, dedup=EXACT, usual_sitemaps="seeds")
+    crawl.define(f"{HOST}/", revisit="fixed:30m", budget=0.0)
+    crawl.run(until=START + 1900.0)
+    crawl.crash()
+    going_on = status_of(crawl)
+    assert going_on.progress.due_count
+    assert shown(going_on, "found").endswith(" 4 URLs visited, 0 to visit")
     crawl.archive.close()
 
 
@@ -98,7 +142,8 @@ def test_curve_agrees_with_the_totals_after_crashes_of_a_fleet(tmp_path: Path) -
     crawl.die(*(fate.random.randint(5, 80) for _ in range(12)), seconds=5000.0)
     assert crawl.run()
     progress = status_of(crawl).progress
-    assert sum(point.visits for point in progress.harvest) == progress.outcomes.total()
+    visits_to_pages = progress.outcomes.total() - progress.outcomes["robots.txt"]
+    assert sum(point.visits for point in progress.harvest) == visits_to_pages
     assert sum(point.found for point in progress.harvest) == progress.admitted - 1
     new = sum(progress.verdicts[verdict] for verdict in NEW_TEXTS)
     assert sum(point.new for point in progress.harvest) == new

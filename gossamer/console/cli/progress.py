@@ -178,7 +178,15 @@ def report(run: Ended) -> Iterator[Line]:
             RED,
         )
     parked = sum(run.parked.values())
-    yield from totals(progress, run.waiting, run.failures, run.verbose, parked, is_running=False)
+    yield from totals(
+        progress,
+        run.waiting,
+        run.failures,
+        run.verbose,
+        parked,
+        is_running=False,
+        has_earlier_runs=bool(run.pages_before),
+    )
     yield from _remaining_lines(run)
     refused = LABELS[Outcome.PRIVATE_ADDRESS]
     # The count has earlier runs, too, after which a network may have been allowed.
@@ -259,16 +267,18 @@ def totals(
     verbose: bool,
     parked: int,
     is_running: bool,
+    has_earlier_runs: bool = False,
 ) -> Iterator[Line]:
     """Yield the lines about all visits and hosts: of failures and extremes only those found.
 
     *parked*: URLs that are parked now. *is_running*: whether a crawl may be visiting hosts now.
+    *has_earlier_runs*: whether the lines are of a run, and others came before it.
     """
     yield Line("received", size(progress.received))
     yield from visits(progress)
     yield from harvest(progress, parked)
     yield from revisits(progress)
-    yield from failure_table(failed, verbose)
+    yield from failure_table(failed, verbose, has_earlier_runs)
     yield Line("hosts", hosts_text(progress, is_running))
     for title, hosts, least, show in (
         ("slowest", progress.slowest, SLOW_VISIT, lambda value: f"{value:.2f} s"),
@@ -346,13 +356,16 @@ def waiting_text(unvisited: int, parked: int, new_lately: float | None) -> str:
     return f"{text}; lately {found} per 100 visits"
 
 
-def failure_table(failed: tuple[Failure, ...], verbose: bool) -> Iterator[Line]:
-    """Yield a line for each kind of failure: how often, and an example URL."""
+def failure_table(
+    failed: tuple[Failure, ...], verbose: bool, has_earlier_runs: bool = False
+) -> Iterator[Line]:
+    """Yield a line for each kind of failure: how often in all runs, and an example URL."""
+    runs = " in all runs" * has_earlier_runs
     shown = failed if verbose else failed[:MAX_FAILURES]
     width = max((len(failure.label) for failure in shown), default=0) + 2
     for position, failure in enumerate(shown):
         example = printable(failure.example, MAX_REASON_LENGTH)
-        text = f"{failure.label.ljust(width)}{failure.count:>6,}  {example}".rstrip()
+        text = f"{failure.label.ljust(width)}{failure.count:>6,}{runs}  {example}".rstrip()
         yield Line("failures" if position == 0 else "", text, RED)
 
 

@@ -116,7 +116,7 @@ class Progress:
 
     @property
     def visited(self) -> int:
-        """URLs whose first visit ended, after retries."""
+        """URLs without sitemaps whose first visit ended, after retries."""
         return sum(point.first_visits for point in self.harvest)
 
     @property

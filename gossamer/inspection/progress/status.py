@@ -95,7 +95,7 @@ class HarvestReport(msgspec.Struct, frozen=True, kw_only=True):
     until: float
     """When the part ended, in epoch seconds."""
     visits: int
-    """Visits of any purpose and outcome."""
+    """Visits to pages, with any outcome."""
     new: int
     """Pages with a new text."""
     good: int
@@ -120,7 +120,8 @@ class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     speeds: tuple[Speed, ...]
     """The speed limits of `gossamer speed`."""
     admitted: int
-    """URLs that were admitted. Like all totals, it counts from the beginning of the crawl."""
+    """URLs that were admitted, without sitemaps. Like all totals, it counts from the beginning of
+    the crawl."""
     queued: int
     pages: int
     received: int
@@ -147,8 +148,8 @@ class CrawlReport(msgspec.Struct, frozen=True, kw_only=True):
     """What the visits have brought, from the first to the last: at most 64 parts with about as many
     visits."""
     visited: int
-    """URLs whose first visit ended, after retries. `refused.duphost` counts the URLs that were sent
-    to the original of their host."""
+    """URLs without sitemaps whose first visit ended, after retries. `refused.duphost` counts the
+    URLs that were sent to the original of their host."""
     unvisited: int
     """Admitted URLs that wait for their first visit."""
     new_urls_lately: float | None

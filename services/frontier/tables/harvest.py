@@ -44,9 +44,9 @@ class HarvestPoint(Struct, frozen=True, array_like=True):
     until: Annotated[float, MAX] = 0.0
     """Epoch seconds of the newest visit, verdict or admission in this part."""
     visits: int = 0
-    """Visits that ended, of any purpose and outcome."""
+    """Visits to pages that ended, with any outcome."""
     first_visits: int = 0
-    """URLs whose first visit ended, after retries."""
+    """URLs of pages whose first visit ended, after retries."""
     new: int = 0
     """Pages with a new text: the verdicts first and changed."""
     good: int = 0
@@ -67,11 +67,11 @@ class Harvest:
         return tuple(self._points)
 
     def count_visit(self, at: float) -> None:
-        """Count a visit that ended *at* a time, in a new point if the newest one is full."""
+        """Count a visit to a page that ended *at* a time, in a new point if the newest is full."""
         self._add(HarvestPoint(at, visits=1))
 
     def count_first_visit(self, at: float) -> None:
-        """Count a URL whose first visit ended *at* a time, and which is not retried."""
+        """Count the URL of a page whose first visit ended *at* a time, and which is not retried."""
         self._add(HarvestPoint(at, first_visits=1))
 
     def count_verdict(self, event: PageDeduplicated) -> None:

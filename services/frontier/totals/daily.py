@@ -84,7 +84,7 @@ class DailyTallyRow(Totals, omit_defaults=True):  # type: ignore[misc]
     """The beginning of the day, in UTC. A count belongs to the day on which the frontier made it.
     """
     admitted: int = 0
-    """URLs that were admitted."""
+    """URLs that were admitted, without sitemaps."""
     refused: dict[str, int] = field(default_factory=dict)
     """Rule → URLs that it refused."""
     sites: int = 0

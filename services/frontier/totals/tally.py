@@ -52,7 +52,7 @@ class TallyRow(Totals):  # type: ignore[misc]
     crawl: str
     partition: str
     admitted: int = 0
-    """URLs that were admitted."""
+    """URLs that were admitted, without sitemaps."""
     queued: Annotated[int, DIVIDED] = 0
     """URLs in the queues of hosts."""
     pages: int = 0
@@ -157,9 +157,10 @@ class Tally(Counted[TallyRow]):
         self.harvest = Harvest(self.row.harvest)
 
     def count_admitted(self, urls: Sequence[Discovery], now: float) -> None:
-        """Count *urls* that were admitted."""
-        self.row.admitted += len(urls)
-        self.daily.count_admitted(len(urls))
+        """Count *urls* that were admitted, without sitemaps."""
+        admitted = sum(not url.purpose.is_sitemap for url in urls)
+        self.row.admitted += admitted
+        self.daily.count_admitted(admitted)
         # The URLs of seeds and of sitemaps have no page with a score.
         self.harvest.count_found(sum(url.score is not None for url in urls), now)
 
@@ -169,10 +170,9 @@ class Tally(Counted[TallyRow]):
             return []
         if event.visit.purpose is not Purpose.PAGE and event.outcome is Outcome.PRIVATE_ADDRESS:
             return []  # No request was made. The URLs of the host get the same outcome, and count.
-        if event.visit.purpose is not Purpose.REQUISITE:
+        if event.visit.purpose is Purpose.PAGE:
             self.harvest.count_visit(event.at)
-        page = event.outcome is Outcome.PAGE and event.visit.purpose is Purpose.PAGE
-        self.row.pages += page
+            self.row.pages += event.outcome is Outcome.PAGE
         # A failed visit to a robots.txt is counted under its outcome, or nobody would see why the
         # host is not visited.
         failed = OUTCOMES[event.outcome].wait is not Wait.NONE
@@ -193,7 +193,7 @@ class Tally(Counted[TallyRow]):
         """Count the URL of *event*, which is not retried. Make it the example of its outcome if
         that is a failure, and of no other failure."""
         url = event.visit.url
-        if not event.visit.earlier:
+        if event.visit.purpose is Purpose.PAGE and not event.visit.earlier:
             self.harvest.count_first_visit(event.at)
         failed = self.row.failed_urls
         self.row.failed_urls = {name: one for name, one in failed.items() if one != url}
