@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 
 class Cost(NamedTuple):
-    """What a page costs one service, in milliseconds of CPU."""
+    """The CPU cost of a page in one service, in milliseconds."""
 
     own: float
     cassandra: float = 0.0

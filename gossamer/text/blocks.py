@@ -29,7 +29,7 @@ def split_pieces(text: str) -> list[str]:
 
 def make_blocks(pieces: Sequence[str]) -> bytes:
     """Return the blocks of a text with these *pieces*, in four bytes each."""
-    # Fewer letters are too few for so many words.
+    # A piece with fewer characters has at most `MAX_BLOCK_WORDS` words.
     parts = [
         (piece,) if size < 2 * MAX_BLOCK_WORDS else _split_words(piece)
         for piece, size in zip(pieces, map(len, pieces), strict=True)

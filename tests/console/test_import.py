@@ -99,7 +99,7 @@ def read(importer: Importer, *paths: Path) -> list[PageFetched]:
 
 
 class Found:
-    """What an importer finds in files."""
+    """The pages, problems and counts of an import of files."""
 
     def __init__(self, *paths: Path) -> None:
         importer = make_importer()

@@ -56,7 +56,7 @@ def sha1(data: bytes, written: Callable[[bytes], str] = lambda one: b32encode(on
 
 
 class Result(Found):
-    """What an importer finds in a file of some records."""
+    """The pages, problems and counts of an import of one file with *records*."""
 
     def __init__(self, *records: bytes, packed: bool = True) -> None:
         with TemporaryDirectory() as folder:

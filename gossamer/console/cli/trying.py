@@ -167,7 +167,7 @@ def _verdicts(page: TriedPage, settings: Settings) -> Iterator[Line]:
         yield Line("crawl", f"would not visit it: {verdicts.excluded}", RED)
     if not page.is_page:
         return
-    # What is known comes first.
+    # Purposes with a known judgement come first.
     usage = sorted(page.usage.items(), key=lambda found: found[1].allowed is None)
     for number, (purpose, judgement) in enumerate(usage):
         is_wanted = " (a purpose of the crawl)" if purpose in settings.crawl.purposes else ""

@@ -331,7 +331,7 @@ def _find_examples(
     examples = dict[str, str]()
     hosts = [(host.host, host.backoff_cause or "") for host in waiting.hosts]
     finished = [(url, outcome) for outcome, url in progress.failed_urls.items()]
-    # Of a URL that was visited again, only the newest visit is true.
+    # The newest visit to a URL decides: an earlier failure may be repaired.
     for url, outcome in (*hosts, *dict(progress.latest).items(), *finished):
         label = LABELS.get(outcome, "")
         if label in labels:

@@ -1,4 +1,4 @@
-"""What is read of an HTML document: its blocks (`content`), and all of it (`document`)."""
+"""An HTML document as data: its blocks, made by `content`, and its contents, made by `document`."""
 
 from dataclasses import dataclass
 from enum import StrEnum
