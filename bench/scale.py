@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import Generic, NamedTuple, Self, TypeVar
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from msgspec.structs import replace
@@ -61,6 +61,7 @@ KNOWN_EVENTS, MENU_EVENTS = 5000, 100
 are tested again and again."""
 SEED, TAIL = 1, 1.2
 HUGE = 1 << 40
+E = TypeVar("E", contravariant=True)
 V = TypeVar("V")
 
 
@@ -69,10 +70,27 @@ class KnownLinks(NamedTuple):
 
     known: float
     """Of URLs that were admitted at any time."""
-    menu: float
-    """Of URLs that were tested just before."""
     read: float
     """Bytes of files that are read for one of the first."""
+    menu: float | None = None
+    """Of URLs that were tested just before; None if this is not measured."""
+
+
+class Growing(Protocol[E]):
+    """A set of URLs that grows."""
+
+    cpu: float
+    """CPU seconds that were spent on it."""
+
+    @property
+    def disk(self) -> int:
+        """The bytes of its files."""
+
+    def admit(self, events: Iterator[E], /) -> int:
+        """Add the URLs of some *events*, or of all if few are left; return their number."""
+
+    def test_known(self) -> KnownLinks:
+        """Link once more to known URLs."""
 
 
 class Crawl:
@@ -137,7 +155,7 @@ class Crawl:
         self._test(menus)
         before = self.cpu
         again = self._test(menus * (KNOWN_EVENTS // MENU_EVENTS))
-        return KnownLinks(links / spent, again / (self.cpu - before), read)
+        return KnownLinks(links / spent, read, again / (self.cpu - before))
 
     def _test(self, events: list[UrlsDiscovered]) -> int:
         """Let dedup test the links of *events*, which are known; return their number."""
@@ -226,29 +244,32 @@ class Files(NamedTuple):
         return cls(found["rchar"], found["wchar"])
 
 
-def admit_all(crawl: Crawl, events: Iterator[UrlsDiscovered], until: int) -> None:
-    """Admit URLs until there are *until*; print the table."""
+def show_growth(
+    growing: Growing[E], events: Iterator[E], until: float, first_row: int, factor: float
+) -> None:
+    """Add URLs until there are *until*; print a table. The first row has *first_row* URLs. Each
+    other row has at least *factor* times as many URLs as the row before."""
     print(
-        f"{'URLs':>10} {'URLs/CPU s':>11} {'known/CPU s':>12} {'menu/CPU s':>11} {'MiB':>6} "
+        f"{'URLs':>11} {'new/CPU s':>10} {'known/CPU s':>12} {'menu/CPU s':>11} {'MiB':>6} "
         f"{'on disk/URL':>12} {'read/URL':>9} {'written/URL':>12} {'read/known':>11}",
         flush=True,
     )
-    total, step, mark, spent, files, more = 0, 100_000, 0, crawl.cpu, Files.now(), 1
+    total, mark, spent, files, more = 0, 0, growing.cpu, Files.now(), 1
     while total < until and more:
-        more = crawl.admit(events)
+        more = growing.admit(events)
         total += more
-        if total >= mark + step or total >= until or not more:
-            new, rate, disk = total - mark, (total - mark) / (crawl.cpu - spent), crawl.disk / total
-            used = Files.now()
-            known, menu, read = crawl.test_known()
-            print(
-                f"{total:10,} {rate:11,.0f} {known:12,.0f} {menu:11,.0f} {resident():6,.0f} "
-                f"{disk:12,.0f} {(used.read - files.read) / new:9,.0f} "
-                f"{(used.written - files.written) / new:12,.0f} {read:11,.0f}",
-                flush=True,
-            )
-            mark, spent, files = total, crawl.cpu, Files.now()
-            step = max(step, total // 2)
+        if more and total < min(until, max(mark + first_row, factor * mark)):
+            continue
+        new, rate, used = total - mark, (total - mark) / (growing.cpu - spent), Files.now()
+        disk, links = growing.disk / total, growing.test_known()
+        menu = "" if links.menu is None else f"{links.menu:,.0f}"
+        print(
+            f"{total:11,} {rate:10,.0f} {links.known:12,.0f} {menu:>11} {resident():6,.0f} "
+            f"{disk:12,.1f} {(used.read - files.read) / new:9,.0f} "
+            f"{(used.written - files.written) / new:12,.0f} {links.read:11,.0f}",
+            flush=True,
+        )
+        mark, spent, files = total, growing.cpu, Files.now()
 
 
 def visit(folder: Path, visits: int, loaded: int) -> Crawl:
@@ -323,7 +344,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         events = discovered_links(options.urls, options.hosts, options.one_site)
         crawl = Crawl(Path(folder), options.loaded)
-        admit_all(crawl, events, options.until or options.urls)
+        show_growth(crawl, events, options.until or options.urls, first_row=100_000, factor=1.5)
         compact(visit(Path(folder), options.visits, options.loaded))
 
 

@@ -13,9 +13,19 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from itertools import islice
+from math import inf
 from pathlib import Path
 
-from bench.scale import EVENTS_PER_APPEND, Files, LinkedPages, Sample, linked_pages, resident
+from bench.scale import (
+    EVENTS_PER_APPEND,
+    KNOWN_EVENTS,
+    Files,
+    KnownLinks,
+    LinkedPages,
+    Sample,
+    linked_pages,
+    show_growth,
+)
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.log import Ends, Message
 from gossamer.log.sqlite import SqliteLog
@@ -24,10 +34,6 @@ from gossamer.services.dedup.rocksdb import RocksDisk
 from gossamer.services.dedup.seen import Finding, hash_finder
 from gossamer.sqlite import Database
 from gossamer.web.url import Site, fingerprint
-
-FIRST_ROW = 1_000_000
-KNOWN_EVENTS = 5000
-"""Events with links to known URLs that are tested at each row of the table."""
 
 
 class ForgetfulLog(SqliteLog):
@@ -68,11 +74,12 @@ class Growth:
         yield
         self.cpu += time.process_time() - before - (self._log.cpu - of_log)
 
-    def add(self, events: list[LinkedPages]) -> int:
-        """Add the pages of *events*, which are new; return their number."""
-        for event in events:
+    def admit(self, events: Iterator[LinkedPages]) -> int:
+        """Add the pages of some *events*, which are new; return their number."""
+        some = [*islice(events, EVENTS_PER_APPEND)]
+        for event in some:
             self._sample.add(event)
-        return self._test(events, Finding.NEW)
+        return self._test(some, Finding.NEW)
 
     def _test(self, events: list[LinkedPages], expected: Finding) -> int:
         total = 0
@@ -87,42 +94,16 @@ class Growth:
             self._set.settle()
         return total
 
-    def test_known(self) -> tuple[float, float]:
-        """Link once more to known pages; return the links that are tested in a CPU second, and the
-        bytes of files that are read for each."""
+    def test_known(self) -> KnownLinks:
+        """Link once more to known pages."""
         before, files = self.cpu, Files.now()
         links = self._test(self._sample.values, Finding.SEEN)
-        return links / (self.cpu - before), (Files.now().read - files.read) / links
+        return KnownLinks(links / (self.cpu - before), (Files.now().read - files.read) / links)
 
     @property
     def disk(self) -> int:
         """Return the bytes of all files."""
         return sum(file.stat().st_size for file in self._folder.iterdir())
-
-
-def grow(growth: Growth, events: Iterator[LinkedPages]) -> None:
-    """Add the pages of all *events*; print the table."""
-    print(
-        f"{'URLs':>11} {'new/CPU s':>10} {'known/CPU s':>12} {'MiB':>6} {'on disk/URL':>12} "
-        f"{'read/URL':>9} {'written/URL':>12} {'read/known':>11}",
-        flush=True,
-    )
-    total, mark, more = 0, 0, 1
-    spent, files = growth.cpu, Files.now()
-    while more:
-        more = growth.add([*islice(events, EVENTS_PER_APPEND)])
-        total += more
-        if more and total < max(FIRST_ROW, 2 * mark):
-            continue
-        new, rate, used = total - mark, (total - mark) / (growth.cpu - spent), Files.now()
-        known, read = growth.test_known()
-        print(
-            f"{total:11,} {rate:10,.0f} {known:12,.0f} {resident():6,.0f} "
-            f"{growth.disk / total:12,.1f} {(used.read - files.read) / new:9,.0f} "
-            f"{(used.written - files.written) / new:12,.0f} {read:11,.0f}",
-            flush=True,
-        )
-        mark, spent, files = total, growth.cpu, Files.now()
 
 
 def main() -> None:
@@ -136,7 +117,8 @@ def main() -> None:
         tempfile.TemporaryDirectory(dir=options.folder) as name,
         closing(RocksDisk(Path(name))) as disk,
     ):
-        grow(Growth(Path(name), disk), linked_pages(options.urls, options.sites))
+        events = linked_pages(options.urls, options.sites)
+        show_growth(Growth(Path(name), disk), events, inf, first_row=1_000_000, factor=2.0)
 
 
 if __name__ == "__main__":
