@@ -1,13 +1,13 @@
 """Growth of a crawl in one folder: URLs admitted and visited a CPU second, memory and disk by size.
 
-    .venv/bin/python -m bench.scale [--urls 1000000] [--hosts 200000] [--visits 50000] [--one-site]
+    .venv/bin/python -m bench.scale [--urls 1000000] [--hosts URLS/50] [--visits 50000] [--one-site]
 
 Links to hosts of a heavy-tailed size distribution (the largest host has a tenth of all) go through
 dedup and frontier as in a crawl in a folder, twenty links of a site at a time. Then a new frontier
-opens the file, and its orders are answered at once, without pages. Last, the free pages of the file
-are counted, and the file is compacted. Only dedup and frontier are measured, in CPU seconds of this
-process. Budgets are as large as the crawl, so that hosts may be large. With `--one-site` all hosts
-are of one site; `--hosts 1` is one host.
+opens the file, and its orders are answered at once: each page has a new text. Last, the free pages
+of the file are counted, and the file is compacted. Only dedup and frontier are measured, in CPU
+seconds of this process. Budgets are as large as the crawl, so that hosts may be large. With
+`--one-site` all hosts are of one site; `--hosts 1` is one host.
 
 *Known* are links from other sites to URLs that were admitted at any time. *Menu* are links within a
 site to URLs that were tested just before. Bytes read and written are those of all calls, also if
@@ -33,8 +33,10 @@ from gossamer.events import (
     Event,
     HostCheckedOut,
     Outcome,
+    PageDeduplicated,
     Purpose,
     UrlsDiscovered,
+    Verdict,
     VisitEnded,
 )
 from gossamer.events.records import Discovery
@@ -59,6 +61,9 @@ EVENTS_PER_APPEND = 200
 KNOWN_EVENTS, MENU_EVENTS = 5000, 100
 """Events with links to known URLs that are tested at each row of the table, and how many of them
 are tested again and again."""
+URLS_PER_HOST = 50
+MAX_IDLE_SECONDS = 100
+"""Seconds of the crawl without an order after which all URLs are visited."""
 SEED, TAIL = 1, 1.2
 HUGE = 1 << 40
 E = TypeVar("E", contravariant=True)
@@ -278,8 +283,8 @@ def visit(folder: Path, visits: int, loaded: int) -> Crawl:
     crawl = Crawl(folder, loaded)
     crawl.log.append([encode(CrawlDefined(at=0.0, scope="any()", max_depth=16))])
     orders = crawl.log.tail(["visits.ordered"])
-    made = first = 0
-    while made < visits:
+    made = first = idle = 0
+    while made < visits and idle < MAX_IDLE_SECONDS:
         crawl.now += 1.0
         with crawl.measure_cpu():
             crawl.frontier.step()
@@ -290,7 +295,9 @@ def visit(folder: Path, visits: int, loaded: int) -> Crawl:
             spent = crawl.cpu
         ends = [end for order in given for end in _outcomes_of(order, crawl.now)]
         made += len(ends)
-        crawl.log.append([encode(end) for end in ends])
+        idle = 0 if ends else idle + 1
+        pages = [_verdict_on(end) for end in ends if end.visit.purpose is Purpose.PAGE]
+        crawl.log.append([encode(event) for event in (*ends, *pages)])
     print(
         f"{made:,} visits ordered and ended: {made / (crawl.cpu - spent):,.0f} a CPU second, "
         f"{resident():,.0f} MiB, {crawl.disk / 2**20:,.0f} MiB on disk"
@@ -324,6 +331,13 @@ def _outcomes_of(order: Event, now: float) -> Iterator[VisitEnded]:
         )  # fmt: skip
 
 
+def _verdict_on(end: VisitEnded) -> PageDeduplicated:
+    return PageDeduplicated(
+        at=end.at, site=end.site, host=end.host, visit=end.visit, verdict=Verdict.FIRST,
+        digest=end.visit.id, score=1.0, fetched_at=end.started_at,
+    )  # fmt: skip
+
+
 def resident() -> float:
     """Return the MiB of memory of this process."""
     with open("/proc/self/statm", encoding="ascii") as file:
@@ -335,14 +349,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--urls", type=int, default=1_000_000)
     parser.add_argument("--until", type=int, help="stop there; by default all are admitted")
-    parser.add_argument("--hosts", type=int, default=200_000)
+    parser.add_argument("--hosts", type=int, help="by default one for every fifty URLs")
     parser.add_argument("--visits", type=int, default=50_000)
     parser.add_argument("--loaded", type=int, default=50_000)
     parser.add_argument("--one-site", action="store_true")
     parser.add_argument("--folder", help="on which disk")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        events = discovered_links(options.urls, options.hosts, options.one_site)
+        hosts = options.hosts or max(1, options.urls // URLS_PER_HOST)
+        events = discovered_links(options.urls, hosts, options.one_site)
         crawl = Crawl(Path(folder), options.loaded)
         show_growth(crawl, events, options.until or options.urls, first_row=100_000, factor=1.5)
         compact(visit(Path(folder), options.visits, options.loaded))
