@@ -100,7 +100,8 @@ def _make_elements(hashes: _Array) -> _Array:
     hashes, at = numpy.sort(hashes), numpy.arange(hashes.size, dtype=numpy.uint64)
     firsts = at.copy()
     firsts[1:][hashes[1:] == hashes[:-1]] = 0
-    return hashes + (at - numpy.maximum.accumulate(firsts)) * _MIX
+    elements: _Array = hashes + (at - numpy.maximum.accumulate(firsts)) * _MIX
+    return elements
 
 
 def _deal_elements(elements: _Array, rounds: int) -> tuple[_Array, _Array]:

@@ -46,7 +46,7 @@ class HarvestPoint(Struct, frozen=True, array_like=True):
     visits: int = 0
     """Visits to pages that ended, with any outcome."""
     first_visits: int = 0
-    """URLs of pages whose first visit ended, after retries."""
+    """URLs of pages and requisites whose first visit ended, after retries."""
     new: int = 0
     """Pages with a new text: the verdicts first and changed."""
     good: int = 0
@@ -71,7 +71,7 @@ class Harvest:
         self._add(HarvestPoint(at, visits=1))
 
     def count_first_visit(self, at: float) -> None:
-        """Count the URL of a page whose first visit ended *at* a time, and which is not retried."""
+        """Count a URL whose first visit ended *at* a time, and which is not retried."""
         self._add(HarvestPoint(at, first_visits=1))
 
     def count_verdict(self, event: PageDeduplicated) -> None:

@@ -193,7 +193,7 @@ class Tally(Counted[TallyRow]):
         """Count the URL of *event*, which is not retried. Make it the example of its outcome if
         that is a failure, and of no other failure."""
         url = event.visit.url
-        if event.visit.purpose is Purpose.PAGE and not event.visit.earlier:
+        if event.visit.purpose.is_collected and not event.visit.earlier:
             self.harvest.count_first_visit(event.at)
         failed = self.row.failed_urls
         self.row.failed_urls = {name: one for name, one in failed.items() if one != url}
