@@ -7,7 +7,7 @@ minwise hashing with b = 1, which has the smallest error for its size if texts a
 König, *b-Bit Minwise Hashing*, 2010). One hash deals the elements into 512 bins to make the orders
 (Li, Owen and Zhang, *One Permutation Hashing*, 2012). Bins that stay empty are filled in later
 rounds with another hash, so that short texts fill them, too. The standard deviation of the estimate
-is below 0.045.
+is 0.015 if a tenth of the words differ, and at most 0.075.
 
 All words are hashed at once: counting and hashing them one by one takes three times as long.
 """
