@@ -116,7 +116,10 @@ STAGES: tuple[tuple[str, str], ...] = (
 )
 """The name of each stage, and a pattern of its frames, `function (file:line)`."""
 
-_waits = re.compile(r"^(EpollSelector\.select|Connection\._recv|\S+_do_waitpid|_worker) \(")
+_waits = re.compile(
+    r"^(EpollSelector\.select|Connection\._recv|\S+_do_waitpid|_worker|recv_fds|Database\.wait) \("
+    r"|^_receive \(gossamer/services/parser/pool/"
+)
 _import = re.compile(r"_find_and_load|_find_spec")
 _stages = [(name, re.compile(pattern)) for name, pattern in STAGES]
 

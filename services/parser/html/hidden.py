@@ -21,9 +21,9 @@ from gossamer.text.blocks import word_set, words_of
 
 HIDDEN_SELECTOR = (
     "[hidden], [popover], dialog:not([open]), canvas, video, audio, iframe, datalist, noembed, "
-    "[style*='display' i], [style*='visibility' i], [style*='content-visibility' i]"
+    "[style*='display' i], [style*='visibility' i]"
 )
-"""Elements that may not be displayed."""
+"""Elements that may not be displayed. `content-visibility` has the name of `visibility` in it."""
 FALLBACK_ELEMENTS = frozenset(("audio", "canvas", "datalist", "iframe", "noembed", "video"))
 """Elements whose text browsers display only if they cannot display the element."""
 CONCEALED_SELECTOR = (
