@@ -17,6 +17,8 @@ from gossamer.services.parser.html.elements import classes_of
 from gossamer.text.blocks import fold_whitespace, letters_of, word_set
 
 MAX_HEADINGS = 100
+MAX_LINKS = 20_000
+"""Most links of headings that are examined. A link in nested headings counts once for each."""
 MAX_CANDIDATES = 500
 """Most elements that are examined."""
 MAX_HEADING_LENGTH = 200
@@ -100,7 +102,8 @@ def remove_permalinks(tree: LexborHTMLParser) -> bool:
     found = False
     # Few links are in headings: a search from the links up would take three times as long.
     in_headings = (link for one in tree.css(HEADING_SELECTOR) for link in one.css("a[href*='#']"))
-    links = {link.mem_id: link for link in chain(in_headings, tree.css(TOOLS_SELECTOR))}
+    found_links = chain(islice(in_headings, MAX_LINKS), tree.css(TOOLS_SELECTOR))
+    links = {link.mem_id: link for link in found_links}
     for link in links.values():
         classes = classes_of(link)
         if link.tag != "a" or "src" in classes:
