@@ -138,6 +138,10 @@ class Wait(Enum):
     SHORT = "one minute, doubled with each failure, at most `frontier.down_wait`"
     MINUTES = "ten minutes, doubled with each failure, at most `frontier.down_wait`"
     LONG = "`frontier.down_wait`, doubled with each failure, at most `frontier.down_wait_limit`"
+    MINUTE_THEN_LONG = (
+        "one minute, then `frontier.down_wait`, doubled with each failure, "
+        "at most `frontier.down_wait_limit`"
+    )
     DNS = "`frontier.dns_wait`"
     HOUR = "one hour"
     RETRY_AFTER = (
@@ -274,7 +278,7 @@ OUTCOMES: dict[Outcome, Meaning] = {
         Absence.DOWN, VerdictSubject.NOTHING, strains=False, ends_order=True,
         text="The TLS handshake failed, or the host's certificate is not trusted."),
     Outcome.SILENT_SERVER: Meaning(
-        Fate.RETRY, Health.SILENCE, Wait.LONG,
+        Fate.RETRY, Health.SILENCE, Wait.MINUTE_THEN_LONG,
         Absence.DOWN, VerdictSubject.NOTHING, strains=True, ends_order=True,
         text="The server accepted the request and sent no byte before the timeout."),
     Outcome.MALFORMED_HEAD: Meaning(

@@ -101,6 +101,25 @@ def test_silent_server_backs_off_after_retries() -> None:
     assert len(sim.pages()) < 20
 
 
+def test_silent_host_gets_a_second_request_after_a_minute() -> None:
+    sim = answers_in_turn("/robots.txt", SILENT)
+    sim.admit(*urls(2))
+    sim.run(until=START + 3600.0)
+    minute = 60 * spread_factor(HOST)
+    assert waits(sim, "/robots.txt") == pytest.approx([minute], abs=2.0)
+    assert len(sim.pages()) == 2
+
+
+def test_url_of_silent_host_is_given_up_after_all_retries() -> None:
+    sim = Simulation(lambda url: SILENT, retries=2)
+    sim.admit(*urls(1))
+    sim.run(until=START + 14 * DAY)
+    minute, half_a_day = 60 * spread_factor(HOST), 43200 * spread_factor(HOST)
+    expected = [minute, half_a_day, 2 * half_a_day]
+    assert waits(sim, "/robots.txt") == pytest.approx(expected, abs=5.0)
+    assert sim.row().queued == 0
+
+
 def test_busy_host_backs_off_one_minute_after_being_down() -> None:
     sim = answers_in_turn("/0", BUSY, DOWN, BUSY, BUSY)
     sim.admit(*urls(1))

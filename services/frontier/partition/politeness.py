@@ -13,6 +13,9 @@ ends (`Partition.end_site_backoffs`).
 gets orders of one URL. Each further one doubles the backoff. Any other response of the host ends
 it. A retry that fails again is not counted, because it says nothing new about the host.
 
+**Silence.** A server that wakes up sends nothing at first, so the host gets a second request after
+a minute, which does not count as an attempt at its URLs. A second silence is no accident.
+
 **Challenges.** A host that sends challenges in place of pages works, and its delay is not
 lengthened. The rest of the order is skipped, since every further request confirms the suspicion. A
 URL is retried after six hours, a day and four days. After more than `retries` challenges in a row,
@@ -52,8 +55,8 @@ SITE_CAUSE = "site"
 OFF_CHECK_INTERVAL = 3600.0
 """Seconds after which a host that is off is checked again."""
 SHORT_WAIT = 60.0
-"""Seconds before a retry that may soon succeed: after a 429 without Retry-After, or without an
-answer of the name server."""
+"""Seconds before a retry that may soon succeed: after a 429 without Retry-After, without an answer
+of the name server, or after the first silence of a server."""
 RETRY_WAIT = 600.0
 """Seconds before the first retry of a URL, and of a host after `Wait.MINUTES`."""
 CHALLENGE_RETRY_WAIT = 21600.0
@@ -273,7 +276,8 @@ def is_given_up(
 
     A Retry-After is not a failure (RFC 9110, 10.2.3).
     """
-    return times > settings.retries and not _has_retry_after(outcome, retry_after)
+    allowed = settings.retries + (OUTCOMES[outcome].wait is Wait.MINUTE_THEN_LONG)
+    return times > allowed and not _has_retry_after(outcome, retry_after)
 
 
 def _has_retry_after(outcome: Outcome, retry_after: float) -> bool:
@@ -335,6 +339,8 @@ def _wait(settings: "FrontierSettings", wait: Wait, doublings: int) -> float:
             return min(_double(RETRY_WAIT, doublings), settings.down_wait)
         case Wait.LONG:
             return min(_double(settings.down_wait, doublings), settings.down_wait_limit)
+        case Wait.MINUTE_THEN_LONG:
+            return _wait(settings, Wait.LONG, doublings - 1) if doublings else SHORT_WAIT
         case Wait.DNS:
             return settings.dns_wait
         case Wait.HOUR:
