@@ -3,8 +3,12 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, Page, RefetchRequested
 from gossamer.events.topics import PAGES
+from gossamer.inspection.crawls.crawl import OpenCrawl
+from gossamer.inspection.urls.urls import explain_url
 from gossamer.log.codec import encode
 from gossamer.rules import identify_rules
 from gossamer.services.fetcher.outcome import Reply
@@ -75,6 +79,15 @@ def test_refused_links_are_taken_up_when_the_rules_change(tmp_path: Path) -> Non
     assert crawl.run(rules=only.format("/b")) == ["/", "/a", "/b"], "pages are judged again"
     assert {*crawl.run(rules=only.format("/b/1"))} == {"/", "/a", "/b", "/b/1"}
     assert sorted(crawl.run(rules="")) == ["/login"], "without rules all links are followed"
+
+
+@pytest.mark.parametrize("is_fleet", [False, True])
+def test_refused_link_is_explained_by_file_and_line(tmp_path: Path, is_fleet: bool) -> None:
+    crawl = RuledCrawl(tmp_path, '\ndef follow(link, page):\n    return "/login" not in link.url\n')
+    crawl.run("/")
+    opened = OpenCrawl("test", crawl.crawl.log, crawl.crawl._store, fleet=is_fleet)
+    found = explain_url(opened, f"{HOST}/login")
+    assert found.answer == f"Not fetched: refused by follow in rules.py:2; found on {HOST}/."
 
 
 def test_rules_judge_the_entries_of_a_sitemap(tmp_path: Path) -> None:

@@ -189,6 +189,7 @@ PARKED = (
     ),
 )
 VISITED = UrlRow("default", HOST, DEEP, Outcome.PAGE, START, 200, earlier=1)
+TOO_DEEP = LinksParked(at=START, site=SITE, via=f"1.0.0@{URL}", urls=(Discovery(DEEP, depth=17),))
 PUBLISHED = DocumentRow("default", DEEP, START, "d", published_at=START)
 STATES = {
     "nothing queued yet": State(urls=(), seconds=0.0),
@@ -216,11 +217,8 @@ STATES = {
     "page limit": State(definition={"max_pages": 1}),
     "fleet": State(is_running=None),
     "all paused in a fleet": State(control=(PAUSED,), is_running=None),
-    "too deep": State(
-        records=(
-            LinksParked(at=START, site=SITE, via=f"1.0.0@{URL}", urls=(Discovery(DEEP, depth=17),)),
-        )
-    ),
+    "too deep": State(records=(TOO_DEEP,)),
+    "too deep in a fleet": State(records=(TOO_DEEP,), is_running=None),
     "listed too deep by a sitemap": State(
         records=(
             LinksParked(

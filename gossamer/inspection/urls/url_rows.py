@@ -147,8 +147,7 @@ class UrlFacts:
     is_seen: bool = False
     """Whether the crawl has seen the URL."""
     parked: dict[Hazard, ParkedRow] = field(default_factory=dict)
-    """Rule of `LINK_RULES` → a link to the URL that it has parked, in the rows that are read. Empty
-    in a fleet, whose rows are on all nodes."""
+    """Rule of `LINK_RULES` → a link to the URL that it has parked, in the rows that are read."""
 
     @property
     def host_key(self) -> str:
@@ -287,7 +286,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str, now: float) -> UrlFacts:
         is_seen=is_known,
         parked={
             rule: link
-            for rule in (() if is_known or crawl.fleet else LINK_RULES)
+            for rule in (() if is_known else LINK_RULES)
             if (link := find_parked(store, crawl.id, url, rule, MAX_PARKED_ROWS))
         },
     )

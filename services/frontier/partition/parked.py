@@ -109,10 +109,9 @@ def find_parked(
 ) -> ParkedRow | None:
     """Return the row of *url* alone among the URLs that *crawl* has parked under *limit*; None if
     it is not in the first *max_rows* rows. Rows of the URL's own site are read first."""
-    table, own = store.table(ParkedLimitRow), key_group_of(site_of(url))
-    for group in (own, *(one for one in range(KEY_GROUPS) if one != own)):
-        if (found := table.get((crawl, str(group)), str(limit))) is None:
-            continue
+    keys = [((crawl, str(group)), str(limit)) for group in range(KEY_GROUPS)]
+    rows, own = store.table(ParkedLimitRow).get_all(keys), str(key_group_of(site_of(url)))
+    for found in sorted(rows, key=lambda one: one.key_group != own):
         for row in limit_log(store.table(ParkedRow), found).all_rows(found.ends):
             for one in row.urls:
                 if one.url == url:
