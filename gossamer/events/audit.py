@@ -31,8 +31,8 @@ class ChangeRecorded(Event, frozen=True, kw_only=True, tag="change_recorded"):
     actor: str
     """The person or the token that made the change: `ann@laptop` or `token:ops`."""
     source: str
-    """The means of the change: `command line`, `api`, `console`, or `expiry` if an earlier change
-    has expired."""
+    """The means of the change: `command line`, `api`, `console`, `mcp`, or `expiry` if an earlier
+    change has expired."""
     role: str = ""
     """The actor's role in the HTTP API. "" means that the actor used no API."""
     address: str = ""

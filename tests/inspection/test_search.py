@@ -1,11 +1,13 @@
-"""The search in the pages of a folder, whose index follows the topic `pages`."""
+"""The search in the pages of a crawl, whose index follows the topic `pages`."""
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from gossamer import clock
 from gossamer.events import Event, Tombstone
 from gossamer.inspection.answers.search import read_page, search_pages
 from gossamer.inspection.basics.folder import Folder
@@ -27,7 +29,7 @@ class Search:
         self.crawl.log.append([encode(event) for event in events])
 
     def __call__(self, words: str, limit: int = 10) -> list[str]:
-        return [hit.url for hit in search_pages(self.crawl, self.folder, words, limit)]
+        return [hit.url for hit in search_pages(self.crawl, self.folder.search, words, limit)]
 
 
 @pytest.fixture
@@ -58,9 +60,9 @@ def test_new_changed_and_gone_pages_are_followed(search: Search) -> None:
         Tombstone("default", BRIDGES, BRIDGES),
     )
     assert (search("padlocks"), search("lamps"), search("bridge")) == ([LAMPS], [], [])
-    assert read_page(search.crawl, search.folder, LAMPS).text == "Padlocks"
+    assert read_page(search.crawl, search.folder.search, LAMPS).text == "Padlocks"
     with pytest.raises(NotFound):
-        read_page(search.crawl, search.folder, BRIDGES)
+        read_page(search.crawl, search.folder.search, BRIDGES)
 
 
 def test_pages_of_other_crawls_are_not_found(search: Search) -> None:
@@ -77,3 +79,20 @@ def test_index_of_a_newer_database_is_built_again(search: Search, tmp_path: Path
         assert Search(older, crawl)("hundred") == []
         crawl.log.append([encode(replace(page(BRIDGES, "Bridges"), text="of stone"))])
         assert Search(older, crawl)("stone") == [BRIDGES]
+
+
+@pytest.mark.parametrize(("days", "expected"), [(6, [BRIDGES]), (8, [])])
+def test_index_of_a_fleet_is_built_again_after_a_week_in_which_tombstones_may_be_lost(
+    search: Search, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, days: int, expected: list[str]
+) -> None:
+    assert search("bridge") == [BRIDGES]
+    compacted = Folder(tmp_path / "compacted")
+    compacted.create()
+    search.folder.search.rename(compacted.search)
+    later = clock.now() + days * 86400
+    monkeypatch.setattr(clock, "now", lambda: later)
+    with open_crawl(None, compacted.path) as crawl:
+        found = Search(compacted, dataclasses.replace(crawl, fleet=True))
+        found.append(page(LAMPS, "Lamps"))
+        found.append(*(replace(page(BRIDGES, "New"), url=f"{BRIDGES}{n}") for n in range(2)))
+        assert found("bridge") == expected

@@ -1,7 +1,8 @@
 """`gossamer mcp`, by the client of the SDK, on the pages of a small crawl."""
 
+import json
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,12 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from tests.support.serving import NOTHING, Sent, serving
+from tests.support.waiting import until
+from tests.synthweb import SynthWeb, World
 
+from .by_hand import of_servers
 from .crawl import CONTACT, GOSSAMER, LOOPBACK, crawl_urls, environment
+from .fleet import fleet
 
 LAMPS = "Four hundred lamps of three centuries are shown here, with the makers of each of them. "
 BRIDGES = "The committee of the bridge meets in the museum, and Zürich has sent its engineers. "
@@ -26,13 +31,18 @@ class Museum:
         done = crawl_urls(self.data, "--quiet", *words)
         assert done.code == 0, done.err
 
-    @asynccontextmanager
-    async def client(self, *options: str) -> AsyncIterator[Client]:
-        """Start the server, and yield a client of it."""
-        command = ["mcp", "--data", str(self.data), *options]
-        server = StdioServerParameters(command=GOSSAMER, args=command, env=environment())
-        async with Client(server) as client:
-            yield client
+    def client(self, *options: str) -> AbstractAsyncContextManager[Client]:
+        """Start the server of the folder, and yield a client of it."""
+        return serve("--data", str(self.data), *options)
+
+
+@asynccontextmanager
+async def serve(*options: str, **settings: str) -> AsyncIterator[Client]:
+    """Start a server, and yield a client of it."""
+    command = ["mcp", *options]
+    server = StdioServerParameters(command=GOSSAMER, args=command, env=environment(**settings))
+    async with Client(server) as client:
+        yield client
 
 
 @pytest.fixture
@@ -97,3 +107,34 @@ async def test_model_fetches_only_within_the_scope_and_only_if_allowed(museum: M
         assert [
             hit["url"] for hit in (await call(client, "search", query="committee"))["hits"]
         ] == [url]
+
+
+WORLD = World(seed=5, hosts=4, pages=4, silent=0, stuck=0, retries=0)
+
+
+@pytest.mark.slow
+async def test_fleet_is_served_by_an_index_in_a_file(
+    tmp_path: Path, kafka: str, cassandra: int
+) -> None:
+    settings = {**of_servers(kafka, cassandra), "GOSSAMER_FRONTIER__DELAY": "0.1"}
+    with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as live_fleet:
+        done = live_fleet.gossamer("mcp")
+        assert done.code == 2 and "--index" in done.err, done
+        live_fleet.seed()
+        until(web.is_complete, "all pages are requested")
+        until(lambda: not any(live_fleet.lag().values()), "all pages are published")
+        done = live_fleet.gossamer("export", "-", "--format", "jsonl", "--columns", "url,title")
+        page = json.loads(done.out.splitlines()[0])
+        index = tmp_path / "search.db"
+        options = ("--index", str(index), "--allow-crawl")
+        async with serve(*options, **live_fleet.settings) as client:
+            found = (await call(client, "search", query=page["title"], limit=50))["hits"]
+            assert page["url"] in [hit["url"] for hit in found]
+            assert (await call(client, "get", url=page["url"]))["title"] == page["title"]
+            assert "published" in (await call(client, "why", url=page["url"]))["answer"]
+            before = (await call(client, "history", url=page["url"]))["visits"]
+            answers = (await call(client, "crawl", urls=[page["url"]], max_seconds=300))["answers"]
+            assert answers[page["url"]].startswith("Fetched")
+            after = (await call(client, "history", url=page["url"]))["visits"]
+            assert len(after) == len(before) + 1
+        assert index.exists()

@@ -64,7 +64,7 @@ GROUPS = {
     "console": {
         "console": "serve the web console and the HTTP API of a crawl",
         "token": "create a token for the console and the API",
-        "mcp": "serve the pages of a folder to language models (Model Context Protocol)",
+        "mcp": "serve the pages of a crawl to language models (Model Context Protocol)",
         "notifications": "list the notices that the console sends, and test a channel",
     },
     "identity": {
