@@ -1,20 +1,46 @@
 """The search in the pages of a crawl, whose index follows the topic `pages`."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from gossamer import clock
+from gossamer.errors import Unavailable
 from gossamer.events import Event, Tombstone
 from gossamer.inspection.answers.search import read_page, search_pages
 from gossamer.inspection.basics.folder import Folder
 from gossamer.inspection.crawls.crawl import NotFound, OpenCrawl, open_crawl
+from gossamer.log import MAX_POLL_RECORDS, NO_PARTITIONS, Record
 from gossamer.log.codec import encode
+from gossamer.log.sqlite import SqliteLog, SqliteTail
 from gossamer.web.url import Site
 from tests.console.test_open_crawl import page
+
+
+class InterruptedLog(SqliteLog):
+    """A log whose tails fail at the second poll."""
+
+    def tail(self, topics: Sequence[str], starts: Mapping[int, int] | None = None) -> SqliteTail:
+        return InterruptedTail(self._database, topics, starts)
+
+
+class InterruptedTail(SqliteTail):
+    """A tail that fails at the second poll."""
+
+    has_polled = False
+
+    def poll(
+        self, timeout: float, most: int = MAX_POLL_RECORDS, paused: Set[int] = NO_PARTITIONS
+    ) -> list[Record]:
+        if self.has_polled:
+            raise Unavailable("interrupted")
+        self.has_polled = True
+        return super().poll(timeout, most, paused)
+
 
 LAMPS, BRIDGES = Site("http://a.example/"), Site("http://b.example/")
 
@@ -79,6 +105,21 @@ def test_index_of_a_newer_database_is_built_again(search: Search, tmp_path: Path
         assert Search(older, crawl)("hundred") == []
         crawl.log.append([encode(replace(page(BRIDGES, "Bridges"), text="of stone"))])
         assert Search(older, crawl)("stone") == [BRIDGES]
+
+
+def test_interrupted_search_is_continued_by_the_next_one(search: Search) -> None:
+    pages = 2 * MAX_POLL_RECORDS
+    search.append(*(page(Site(f"http://{n}.example/"), "Unicorn") for n in range(pages)))
+    whole = search.crawl
+    assert isinstance(whole.log, SqliteLog)
+    search.crawl = dataclasses.replace(whole, log=InterruptedLog(whole.log._database))
+    searches = 0
+    while searches < pages:
+        searches += 1
+        with suppress(Unavailable):
+            assert len(search("unicorn", pages)) == pages
+            break
+    assert 1 < searches < 5
 
 
 @pytest.mark.parametrize(("days", "expected"), [(6, [BRIDGES]), (8, [])])
