@@ -18,6 +18,7 @@ from gossamer.errors import BadSettings
 from gossamer.inspection.answers.fetched import (
     Before,
     Fetched,
+    has_ended,
     is_complete,
     note_before,
     read_fetched,
@@ -88,11 +89,13 @@ def wait_for(crawl: OpenCrawl, before: Sequence[Before], wait: float) -> list[Fe
     """Return what the requests for the URLs *before* have brought, after *wait* seconds at most."""
     until, found = clock.steady() + wait, dict[str, Fetched]()
     while True:
+        is_last = clock.steady() >= until
         for one in before:
-            if one.url not in found or not is_complete(found[one.url]):
+            is_awaited = one.url not in found or not is_complete(found[one.url])
+            if is_awaited and (is_last or has_ended(crawl, one)):
                 found[one.url] = read_fetched(crawl, one)
-        if all(map(is_complete, found.values())) or clock.steady() >= until:
-            return [*found.values()]
+        if is_last or (len(found) == len(before) and all(map(is_complete, found.values()))):
+            return [found[one.url] for one in before]
         clock.pause(min(POLL_INTERVAL, max(0.0, until - clock.steady())))
 
 

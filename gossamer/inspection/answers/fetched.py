@@ -56,9 +56,8 @@ def note_before(crawl: OpenCrawl, urls: Sequence[str]) -> list[Before]:
 
 def read_fetched(crawl: OpenCrawl, before: Before) -> Fetched:
     """Return what the request for a URL has brought so far, with the document if it is archived."""
-    row = crawl.store().table(UrlRow).get((crawl.id, host_key(before.url)), before.url)
-    found = explain_url(crawl, before.url)
-    if row is None or row == before.row or row.queued:
+    row, found = _find_outcome(crawl, before), explain_url(crawl, before.url)
+    if row is None:
         return Fetched(url=before.url, state=found.state, answer=found.answer, has_ended=False)
     is_fetched = row.outcome in FETCHED
     document, fault = _read_document(crawl, row) if is_fetched else (None, "")
@@ -72,6 +71,18 @@ def read_fetched(crawl: OpenCrawl, before: Before) -> Fetched:
         document=document,
         fault=fault,
     )
+
+
+def has_ended(crawl: OpenCrawl, before: Before) -> bool:
+    """Return whether the requested visit to a URL has ended. It reads one row: `read_fetched` also
+    searches the parked links for a URL that the crawl does not know yet."""
+    return _find_outcome(crawl, before) is not None
+
+
+def _find_outcome(crawl: OpenCrawl, before: Before) -> UrlRow | None:
+    """Return the row of a URL after the requested visit; None until the visit has ended."""
+    row = crawl.store().table(UrlRow).get((crawl.id, host_key(before.url)), before.url)
+    return None if row is None or row == before.row or row.queued else row
 
 
 def is_complete(found: Fetched) -> bool:

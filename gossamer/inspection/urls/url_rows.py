@@ -64,7 +64,7 @@ MAX_VISITS = 10
 MAX_ERASURES = 1_000_000
 LINK_RULES = (Hazard.TRAP_DEPTH, Hazard.NOT_FOLLOWED)
 """Rules that park links of pages, before their URLs are admitted."""
-MAX_PARKED_ROWS = 10_000
+MAX_PARKED_ROWS = 5_000
 """Pages with links that a rule has parked, which are searched for a URL."""
 STOPPED_GATE = "run"
 """The gate that is closed while no crawl runs in the folder."""

@@ -25,6 +25,7 @@ from gossamer.events import PRIORITY_LIMIT
 from gossamer.inspection.answers.fetched import (
     Before,
     Fetched,
+    has_ended,
     is_complete,
     note_before,
     read_fetched,
@@ -156,13 +157,16 @@ async def fetch(changer: FromRequest, reader: FromCrawl, data: JSONBody[UrgentUr
         before.pop(line.partition(": ")[0], None)
     found, until = dict[str, Fetched](), clock.steady() + data.wait
     while change.id is not None:
+        is_last = clock.steady() >= until
         for url, one in before.items():
-            if url not in found or not is_complete(found[url]):
+            is_awaited = url not in found or not is_complete(found[url])
+            if is_awaited and (is_last or await reader.read(partial(has_ended, before=one))):
                 found[url] = await reader.read(partial(read_fetched, before=one))
-        if clock.steady() >= until or all(map(is_complete, found.values())):
+        if is_last or (len(found) == len(before) and all(map(is_complete, found.values()))):
             break
         await asyncio.sleep(POLL_INTERVAL)
-    return Urgent(id=change.id, effect=change.effect, urls=tuple(found.values()))
+    answers = tuple(found[url] for url in before if url in found)
+    return Urgent(id=change.id, effect=change.effect, urls=answers)
 
 
 @changing(post, f"{CRAWL}/release", "Release")
