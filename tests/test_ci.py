@@ -22,8 +22,9 @@ def test_ci_workflow_runs_the_scripts_of_ci_run_in_order() -> None:
     assert commands("ci.yml", "ci") == [*SET_UP, *parts]
 
 
-def test_nightly_workflow_runs_the_long_tests() -> None:
-    assert commands("nightly.yml", "long") == [*SET_UP, "scripts/test long"]
+def test_nightly_workflow_runs_the_long_tests_and_those_of_the_wheel() -> None:
+    parts = ["scripts/test long", "scripts/test wheel"]
+    assert commands("nightly.yml", "long") == [*SET_UP, *parts]
 
 
 def test_pre_commit_hooks_use_installed_tools_only() -> None:
