@@ -16,20 +16,30 @@ EXTRAS = {
     "parquet": ("pyarrow",),
     "replay": ("pywb",),
     "mcp": ("mcp",),
+    "rust": ("etrafilatura",),
     "s3": ("s3fs",),
     "bench": ("matplotlib",),
 }
 """The modules that each extra of pyproject.toml installs."""
+LEAST_PYTHON = {"rust": (3, 12)}
+"""The oldest Python for which there are packages of an extra."""
 
 
 def require_extra(extra: str) -> None:
     """Raise GossamerError with instructions unless everything in *extra* is installed."""
-    missing = [module for module in EXTRAS[extra] if not _is_installed(module)]
-    if missing:
+    if missing := missing_modules(extra):
+        if sys.version_info < (least := LEAST_PYTHON.get(extra, ())):
+            version = ".".join(map(str, least))
+            raise GossamerError(f"{', '.join(missing)}: needs Python {version} or later")
         raise GossamerError(
             f"{', '.join(missing)} not installed: pip install 'gossamer[{extra}]', "
             f"or scripts/bootstrap {extra} in a checkout"
         )
+
+
+def missing_modules(extra: str) -> list[str]:
+    """Return the modules of *extra* that are not installed."""
+    return [module for module in EXTRAS[extra] if not _is_installed(module)]
 
 
 def _is_installed(module: str) -> bool:

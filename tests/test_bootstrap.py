@@ -65,7 +65,7 @@ def test_kinds_installed_one_after_another_stay_installed(checkout: Checkout) ->
 @pytest.mark.slow
 def test_dev_contains_all_other_kinds(checkout: Checkout) -> None:
     assert checkout.installed_by("dev") == ["requirements-dev.lock"]
-    for kind in ("run", "parquet", "s3", "replay", "mcp", "fleet", "faust"):
+    for kind in ("run", "parquet", "s3", "replay", "mcp", "rust", "fleet", "faust"):
         assert checkout.installed_by(kind) == []
 
 
@@ -81,7 +81,7 @@ def test_changed_lock_file_installs_every_kind_again(checkout: Checkout) -> None
 def test_unknown_kind_is_refused_with_the_known_ones(checkout: Checkout) -> None:
     done = checkout.run("flet")
     assert done.returncode == 2
-    kinds = "run|api|parquet|s3|replay|mcp|fleet|faust|dev"
+    kinds = "run|api|parquet|s3|replay|mcp|rust|fleet|faust|dev"
     assert done.stderr == f"scripts/bootstrap [{kinds}]: unknown kind: flet\n"
 
 
@@ -108,12 +108,14 @@ def test_parquet_adds_only_pyarrow_and_a_fleet_only_its_clients() -> None:
     assert set(locked_packages("-faust")) >= {"aiokafka", "faust-streaming", "rocksdict"}
 
 
-@pytest.mark.parametrize("kind", ["-parquet", "-s3", "-replay", "-fleet", "-faust", "-dev"])
+@pytest.mark.parametrize(
+    "kind", ["-parquet", "-s3", "-replay", "-rust", "-fleet", "-faust", "-dev"]
+)
 def test_every_kind_has_the_packages_of_a_crawl_in_the_same_versions(kind: str) -> None:
     assert locked_packages(kind).items() >= locked_packages().items()
 
 
-@pytest.mark.parametrize("kind", ["-parquet", "-s3", "-replay", "-fleet", "-faust"])
+@pytest.mark.parametrize("kind", ["-parquet", "-s3", "-replay", "-rust", "-fleet", "-faust"])
 def test_dev_has_the_packages_of_every_kind_in_the_same_versions(kind: str) -> None:
     assert locked_packages("-dev").items() >= locked_packages(kind).items()
 

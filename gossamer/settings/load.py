@@ -19,7 +19,8 @@ from pydantic_settings import (
     SettingsError,
 )
 
-from gossamer.errors import BadSettings
+from gossamer.errors import BadSettings, GossamerError
+from gossamer.extras import require_extra
 from gossamer.settings.api import ApiSettings
 from gossamer.settings.notify import NotifySettings
 from gossamer.settings.profiles import PROFILES
@@ -109,6 +110,11 @@ def load_settings(
     except ValidationError as error:
         found = "; ".join(_describe_error(one) for one in error.errors())
         raise BadSettings(f"settings: {found}") from error
+    if settings.parser.text == "rust":
+        try:
+            require_extra("rust")
+        except GossamerError as error:
+            raise BadSettings(f"parser.text: rust: {error}") from error
     archive = settings.archive
     if archive.requisites != "off" and not settings.parser.requisites_limit:
         raise BadSettings(

@@ -12,8 +12,8 @@ do not load the settings.
 
 from typing import Literal, get_args
 
-TextMode = Literal["main", "fast", "off"]
-"""The main text, a main text found in less time, or no main text."""
+TextMode = Literal["main", "rust", "fast", "off"]
+"""The main text, a main text found in less time by other extractors, or no main text."""
 PageField = Literal["forms", "headings", "language", "metadata", "requisites"]
 PAGE_FIELDS: tuple[PageField, ...] = get_args(PageField)
 """Parts of a page that most crawls only publish (`gossamer.services.parser.parts`)."""

@@ -36,8 +36,8 @@ def test_table_of_extras_matches_pyproject() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     distributions = packages_distributions()
     for extra, required in project["optional-dependencies"].items():
-        named = {re.split(r"[<>=\[ ]", each)[0] for each in required}
-        assert {distributions[module][0] for module in EXTRAS[extra]} == named
+        named = {re.split(r"[<>=;\[ ]", each)[0] for each in required}
+        assert {distributions.get(module, [module])[0] for module in EXTRAS[extra]} == named
     assert set(EXTRAS) == set(project["optional-dependencies"])
 
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gossamer.events import PageParsed
+from gossamer.extras import missing_modules
 from gossamer.services.parser.html.hidden import INVISIBLE_ELEMENTS
 from gossamer.services.parser.html.text import MAX_TAGS, extract_visible_text, truncate
 from gossamer.services.parser.page import parse
@@ -30,6 +31,15 @@ DEEP = "<div>" * 1000 + "<p>Words far down."
 BASE64 = "iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4"
 
 
+MODES = [
+    "main",
+    pytest.param(
+        "rust", marks=pytest.mark.skipif(bool(missing_modules("rust")), reason="needs Python 3.12")
+    ),
+    "fast",
+]
+
+
 def read_html(body: str, mode: TextMode = "main", markdown: bool = False) -> PageParsed:
     options = replace(OPTIONS, text=mode, markdown=markdown)
     return parse(page_response(body.encode()), options, NOW)
@@ -46,7 +56,7 @@ def test_page_with_too_many_tags_is_truncated(more: int) -> None:
     assert truncate(html) == "<p>word" * MAX_TAGS
 
 
-@pytest.mark.parametrize("mode", ["main", "fast"])
+@pytest.mark.parametrize("mode", MODES)
 def test_article_has_main_text(mode: TextMode) -> None:
     parsed = read_html(f"{MENU}<article>{ARTICLE}</article>", mode)
     assert parsed.text_kind == "main"
@@ -65,7 +75,7 @@ def test_article_has_main_text(mode: TextMode) -> None:
         ("<form><label>Name</label><button>Search</button></form>", "Search"),
     ],
 )
-@pytest.mark.parametrize("mode", ["main", "fast"])
+@pytest.mark.parametrize("mode", MODES)
 def test_page_with_visible_words_has_text(body: str, word: str, mode: TextMode) -> None:
     parsed = read_html(body, mode)
     assert word in (parsed.text or "")

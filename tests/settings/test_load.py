@@ -10,6 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from gossamer.errors import BadSettings
+from gossamer.extras import missing_modules
 from gossamer.settings import Settings, load_settings
 
 
@@ -204,6 +205,14 @@ def test_requisites_without_a_number_for_each_page_are_refused() -> None:
     with pytest.raises(BadSettings, match=r"^archive\.requisites: all needs requisites among"):
         load_settings(overrides=given)
     assert load_settings(overrides={"archive": {"requisites": "all"}}).archive.requisites == "all"
+
+
+def test_missing_extractor_is_refused_at_the_start() -> None:
+    if not missing_modules("rust"):
+        assert load_settings(overrides={"parser": {"text": "rust"}}).parser.text == "rust"
+        return
+    with pytest.raises(BadSettings, match=r"^parser\.text: rust: etrafilatura"):
+        load_settings(overrides={"parser": {"text": "rust"}})
 
 
 @pytest.mark.parametrize(("name", "value"), [("media", True), ("srcset", "all")])

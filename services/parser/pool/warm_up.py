@@ -16,6 +16,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from msgspec.structs import replace
 
 from gossamer.events import PageFetched, Visit
+from gossamer.extras import missing_modules
 from gossamer.services.parser.charset import ENCODINGS, codec_of
 from gossamer.services.parser.options import Options
 from gossamer.services.parser.page import parse
@@ -93,8 +94,9 @@ def warm_up() -> None:
             codecs.lookup(encoding)
     for encoding in ENCODINGS:
         codecs.getincrementaldecoder(codec_of(encoding))().decode(b"A")
+    modes = [mode for mode in get_args(TextMode) if mode != "rust" or not missing_modules("rust")]
     for kind, body in SAMPLES.items():
-        for mode in get_args(TextMode):
+        for mode in modes:
             parse(_sample_page(kind, body), replace(SAMPLE_OPTIONS, text=mode), 0)
 
 
