@@ -10,7 +10,8 @@ robots.txt and stores all bodies.
 Scrapy runs if `--scrapy` names a Python with it (and with trafilatura for `--text`). CPU seconds
 are those of all processes of a crawler, without nginx. Memory is the maximum of all its processes
 together (PSS). The crawlers run in turn, on the same pages. With `--profile` our crawl runs once
-more under py-spy, and a table shows the CPU time of each stage.
+more under py-spy, and a table shows the CPU time of each stage. Without `--text`, it also runs
+*plain*: asked for no more than Scrapy, which keeps links, title and body.
 """
 
 import argparse
@@ -46,6 +47,14 @@ LINKS_HERE, LINKS_ELSEWHERE = 48, 12
 """Links of a page to its host, and to others."""
 ROBOTS = "User-agent: *\nDisallow: /private/\n"
 CONCURRENCY = 32
+PLAIN = (
+    "GOSSAMER_PARSER__FIELDS=[]",
+    "GOSSAMER_PARSER__SIMHASH_WORDS=0",
+    "GOSSAMER_PARSER__SCRIPT_LINKS=false",
+    "GOSSAMER_PARSER__PHYSICAL_MARKUP=false",
+    "GOSSAMER_ARCHIVE__RECORDS=[]",
+)
+"""Settings of a crawl that makes no more of a page than Scrapy does."""
 LOOK = 0.25
 NGINX = """
 daemon off;
@@ -293,7 +302,8 @@ def _shown(kind: str, cost: Cost) -> Cost:
 
 def _commands(folder: Path, seeds: Path, scrapy: str, text: bool) -> dict[str, list[str]]:
     data, spider, bodies = folder / "data", folder / "spider.py", folder / "bodies"
-    shutil.rmtree(data, ignore_errors=True)
+    for old in (data, folder / "plain"):
+        shutil.rmtree(old, ignore_errors=True)
     spider.write_text(SPIDER)
     how = "text" if text else "none"
     crawl = [
@@ -304,6 +314,9 @@ def _commands(folder: Path, seeds: Path, scrapy: str, text: bool) -> dict[str, l
     ]  # fmt: skip
     alone = [sys.executable, "-m", "bench.page", "--bare", str(seeds), "--bodies", str(bodies)]
     commands = {"gossamer": crawl, "bare": [*alone, *(["--text"] if text else [])]}
+    if not text:
+        plain = [str(folder / "plain") if word == str(data) else word for word in crawl]
+        commands["plain"] = ["env", *PLAIN, *plain]
     if scrapy:
         commands["scrapy"] = [scrapy, str(spider), str(seeds), str(bodies), how]
     return commands

@@ -360,7 +360,8 @@ def main() -> None:
         events = discovered_links(options.urls, hosts, options.one_site)
         crawl = Crawl(Path(folder), options.loaded)
         show_growth(crawl, events, options.until or options.urls, first_row=100_000, factor=1.5)
-        compact(visit(Path(folder), options.visits, options.loaded))
+        if options.visits:
+            compact(visit(Path(folder), options.visits, options.loaded))
 
 
 if __name__ == "__main__":
