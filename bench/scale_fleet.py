@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.fleet import FIXED, JAVA, LOOK, Counts, MeasuredFleet, Servers, since
+from bench.fleet import JAVA, JAVA_OPTIONS, LOOK, Counts, MeasuredFleet, Servers, since
 from bench.scale import EVENTS_PER_APPEND, discovered_links
 from gossamer.events import UrlsDiscovered
 from gossamer.log.codec import encode
@@ -146,7 +146,7 @@ def main() -> None:
     parser.add_argument("--urls", type=int, default=1_000_000)
     parser.add_argument("--hosts", type=int, default=200_000)
     given = parser.parse_args()
-    os.environ["JDK_JAVA_OPTIONS"] = FIXED
+    os.environ["JDK_JAVA_OPTIONS"] = JAVA_OPTIONS
     with tempfile.TemporaryDirectory() as folder:
         kafka, cassandra = (Server(kind, Path(folder) / kind) for kind in ("kafka", "cassandra"))
         with running(kafka, cassandra), Servers(kafka, cassandra) as servers:
